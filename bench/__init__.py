@@ -1,0 +1,1 @@
+"""Benchmarks: each is a module to run from the checkout, ``python -m bench.client``."""

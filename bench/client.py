@@ -1,0 +1,59 @@
+"""mtagent's client against the bare openai package, on the same server: ``python -m bench.client``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+
+import openai
+
+from bench.harness import alternate, report, simulator
+from mtagent.llm.client import OpenAIClient
+from mtagent.llm.limiter import Limiter
+from mtagent.llm.sampling import Sampling
+from mtagent.records import Message
+
+MODEL = "gpt-4o-mini"
+TEXT = "Mark every error in this translation, and suggest what should stand in its place. " * 12
+
+
+async def compare(base_url: str, *, rounds: int, calls: int, concurrency: int) -> str:
+    """Measure both clients in alternating rounds."""
+    bare = openai.AsyncOpenAI(
+        base_url=base_url, api_key="none", max_retries=0, http_client=openai.DefaultAioHttpClient(timeout=60.0)
+    )
+    ours = OpenAIClient(MODEL, base_url=base_url, sampling=Sampling(temperature=0), limiter=Limiter(concurrency))
+    messages = (Message(role="system", content=TEXT), Message(role="user", content="Hello"))
+
+    async def call_bare() -> object:
+        return await bare.chat.completions.create(
+            model=MODEL,
+            messages=[{"role": "system", "content": TEXT}, {"role": "user", "content": "Hello"}],
+            temperature=0,
+        )
+
+    async def call_ours() -> object:
+        return await ours.complete(messages, purpose="rate")
+
+    contestants = {"openai": call_bare, "mtagent": call_ours}
+    rates = await alternate(contestants, rounds=rounds, calls=calls, concurrency=concurrency)
+    await bare.close()
+    await ours.aclose()
+    return report(rates, "openai")
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--calls", type=int, default=1000, help="a round")
+    parser.add_argument("--concurrency", type=int, default=64)
+    options = parser.parse_args()
+    os.environ.pop("OPENAI_BASE_URL", None)
+    with simulator() as base_url:
+        print(asyncio.run(compare(base_url, **vars(options))))  # noqa: T201 - a benchmark is read by a person
+
+
+if __name__ == "__main__":
+    main()

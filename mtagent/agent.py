@@ -1,0 +1,107 @@
+"""From Python: wrap an MT system, improve texts, get records back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mtagent import config as configuration
+from mtagent import languages
+from mtagent.build import Given, assembled
+from mtagent.chain import improve
+from mtagent.errors import ConfigError
+from mtagent.gate import Gate
+from mtagent.protocols import LLM, Evaluator
+from mtagent.records import Chain, Segment
+from mtagent.runner import in_order
+
+
+class Agent:
+    """Improves machine translation.
+
+    ``translator`` is any MT system: a callable, an object with ``.translate``, or a specification such as
+    ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``gate`` and ``llm``
+    take objects of your own, or the names that the configuration knows. ``settings`` are those of the configuration
+    file (:class:`mtagent.config.Config`), such as ``model="gpt-4o-mini"`` or ``stages="tp"``; ``config_file`` names
+    such a file.
+
+    Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once.
+    """
+
+    def __init__(
+        self,
+        translator: object | None = None,
+        *,
+        evaluator: Evaluator | str | None = None,
+        judge: Evaluator | None = None,
+        gate: Gate | str | None = None,
+        llm: LLM | str | None = None,
+        config_file: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
+        named = {"translator": translator, "evaluator": evaluator, "gate": gate, "llm": llm}
+        settings |= {name: value for name, value in named.items() if isinstance(value, str)}
+        self.config = configuration.load(Path(config_file) if config_file else None, settings)
+        self._given = Given(
+            translator=None if isinstance(translator, str) else translator,
+            evaluator=None if isinstance(evaluator, str) else evaluator,
+            judge=judge,
+            gate=None if isinstance(gate, str) else gate,
+            llm=None if isinstance(llm, str) else llm,
+        )
+
+    def translate(self, sources: Sequence[str], source_lang: str, target_lang: str) -> list[Chain]:
+        """Translate and improve each source; one :class:`Chain` per source, in order. ``chain.text`` is the result."""
+        return self.improve(make_segments(sources, None, source_lang, target_lang))
+
+    def postedit(
+        self, sources: Sequence[str], translations: Sequence[str], source_lang: str, target_lang: str
+    ) -> list[Chain]:
+        """Improve given translations; one :class:`Chain` per source, in order."""
+        return self.improve(make_segments(sources, translations, source_lang, target_lang))
+
+    def improve(self, segments: Iterable[Segment]) -> list[Chain]:
+        """Improve segments with all that is known about them: references, context, notes, terms.
+
+        Not for use inside a running event loop: there, iterate over :meth:`stream`.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._collect(segments))
+        raise ConfigError("an event loop is running here: use `async for chain in agent.stream(segments)`")
+
+    async def stream(self, segments: Iterable[Segment]) -> AsyncGenerator[Chain, None]:
+        """The chains of ``segments`` in order, as soon as each is there; for async code."""
+        async with assembled(self.config, self._given) as plan:
+            chains = in_order(segments, partial(improve, plan=plan), concurrency=self.config.concurrency)
+            async with aclosing(chains):  # who leaves early must leave no task behind that asks a closed model
+                async for chain in chains:
+                    yield chain
+
+    async def _collect(self, segments: Iterable[Segment]) -> list[Chain]:
+        return [chain async for chain in self.stream(segments)]
+
+
+def make_segments(
+    sources: Sequence[str], translations: Sequence[str] | None, source_lang: str, target_lang: str
+) -> list[Segment]:
+    """Segments numbered from 1. Raises :class:`ConfigError` if the two lists differ in length."""
+    if isinstance(sources, str) or isinstance(translations, str):
+        raise ConfigError("give a list of texts, not one text")
+    if translations is not None and len(translations) != len(sources):
+        raise ConfigError(f"{len(sources)} sources and {len(translations)} translations: there must be one for each")
+    source_lang, target_lang = languages.normalise(source_lang), languages.normalise(target_lang)
+    for name, texts in (("source", sources), ("translation", translations or ())):
+        for i, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                raise ConfigError(f"{name} {i} is no text but {text!r}")
+    given: Sequence[str | None] = translations if translations is not None else [None] * len(sources)
+    return [
+        Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)
+        for i, (source, translation) in enumerate(zip(sources, given, strict=True), 1)
+    ]

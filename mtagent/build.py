@@ -1,0 +1,212 @@
+"""From a configuration to the working parts: models, translator, evaluator, proofreader, gate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+
+from mtagent import guards
+from mtagent.chain import Plan
+from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role
+from mtagent.errors import ConfigError
+from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
+from mtagent.proofread import Proofreader
+from mtagent.protocols import LLM, Evaluator, Translator
+from mtagent.translators import wrap
+from mtagent.translators.llm import LLMTranslator
+
+if TYPE_CHECKING:
+    from mtagent.llm.limiter import Limiter
+    from mtagent.llm.local import LocalServer
+    from mtagent.llm.sampling import Sampling
+
+WrapLLM = Callable[[LLM], LLM]
+MakeEvaluator = Callable[[Config, LLM | None], Evaluator]
+
+
+def _rubric_mqm(config: Config, llm: LLM | None) -> Evaluator:
+    from mtagent.evaluators.rubric_mqm import RubricMQM
+
+    return RubricMQM(_needed(llm, "rubric-mqm"), forced=config.forced, prompts_folder=config.prompts)
+
+
+def _rules(config: Config, llm: LLM | None) -> Evaluator:
+    from mtagent.evaluators.rules import Rules
+
+    return Rules()
+
+
+EVALUATORS: dict[str, MakeEvaluator] = {"rubric-mqm": _rubric_mqm, "rules": _rules}
+"""Evaluators by name. Another package adds one through the entry-point group ``mtagent.evaluators``."""
+
+
+def make_evaluator(config: Config, name: str, llm: LLM | None) -> Evaluator:
+    """The evaluator ``name``. Raises :class:`ConfigError` for an unknown one."""
+    if name in EVALUATORS:
+        return EVALUATORS[name](config, llm)
+    others = {entry.name: entry for entry in entry_points(group="mtagent.evaluators")}
+    if name not in others:
+        raise ConfigError(f"no evaluator {name!r}; there are: {', '.join(sorted({*EVALUATORS, *others}))}")
+    return cast(MakeEvaluator, others[name].load())(config, llm)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Objects to use in place of what the configuration names. Anything with the right methods will do."""
+
+    translator: object | None = None
+    evaluator: Evaluator | None = None
+    judge: Evaluator | None = None
+    gate: Gate | None = None
+    llm: LLM | None = None
+
+
+def effective(config: Config, given: Given) -> Config:
+    """``config`` with everything decided that was left open, where ``given`` objects may stand for a model."""
+    translator = given.translator is not None or config.translator != "llm"
+    return config.effective(offline=config.offline and given.llm is None, translator=translator)
+
+
+def _refuse_unknown_guards(config: Config) -> None:
+    for name in config.skip_guards:
+        if name not in guards.GUARDS:
+            raise ConfigError(f"no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
+
+
+@asynccontextmanager
+async def assembled(
+    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM = lambda llm: llm
+) -> AsyncIterator[Plan]:
+    """The plan that ``config`` describes; everything it opened is closed at the end.
+
+    ``wrap_llm`` puts something around each model, such as the call cache.
+    """
+    offline = config.offline and given.llm is None
+    config = effective(config, given)
+    _refuse_unknown_guards(config)
+    async with AsyncExitStack() as stack:
+        models = _Models(config, given, stack, wrap_llm, offline)
+        stages = config.stages or ()
+        evaluator = given.evaluator or (
+            make_evaluator(config, config.evaluator or "rules", models.get("postedit"))
+            if "postedit" in stages
+            else None
+        )
+        yield Plan(
+            stages=stages,
+            translator=_translator(config, given, models, stack) if "translate" in stages else None,
+            evaluator=evaluator,
+            proofreader=_proofreader(config, models) if "proofread" in stages else None,
+            gate=given.gate or _gate(config, given, models, evaluator),
+            strategy=config.strategy,
+            on_ambiguous=config.on_ambiguous,
+            skip_guards=frozenset(config.skip_guards),
+            stop_when_error_free=config.stop_when_error_free,
+        )
+
+
+class _Models:
+    """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
+
+    def __init__(self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM, offline: bool) -> None:
+        self._config, self._given, self._stack, self._wrap, self._offline = config, given, stack, wrap_llm, offline
+        self._made: dict[ModelSettings, LLM] = {}
+        self._limiters: dict[str | None, Limiter] = {}
+        self._local: LocalServer | None = None
+
+    def get(self, role: Role) -> LLM | None:
+        """The model that plays ``role``."""
+        if self._offline:
+            return None
+        settings = self._config.model_for(role)
+        if settings not in self._made:
+            self._made[settings] = self._wrap(self._given.llm or self._client(settings))
+        return self._made[settings]
+
+    def _client(self, settings: ModelSettings) -> LLM:
+        from mtagent.llm.client import OpenAIClient
+
+        local = None if settings.base_url else self._local_server()
+        base_url = local.base_url if local else settings.base_url
+        client = OpenAIClient(
+            local.model if local else settings.model or DEFAULT_MODEL,
+            base_url=base_url,
+            api_key_env=settings.api_key_env or "OPENAI_API_KEY",
+            sampling=_sampling(settings),
+            deadline=self._config.deadline,
+            timeout=self._config.timeout,
+            limiter=self._limiter(base_url),
+        )
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    def _limiter(self, base_url: str | None) -> Limiter:
+        from mtagent.llm.limiter import Limiter
+
+        if base_url not in self._limiters:
+            self._limiters[base_url] = Limiter(
+                self._config.concurrency,
+                requests_per_minute=self._config.requests_per_minute,
+                tokens_per_minute=self._config.tokens_per_minute,
+            )
+        return self._limiters[base_url]
+
+    def _local_server(self) -> LocalServer | None:
+        """The server in this process, if the configuration asks for one; started once."""
+        if self._config.llm in (None, "openai"):
+            return None
+        from mtagent.llm.local import serve
+
+        name, _, path = str(self._config.llm).partition(":")
+        if name != "local":
+            raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
+        self._local = self._local or self._stack.enter_context(serve(path or None))
+        return self._local
+
+
+def _sampling(settings: ModelSettings) -> Sampling:
+    from mtagent.llm.sampling import Sampling
+
+    return Sampling(**{name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"})
+
+
+def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitStack) -> Translator | None:
+    if given.translator is None and config.translator == "llm":
+        llm = models.get("translate")
+        return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
+    translator = wrap(given.translator or config.translator)
+    if close := getattr(translator, "aclose", None):
+        stack.push_async_callback(close)
+    return translator
+
+
+def _proofreader(config: Config, models: _Models) -> Proofreader:
+    return Proofreader(_needed(models.get("proofread"), "the proofread stage"), prompts_folder=config.prompts)
+
+
+def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Gate:
+    if config.gate == "pairwise":
+        return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
+    if config.gate == "rate":
+        return RateGate(given.judge or _judge(config, models, evaluator), margin=config.margin)
+    return OpenGate(config.gate or "guards")
+
+
+def _judge(config: Config, models: _Models, evaluator: Evaluator | None) -> Evaluator:
+    """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
+    same = config.model_for("judge") == config.model_for("postedit") and not config.forced
+    if evaluator is not None and same:
+        return evaluator
+    unforced = config.model_copy(update={"forced": False})
+    return make_evaluator(unforced, config.evaluator or "rules", models.get("judge"))
+
+
+def _needed(llm: LLM | None, what: str) -> LLM:
+    if llm is None:
+        raise ConfigError(
+            f"{what} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
+        )
+    return llm

@@ -1,0 +1,198 @@
+"""Translate → Postedit → Proofread for one segment. Start reading here.
+
+Each stage proposes edits to the last accepted text. The guards refuse what damages it, the gate decides on the rest,
+and the step says what became of every edit. Whatever fails, the segment keeps its last accepted text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mtagent import algorithm1, edits, guards
+from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
+from mtagent.gate import Gate, OpenGate
+from mtagent.proofread import Proofreader
+from mtagent.protocols import Evaluator, Translator
+from mtagent.records import Call, Chain, Edit, Rating, Segment, Stage, Step, Verdict
+from mtagent.translators.lines import checked
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do with a segment, and with which parts. ``strategy="paper"`` is the paper's Algorithm 1, unguarded."""
+
+    stages: tuple[Stage, ...]
+    translator: Translator | None = None
+    evaluator: Evaluator | None = None
+    proofreader: Proofreader | None = None
+    gate: Gate = field(default_factory=lambda: OpenGate("guards"))
+    strategy: Literal["located", "paper"] = "located"
+    on_ambiguous: edits.OnAmbiguous = "skip"
+    skip_guards: frozenset[str] = frozenset()
+    stop_when_error_free: bool = True
+
+    def __post_init__(self) -> None:
+        needs = {"translate": self.translator, "postedit": self.evaluator, "proofread": self.proofreader}
+        if not self.stages:
+            raise ConfigError("there is no stage to run: name at least one, as in tpp, tp or pe")
+        for stage in self.stages:
+            if needs[stage] is None:
+                raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
+        if self.strategy == "paper" and self.gate.name != "none":
+            raise ConfigError(
+                "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
+            )
+
+
+async def improve(segment: Segment, plan: Plan) -> Chain:
+    """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised."""
+    work = _Work(segment, plan)
+    if not segment.source.strip():
+        return work.blank()
+    if segment.translation is None and "translate" not in plan.stages:
+        return work.without_translation()
+    for stage in plan.stages:
+        if stage == "translate" and segment.translation is not None:
+            continue
+        step = await work.attempt(stage)
+        if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
+            break
+    return Chain(segment=segment, steps=tuple(work.steps))
+
+
+class _Work:
+    """A segment on its way through the chain."""
+
+    def __init__(self, segment: Segment, plan: Plan) -> None:
+        self.segment, self.plan = segment, plan
+        self.text = segment.translation or ""
+        self.steps: list[Step] = []
+        self.error_free = False
+        self._calls: list[Call] = []
+        self._ratings: dict[tuple[int, str], Rating] = {}
+
+    def blank(self) -> Chain:
+        """The chain of a source without words: the translation stays, or is the same white space."""
+        if self.segment.translation is not None:
+            return Chain(segment=self.segment)
+        step = self._step("translate", "kept", "nothing to translate", text=self.segment.source)
+        return Chain(segment=self.segment, steps=(step,))
+
+    def without_translation(self) -> Chain:
+        """The chain of a segment that nothing can be done for."""
+        why = "there is no translation, and no translate stage to make one: name a model or a translator"
+        return Chain(segment=self.segment, steps=(self._step(self.plan.stages[0], "failed", why),))
+
+    async def attempt(self, stage: Stage) -> Step:
+        """Take one step; an error becomes a failed step that keeps the text."""
+        stages: dict[Stage, Callable[[], Awaitable[Step]]] = {
+            "translate": self._translate,
+            "postedit": self._postedit,
+            "proofread": self._proofread,
+        }
+        began, self._calls = time.perf_counter(), []
+        try:
+            step = await stages[stage]()
+        except (*FATAL, OffScript):
+            raise
+        except MtagentError as error:
+            self._calls += error.calls
+            step = self._step(stage, "failed", f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
+            self._calls += getattr(error, "calls", ())
+            step = self._step(stage, "failed", f"{type(error).__name__}: {error}")
+        step = step.model_copy(update={"seconds": time.perf_counter() - began})
+        self.steps.append(step)
+        self.text = step.text
+        return step
+
+    async def _translate(self) -> Step:
+        assert self.plan.translator is not None
+        draft = await self.plan.translator.draft(self.segment)
+        self._calls += draft.calls
+        text, name = checked(draft.text, self.plan.translator.name), self.plan.translator.name
+        if "\n" not in self.segment.source:
+            text = text.strip("\r\n")
+        if not _same_lines(self.segment.source, text):
+            raise TranslatorError(f"{name} made several lines of one")
+        return self._step("translate", "kept", f"translated by {name}", text=text)
+
+    async def _postedit(self) -> Step:
+        assert self.plan.evaluator is not None
+        rating = await self._rate(self.plan.evaluator, self.text)
+        if rating.errors is None:
+            raise ConfigError(f"the evaluator {rating.evaluator} marks no error spans: it cannot drive post-editing")
+        self.error_free = not rating.errors
+        if self.error_free:
+            return self._step("postedit", "unchanged", "no error found", ratings=(rating,))
+        if self.plan.strategy == "paper":
+            text, found = algorithm1.substitute(self.text, rating.errors)
+            return await self._settle("postedit", found, text, (rating,))
+        found = edits.locate(self.text, rating.errors, on_ambiguous=self.plan.on_ambiguous)
+        return await self._settle("postedit", found, edits.apply(self.text, found), (rating,))
+
+    async def _proofread(self) -> Step:
+        assert self.plan.proofreader is not None
+        draft = await self.plan.proofreader.draft(self.segment, self.text)
+        self._calls += draft.calls
+        return await self._settle("proofread", edits.between(self.text, draft.text), draft.text, ())
+
+    async def _settle(self, stage: Stage, found: tuple[Edit, ...], proposed: str, ratings: tuple[Rating, ...]) -> Step:
+        """Let the guards and the gate decide on ``found``, which turn the text into ``proposed``."""
+        fields: dict[str, Any] = {"edits": found, "ratings": ratings, "proposed": proposed}
+        text = proposed
+        if text != self.text and self.plan.gate.name != "none":
+            kept, text, damages = guards.screen(self.segment, self.text, found, edits.apply, skip=self.plan.skip_guards)
+            fields["edits"] = tuple(kept)
+            if text == self.text:
+                return self._step(
+                    stage, "rejected", "guards: " + "; ".join(f"{d.guard}: {d.detail}" for d in damages), **fields
+                )
+        if not _same_lines(self.text, text):
+            fields["edits"] = tuple(_rejected(edit, "several lines of one") for edit in fields["edits"])
+            return self._step(stage, "rejected", "several lines were made of one, which no setting allows", **fields)
+        if text == self.text:
+            return self._step(stage, "unchanged", _why_unchanged(found), **fields)
+        decision = await self.plan.gate.decide(self.segment, self.text, text, self._rate)
+        self._calls += decision.calls
+        fields["ratings"] = ratings + tuple(r for r in decision.ratings if r not in ratings)
+        if decision.keep:
+            self.error_free = self._known_error_free(text)
+            return self._step(stage, "kept", decision.reason, text=text, **fields)
+        fields["edits"] = tuple(_rejected(edit, decision.reason) for edit in fields["edits"])
+        return self._step(stage, "rejected", f"gate: {decision.reason}", **fields)
+
+    def _known_error_free(self, text: str) -> bool:
+        """Whether the gate had ``text`` rated by the editor's evaluator, and that found nothing any more."""
+        rating = self._ratings.get((id(self.plan.evaluator), text))
+        return rating is not None and rating.errors == ()
+
+    async def _rate(self, evaluator: Evaluator, text: str) -> Rating:
+        """The rating of ``text``, asked for once per segment and evaluator."""
+        key = (id(evaluator), text)
+        if key not in self._ratings:
+            self._ratings[key] = await evaluator.rate(self.segment, text)
+            self._calls += self._ratings[key].calls
+        return self._ratings[key]
+
+    def _step(self, stage: Stage, verdict: Verdict, reason: str, text: str | None = None, **fields: Any) -> Step:
+        text = self.text if text is None else text
+        return Step(stage=stage, text=text, verdict=verdict, reason=reason, calls=tuple(self._calls), **fields)
+
+
+def _same_lines(before: str, after: str) -> bool:
+    """Whether a text of one line stayed one: a second line would shift all that follow in a line-aligned file."""
+    return "\n" in before or not ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))
+
+
+def _why_unchanged(found: Sequence[Edit]) -> str:
+    if not found:
+        return "nothing to change"
+    return "no edit could be made: " + ", ".join(sorted({f"{edit.outcome} {edit.old!r}" for edit in found}))
+
+
+def _rejected(edit: Edit, reason: str) -> Edit:
+    return edit.model_copy(update={"outcome": "rejected", "detail": reason}) if edit.outcome == "applied" else edit

@@ -1,0 +1,85 @@
+"""The command line: one file per command. A command parses, calls one library function, and prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from mtagent import __version__
+from mtagent.errors import MtagentError
+
+# name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
+COMMANDS = {
+    "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
+    "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
+    "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "config": ("mtagent.cli.config", "Print the effective configuration."),
+    "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
+    "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
+}
+
+EXAMPLES = """\b
+Examples:
+  mtagent demo
+  mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl
+  mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
+  mtagent runs list
+"""
+
+
+class LazyGroup(click.Group):
+    """Imports a command only when it is used, so that ``--help`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mtagent")
+def cli() -> None:
+    """Improve machine translation: Translate, Postedit, Proofread.
+
+    Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
+    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; our own errors become one line and exit code 1."""
+    try:
+        cli(arguments, standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except MtagentError as error:
+        click.echo(f"mtagent: {error}", err=True)
+        sys.exit(1)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(
+            "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
+        )
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: no second error at exit
+        sys.exit(1)

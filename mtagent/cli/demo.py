@@ -1,0 +1,33 @@
+"""``mtagent demo``."""
+
+from __future__ import annotations
+
+import click
+
+from mtagent.demo import run_demo
+from mtagent.records import Chain
+from mtagent.summary import stage_table
+
+
+@click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Show Translate, Postedit, Proofread on a small English-Spanish sample.
+
+    The replies were written for the demo: no model is called, and nothing is sent anywhere.
+    """
+    chains = run_demo()
+    for chain in chains:
+        click.echo(_story(chain) + "\n")
+    click.echo(stage_table(chains))
+    click.echo(
+        "\nNo model was called: the replies were written for this demo, good ones and ones that must be refused."
+    )
+
+
+def _story(chain: Chain) -> str:
+    lines = [f"{chain.segment.id}  {chain.segment.source}"]
+    for step in chain.steps:
+        lines.append(f"  {step.stage}: {step.verdict}: {step.reason}")
+        if step.verdict == "kept":
+            lines.append(f"    {step.text}")
+    return "\n".join(lines).replace("\n\n", "\n")

@@ -1,0 +1,78 @@
+"""What ``translate`` and ``postedit`` have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from mtagent.batch import improve_file
+from mtagent.cli.options import read_config, read_files
+from mtagent.cli.progress import Progress
+from mtagent.config import Config
+from mtagent.files import Files
+
+OFFLINE = (
+    "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator and the guards."
+)
+
+
+def improve_command(command: str, options: dict[str, Any]) -> None:
+    """Improve the files that ``options`` name, show how it goes, and exit with 3 if segments failed."""
+    dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    files, config = read_files(options), read_config(options)
+    if config.offline and not quiet:
+        click.echo(OFFLINE, err=True)
+    if dry_run:
+        with _notices(quiet):
+            _print_prompts(config, files)
+        return
+    with _notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
+        summary = asyncio.run(
+            improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
+        )
+    progress.finish(summary)
+    sys.exit(3 if summary.counts.failed else 0)
+
+
+def _print_prompts(config: Config, files: Files) -> None:
+    from mtagent.dry_run import rendered_requests
+
+    total = requests = 0
+    for request in rendered_requests(config, files):
+        click.echo(request.shown)
+        total, requests = total + request.tokens, requests + 1
+    estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
+    click.echo(f"{estimate}; the gate's requests come on top. Nothing was sent.", err=True)
+
+
+class _Once(logging.Handler):
+    """Shows each message once, however often a file is read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show it on standard error."""
+        message = record.getMessage()
+        if message not in self._shown:
+            self._shown.add(message)
+            click.echo(f"mtagent: {message}", err=True)
+
+
+@contextmanager
+def _notices(quiet: bool) -> Iterator[None]:
+    """Show what the readers of files report: which foreign column was taken for what."""
+    logger, handler = logging.getLogger("mtagent.formats"), _Once()
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

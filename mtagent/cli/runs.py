@@ -1,0 +1,101 @@
+"""``mtagent runs``: list, show, export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from mtagent import formats
+from mtagent.batch import write_outputs
+from mtagent.cli.options import FILE, existing_store
+from mtagent.cli.progress import dollars
+from mtagent.files import Files
+from mtagent.formats import STANDARD
+from mtagent.records import Chain
+from mtagent.reverting import numbered
+from mtagent.store import RunSummary
+from mtagent.summary import stage_table
+
+STORE = click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
+EXAMPLES = """\b
+Examples:
+  mtagent runs list
+  mtagent runs show postedit-1a2b3c4d           # stages, counts, costs
+  mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
+  mtagent runs export postedit-1a2b3c4d -o better.txt --details edits.jsonl
+  mtagent runs export postedit-1a2b3c4d -o better.csv --like segments.csv
+"""
+
+
+@click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """List, show and export stored runs."""
+
+
+@command.command("list")
+@STORE
+def list_runs(store: Path | None) -> None:
+    """All runs, oldest first, as tab-separated columns."""
+    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost")
+    with existing_store(store) as opened:
+        for run in opened.runs():
+            click.echo("\t".join(_columns(run)))
+
+
+def _columns(run: RunSummary) -> list[str]:
+    counts, usage = run.counts, run.usage
+    numbers = [counts.done + counts.failed, counts.changed, counts.rejected, counts.failed, usage.calls]
+    tokens = usage.input_tokens + usage.output_tokens
+    return [run.name, run.state, run.started, *map(str, numbers), str(tokens), dollars(usage)]
+
+
+@command.command("show")
+@click.argument("run")
+@click.argument("segment", required=False)
+@STORE
+def show(run: str, segment: str | None, store: Path | None) -> None:
+    """A run at a glance, or everything that was done to one SEGMENT."""
+    with existing_store(store) as opened:
+        stored = opened.read(run)
+        if segment is not None:
+            click.echo(_show_chain(stored.chain(segment)[1]))
+            return
+        summary = opened.run(run)
+        click.echo(f"{summary.name}: {summary.state}, started {summary.started}, {summary.counts.done} segments done")
+        click.echo(stage_table(stored.chains()))
+        click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
+        click.echo(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
+
+
+def _show_chain(chain: Chain) -> str:
+    lines = [f"segment  {chain.segment.id}", f"source   {chain.segment.source}", f"given    {chain.given or ''}"]
+    numbers = {id(edit): number for number, _, edit in numbered(chain)}
+    for step in chain.steps:
+        lines.append(f"{step.stage}: {step.verdict} ({step.reason})")
+        for edit in step.edits:
+            why = f": {edit.detail}" if edit.detail else ""
+            lines.append(f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{why}")
+        if step.proposed is not None and step.proposed != step.text:
+            lines.append(f"  proposed {step.proposed}")
+    return "\n".join([*lines, f"text     {chain.text}"])
+
+
+@command.command("export")
+@click.argument("run")
+@click.option("-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]")
+@click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs.")
+@click.option("--format", "format_name", default=None, help="lines, tsv, csv or jsonl, where the name does not tell.")
+@click.option("--like", type=FILE, help="The input file: keep its further columns, its quoting and its line ends.")
+@STORE
+def export(
+    run: str, output: Path, details: Path | None, format_name: str | None, like: Path | None, store: Path | None
+) -> None:
+    """Write the texts of a run again, for example after a revert."""
+    files = Files(source=like or output, output=output, details=details, format=format_name)
+    files.refuse_unwritable()
+    name = format_name or ("lines" if output == STANDARD and like is None else None)
+    kind = formats.by_path(like if like and output == STANDARD else output, name)
+    with existing_store(store) as opened:
+        write_outputs(opened.read(run), kind, files, like=like)

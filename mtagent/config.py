@@ -1,0 +1,232 @@
+"""The configuration: one frozen record, filled from the command line, a TOML file, a preset, and the defaults.
+
+The same names are used everywhere: ``concurrency = 32`` in the file, ``--concurrency 32`` on the command line,
+``Config(concurrency=32)`` in Python.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from mtagent.edits import OnAmbiguous
+from mtagent.errors import ConfigError
+from mtagent.records import Record, Stage
+
+DEFAULT_MODEL = "gpt-4o-mini"
+Role = Literal["translate", "postedit", "proofread", "judge"]
+_SHORT: dict[str, tuple[Stage, ...]] = {
+    "t": ("translate",),
+    "p": ("postedit",),
+    "pe": ("postedit",),
+    "pr": ("proofread",),
+    "tp": ("translate", "postedit"),
+    "tpe": ("translate", "postedit"),
+    "tpr": ("translate", "proofread"),
+    "tpp": ("translate", "postedit", "proofread"),
+    "pp": ("postedit", "proofread"),
+}
+_STAGES: dict[str, tuple[Stage, ...]] = {**_SHORT, **{stage: (stage,) for stage in get_args(Stage)}}
+
+
+_NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
+
+
+def _without_password(address: str) -> str:
+    if "@" in urlsplit(address).netloc:
+        raise ValueError("holds a user name or password; keys are read from the environment only")
+    return address
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("must be the name of an environment variable, not the key itself")
+    return name
+
+
+class ModelSettings(Record):
+    """Which model to ask, where, and how. ``None`` = as the general settings say; unset sampling is not sent."""
+
+    model: str | None = None
+    base_url: Annotated[str, AfterValidator(_without_password)] | None = None
+    api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, gt=0)
+    seed: int | None = None
+    reasoning_effort: str | None = None
+
+
+class Config(ModelSettings):
+    """All settings of a run. The tables ``translate``, ``postedit``, ``proofread``, ``judge`` override the model's."""
+
+    source_lang: str | None = None
+    target_lang: str | None = None
+    preset: Literal["safe", "paper"] = "safe"
+    stages: tuple[Stage, ...] | None = None
+    evaluator: str | None = None
+    gate: Literal["none", "guards", "rate", "pairwise"] | None = None
+    margin: float = Field(default=0.0, ge=0)
+    judge_model: str | None = None
+    judge: ModelSettings = ModelSettings()
+    translate: ModelSettings = ModelSettings()
+    postedit: ModelSettings = ModelSettings()
+    proofread: ModelSettings = ModelSettings()
+    llm: str | None = None
+    translator: str = "llm"
+    strategy: Literal["located", "paper"] = "located"
+    forced: bool = False
+    stop_when_error_free: bool = True
+    on_ambiguous: OnAmbiguous = "skip"
+    skip_guards: tuple[str, ...] = ()
+    context: int = Field(default=0, ge=0)
+    domain: str | None = None
+    glossary: Path | None = None
+    keep: Path | None = None
+    prompts: Path | None = None
+    concurrency: int = Field(default=16, ge=1)
+    requests_per_minute: int | None = Field(default=None, gt=0)
+    tokens_per_minute: int | None = Field(default=None, gt=0)
+    timeout: float = Field(default=300.0, gt=0)
+    deadline: float = Field(default=900.0, gt=0)
+    give_up_after: int = Field(default=20, ge=0)
+    store: Path | None = None
+    run: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+    @property
+    def offline(self) -> bool:
+        """Whether there is no model to ask: no server, no model named, and no key in the environment."""
+        named = [self.model, self.base_url, self.llm, self.judge_model]
+        named += [
+            value for role in get_args(Role) for value in (getattr(self, role).model, getattr(self, role).base_url)
+        ]
+        return not any(named) and not os.environ.get(self.api_key_env or "OPENAI_API_KEY")
+
+    def effective(self, *, offline: bool | None = None, translator: bool | None = None) -> Config:
+        """This configuration with everything decided that was left open.
+
+        ``offline`` and ``translator`` say whether a model and an MT system are at hand, where that is known better.
+        """
+        offline = self.offline if offline is None else offline
+        translator = self.translator != "llm" if translator is None else translator
+        stages: tuple[Stage, ...] = ("translate", "postedit", "proofread")
+        if offline:
+            stages = ("translate", "postedit") if translator else ("postedit",)
+        open_settings: dict[str, Any] = {
+            "stages": stages,
+            "evaluator": "rules" if offline else "rubric-mqm",
+            "gate": "guards" if offline else "rate",
+            "model": None if offline else DEFAULT_MODEL,
+        }
+        return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
+
+    def model_for(self, role: Role) -> ModelSettings:
+        """The settings of the model that plays ``role``; the judge is asked like the post-editor if nothing is said."""
+        own: ModelSettings = getattr(self, role)
+        if role == "judge":
+            own = own.model_copy(update={"model": own.model or self.judge_model})
+            general = self.model_for("postedit")
+        else:
+            general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
+        return general.model_copy(update=own.model_dump(exclude_none=True))
+
+    def for_results(self) -> dict[str, Any]:
+        """The settings that results depend on, as plain data: what a resumed run must agree with."""
+        pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
+        dumped = self.model_dump(mode="json", exclude=pace | {"store", "run", "limit"}, exclude_none=True)
+        return {name: value for name, value in dumped.items() if value != {}}
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "safe": {},
+    # Multi-agentMT §2.3 (forced corrections, Algorithm 1), §4 (temperature 0) and §3.1 (1,024 tokens); no check at all
+    "paper": {
+        "gate": "none",
+        "strategy": "paper",
+        "forced": True,
+        "stop_when_error_free": False,
+        "temperature": 0.0,
+        "max_tokens": 1024,
+    },
+}
+
+
+def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+    """The configuration from ``overrides``, then the TOML file, then the preset, then the defaults.
+
+    Raises :class:`ConfigError` naming the file and the setting.
+    """
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    data = _read(path) if path else {}
+    if "judge_model" in given:  # goes before the table in the file, like every option
+        given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
+    preset = given.get("preset", data.get("preset", "safe"))
+    settings = _merged(PRESETS.get(str(preset), {}), data, given)
+    if isinstance(stages := settings.get("stages"), (str, list, tuple)):
+        settings["stages"] = parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
+    try:
+        config = Config.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, path, data, given)) from None
+    if config.source_lang is not None and config.source_lang == config.target_lang:
+        raise ConfigError(f"source and target language are both {config.source_lang}")
+    return config
+
+
+def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of all ``layers``; later ones go first, in tables setting by setting."""
+    merged: dict[str, Any] = {}
+    for name, value in (item for layer in layers for item in layer.items()):
+        former = merged.get(name)
+        if isinstance(former, Mapping) and isinstance(value, Mapping):
+            value = {**former, **value}
+        merged[name] = value
+    return merged
+
+
+def parse_stages(spec: str) -> tuple[Stage, ...]:
+    """``tpp``, ``tp``, ``t-pr``, ``pe``, ``postedit,proofread`` … as stages, each at most once and in order."""
+    stages: list[Stage] = []
+    for word in re.split(r"[\s,+>-]+", spec.strip().lower()):
+        if word not in _STAGES:
+            raise ConfigError(
+                f"no stage {word!r} in {spec!r}; write for example tpp, tp, t-pr, pe or postedit,proofread"
+            )
+        stages += _STAGES[word]
+    if stages != sorted(set(stages), key=get_args(Stage).index):
+        raise ConfigError(f"stages {spec!r}: each at most once, in the order translate, postedit, proofread")
+    return tuple(stages)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    for name in ("glossary", "keep", "prompts", "store"):  # paths in a file are relative to the file
+        if isinstance(data.get(name), str):
+            data[name] = path.parent / Path(data[name]).expanduser()
+    return data
+
+
+def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    first = error.errors()[0]
+    name, top = ".".join(str(part) for part in first["loc"]), str(first["loc"][0])
+    where = f"{path}: " if path and top in data and top not in given else ""
+    if first["type"] == "extra_forbidden":
+        known = ModelSettings.model_fields if len(first["loc"]) > 1 else Config.model_fields
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
+        return f"{where}unknown setting {name!r}{hint}"
+    if first["loc"][-1] in _NOT_SHOWN:
+        return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
+    return f"{where}{name}: {first['msg'].lower()} (got {first['input']!r})"

@@ -1,0 +1,89 @@
+"""The demo: the whole chain on a part of the sample, with replies that were written for it. No model is called."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mtagent import edits, paragraphs, sample
+from mtagent.agent import Agent
+from mtagent.errors import ModelError
+from mtagent.evaluators.rubric_mqm import parse
+from mtagent.records import Chain, Completion, Message, Schema, Segment
+
+_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
+
+
+class DemoModel:
+    """Gives each segment the replies written for it; as a judge it prefers the text with the better score there."""
+
+    model = "demo"
+
+    def __init__(self) -> None:
+        replies = json.loads(sample.path("demo.json").read_text(encoding="utf-8"))["segments"]
+        self.replies: dict[str, dict[str, Any]] = {reply["id"]: reply for reply in replies}
+        self.segments = {segment.id: segment for segment in _sample() if segment.id in self.replies}
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """The reply written for this segment and purpose."""
+        reply = self.replies[segment]
+        quoted = {name: text for name, _, text in _QUOTED.findall(messages[-1].content)}
+        if purpose == "translate":
+            drafts = paragraphs.split(reply["translate"]).texts
+            return self._completion(drafts[self._place(segment, quoted["source"])])
+        if purpose == "proofread":
+            wordings = reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]]
+            return self._completion(wordings[self._place(segment, quoted["source"])])
+        if purpose == "rate":
+            return self._completion(_errors(reply))
+        if purpose == "judge":
+            a, b = (_score(reply, quoted[name]) for name in ("translation_a", "translation_b"))
+            return self._completion(json.dumps({"better": "tie" if a == b else "A" if a > b else "B"}))
+        raise ModelError(f"the demo has no reply for {purpose!r}")
+
+    def _place(self, segment: str, source: str) -> int:
+        """Which paragraph of its segment ``source`` is."""
+        return paragraphs.split(self.segments[segment].source).texts.index(source)
+
+    def _completion(self, text: str) -> Completion:
+        return Completion(text=text, model=self.model)
+
+
+def run_demo() -> list[Chain]:
+    """The chains of the demo's segments, with the pairwise gate."""
+    model = DemoModel()
+    return Agent(llm=model, stages="tpp", gate="pairwise").improve(model.segments.values())
+
+
+def _sample() -> Iterator[Segment]:
+    """The sample's segments without their machine translation."""
+    with sample.path("sample.en-es.jsonl").open(encoding="utf-8") as file:
+        for line in file:
+            yield Segment.model_validate_json(line).model_copy(update={"translation": None})
+
+
+def _score(reply: dict[str, Any], text: str) -> int:
+    """The score of the stage that ``text`` comes from."""
+    if text == reply["translate"]:
+        return int(reply["scores"]["translate"])
+    postedited = edits.apply(
+        reply["translate"], edits.locate(reply["translate"], parse(_errors(reply), reply["translate"]))
+    )
+    reworded = set(reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]])
+    new = reworded - set(paragraphs.split(postedited).texts)
+    return int(reply["scores"]["proofread" if new & set(paragraphs.split(text).texts) else "postedit"])
+
+
+def _errors(reply: dict[str, Any]) -> str:
+    """The errors written for a segment, as the reviewer would answer."""
+    return json.dumps({"errors": [{"span": e["text"], **{k: e[k] for k in e if k != "text"}} for e in reply["errors"]]})

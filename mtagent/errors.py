@@ -1,0 +1,129 @@
+"""All errors that mtagent raises on purpose.
+
+::
+
+    MtagentError
+    ├── ConfigError            a setting is wrong or missing
+    │   └── MissingExtra       an optional package is not installed
+    ├── InputError             a file or a record cannot be read (names file and line)
+    ├── OutputError            a file cannot be written
+    ├── StoreError             the store cannot be opened, read or written
+    │   └── RunLocked          another process is working on this run
+    ├── PromptError            a prompt is broken, or a variable is missing
+    ├── TranslatorError        a wrapped MT system failed
+    ├── UnreadableReply        a model's reply does not have the form that was asked for
+    │   └── RatingParseError   … and so is no rating (also an EvaluationError)
+    ├── EvaluationError        an evaluator has no rating to give
+    └── ModelError             a request to a model failed
+        ├── AuthenticationError   401, 403: the key or its rights
+        ├── BadRequest            400, 404, 422 …: repeating it cannot help
+        ├── RateLimited           429 until the deadline
+        ├── ServerError           5xx, resets and broken bodies until the deadline
+        ├── EmptyReply            a reply without text
+        ├── Refused               refusal or content filter
+        └── Truncated             cut off at the token limit twice
+
+Beside it stands :class:`OffScript`, an ``AssertionError`` of the fakes, which no run survives.
+
+Every error may carry ``calls``: the requests that were paid for before it happened, so that no cost is lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # so that the command line can name an error without importing pydantic
+    from mtagent.records import Call
+
+
+class MtagentError(Exception):
+    """Base of all errors of this package. The message names the culprit and the way out."""
+
+    calls: tuple[Call, ...] = ()
+
+
+class ConfigError(MtagentError):
+    """A setting is wrong or missing."""
+
+
+class MissingExtra(ConfigError):
+    """An optional package is not installed; the message says how to install it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional package: pip install 'mtagent[{extra}]'")
+
+
+class InputError(MtagentError):
+    """A file or a record cannot be read. The message starts with ``file:line`` where there is one."""
+
+
+class OutputError(MtagentError):
+    """A file cannot be written."""
+
+
+class StoreError(MtagentError):
+    """The store cannot be opened, read or written."""
+
+
+class RunLocked(StoreError):
+    """Another process is working on this run."""
+
+
+class PromptError(MtagentError):
+    """A prompt file is broken, or a variable that it needs is missing."""
+
+
+class TranslatorError(MtagentError):
+    """A wrapped MT system failed."""
+
+
+class EvaluationError(MtagentError):
+    """An evaluator has no rating to give."""
+
+
+class UnreadableReply(MtagentError):
+    """A model's reply does not have the form that was asked for. It is asked for once more, with the reason."""
+
+
+class RatingParseError(UnreadableReply, EvaluationError):
+    """A model's reply cannot be read as a rating. It is never taken for a score."""
+
+
+class ModelError(MtagentError):
+    """A request to a model failed."""
+
+
+class AuthenticationError(ModelError):
+    """The server refused the key (401) or its rights (403)."""
+
+
+class BadRequest(ModelError):
+    """The server refused the request (400, 404, 422 …); repeating it cannot help."""
+
+
+class RateLimited(ModelError):
+    """The server kept answering 429 until the deadline."""
+
+
+class ServerError(ModelError):
+    """The server failed (5xx, reset, timeout, broken body) until the deadline."""
+
+
+class EmptyReply(ModelError):
+    """The model answered with no text."""
+
+
+class Refused(ModelError):
+    """The model or a content filter refused to answer."""
+
+
+class Truncated(ModelError):
+    """The reply was cut off at the token limit, also with more room."""
+
+
+class OffScript(AssertionError):
+    """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
+
+
+FATAL = (AuthenticationError, ConfigError, PromptError, StoreError)
+"""Errors that concern every segment alike: a run stops at once, and can be resumed."""

@@ -1,0 +1,1 @@
+"""Evaluators: one file each, all behind :class:`mtagent.protocols.Evaluator`."""

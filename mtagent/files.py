@@ -1,0 +1,125 @@
+"""The files that a job reads and writes: their formats, and what must not happen to them."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mtagent import formats
+from mtagent.config import Config
+from mtagent.errors import ConfigError, InputError, OutputError
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is read and where the results go; ``-`` is standard input or output."""
+
+    source: Path
+    translation: Path | None = None
+    reference: Path | None = None
+    output: Path = formats.STANDARD
+    details: Path | None = None
+    format: str | None = None
+
+    def reader(self) -> formats.Format:
+        """The format of ``source``, together with its line-aligned companions."""
+        kind = formats.by_path(self.source, self.format)
+        if isinstance(kind, formats.Lines):
+            return replace(kind, translation=self.translation, reference=self.reference)
+        if self.translation or self.reference:
+            raise ConfigError(f"{self.source}: a {kind.name} file holds its translations and references itself")
+        return kind
+
+    def writer(self) -> tuple[formats.Format, Path | None]:
+        """The format of ``output``, and the file whose columns and line ends it keeps, if it is of the same format:
+        the line-aligned translation that is improved, or else the source.
+
+        ``format`` is the output's too, unless the name of the output tells of another one.
+        """
+        read = formats.by_path(self.source, self.format)
+        told = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
+        written = read if told.name == read.name.partition("-")[0] else told
+        improved = self.translation or self.source
+        return written, improved if written.name == read.name else None
+
+    @contextmanager
+    def spooled(self) -> Iterator[Files]:
+        """These files with copies of standard input and pipes, since each is read more than once."""
+        inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
+        named = {name: path for name, path in inputs.items() if path is not None}
+        if list(named.values()).count(formats.STANDARD) > 1:
+            raise InputError("only one of the files can be standard input")
+        with ExitStack() as stack:
+            copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
+            known = self.format or formats.by_path(self.source).name
+            try:
+                yield replace(self, **copies, format=known if copies["source"] != self.source else self.format)
+            except (InputError, ConfigError) as error:
+                raise type(error)(_with_names(str(error), copies, named)) from error
+
+    def refuse_collisions(self, limit: int | None) -> None:
+        """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
+        reads = {"-s": self.source, "-t": self.translation, "-r": self.reference}
+        if _same(self.output, self.details):
+            raise ConfigError(f"{self.output}: texts and details cannot both go to one file")
+        for option, path in reads.items():
+            if _same(self.details, path):
+                raise ConfigError(f"{path}: --details would overwrite the file of {option}")
+            if _same(self.output, path) and limit is not None:
+                raise ConfigError(f"{path}: --limit would cut the file of {option} short: give -o another name")
+        lines = isinstance(formats.by_path(self.source, self.format), formats.Lines)
+        if _same(self.output, self.reference) or (lines and _same(self.output, self.source)):
+            raise ConfigError(f"{self.output}: the translation would overwrite this file: give -o another name")
+
+    def refuse_unwritable(self) -> None:
+        """Raise :class:`OutputError` where the outputs cannot be written, before anything is paid for."""
+        if self.output == formats.STANDARD == self.details:
+            raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
+        for path in (self.output, self.details):
+            if path is not None and path != formats.STANDARD and (path.is_file() or not path.exists()):
+                _refuse_unwritable_folder(path)
+            elif path is not None and path.is_dir():
+                raise OutputError(f"{path}: is a folder; name a file in it")
+
+    def fingerprint(self, config: Config) -> dict[str, str]:
+        """The content hash of every file that the results depend on."""
+        named = {"source": self.source, "translation": self.translation, "reference": self.reference}
+        named |= {"glossary": config.glossary, "keep": config.keep}
+        if config.prompts is not None:
+            named |= {f"prompts/{path.name}": path for path in sorted(config.prompts.glob("*.toml"))}
+        return {name: _sha256(path) for name, path in named.items() if path is not None}
+
+
+def _same(one: Path | None, other: Path | None) -> bool:
+    if one is None or other is None or formats.STANDARD in (one, other):
+        return False
+    return one.resolve() == other.resolve()
+
+
+def _refuse_unwritable_folder(path: Path) -> None:
+    """The output is written under another name beside ``path`` first: see whether that will be possible."""
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: there is no folder {path.parent} to write it to")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OutputError(f"{path}: the folder {path.parent} cannot be written to: {reason}") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -> str:
+    """``message`` with the names that the user knows in place of those of the copies."""
+    for name, copy in copies.items():
+        known = "standard input" if named[name] == formats.STANDARD else str(named[name])
+        message = message.replace(str(copy), known)
+    return message

@@ -1,0 +1,174 @@
+"""CSV and TSV: one segment per row, with a header that names the columns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.formats.fields import FIELDS, extra_names, named_fields, paired, segment, suggested, unique
+from mtagent.formats.files import BOM, Line, Sink, has_bom, lines_of, replacing
+from mtagent.formats.protocol import NO_DEFAULTS, Result, SegmentDefaults
+from mtagent.formats.rows import Dialect, Row, rendered, restyled, rows, table_rows
+from mtagent.records import Segment
+
+logger = logging.getLogger("mtagent.formats")
+
+
+class Layout(NamedTuple):
+    """What the header of a table says: its dialect, its columns, and which of them holds which field."""
+
+    dialect: Dialect
+    names: tuple[str, ...]
+    fields: dict[str, int]
+    header: Row | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """CSV, where cells may be quoted and then hold line breaks, or plain TSV, where a quote is a character like any.
+
+    ``delimiters`` are tried on the header in this order; the first that yields a source column is the file's. A file
+    without a header is read where ``columns`` names its columns. Columns that are no fields are carried through.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    delimiters: str
+    quoted: bool
+    columns: tuple[str, ...] | None = None
+
+    def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
+        """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
+        layout, table = self._opened(path)
+        for field, index in layout.fields.items():
+            if layout.names[index] != field:
+                logger.info("%s: column %r is read as %s", path, layout.names[index], field)
+        segments = ((row.line, _segment(row, number, layout, defaults, path)) for number, row in enumerate(table, 1))
+        return unique(segments, path) if "id" in layout.fields else (one for _, one in segments)
+
+    def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
+        """Write one row per result.
+
+        The texts go to the translation column of ``like``, or to a new one after the others. A row that does not
+        change is copied as it is; a row that does keeps its style of quoting.
+        """
+        with replacing(path) as sink:
+            extra, results = extra_names(results, path)
+            return self._write_like(sink, results, extra, like) if like else self._write_plain(sink, results, extra)
+
+    def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
+        lines = lines_of(path)
+        if self.columns:
+            fields = named_fields(self.columns, f"{path}: columns")
+            layout = Layout(Dialect(self.delimiters[0], self.quoted), self.columns, fields)
+        else:
+            layout = self._layout(lines, path)
+        if "source" not in layout.fields:
+            listed = ", ".join(map(repr, layout.names))
+            hint = next(filter(None, map(suggested, layout.names)), "; the first line must name the columns")
+            raise InputError(f"{path}:1: no column 'source' among {listed}{hint}")
+        return layout, table_rows(rows(lines, layout.dialect, path), len(layout.names), layout.dialect, path)
+
+    def _layout(self, lines: Iterator[Line], path: Path) -> Layout:
+        """The layout that the header shows. A TSV header in quotes says that the cells are quoted too."""
+        header = next(lines, None)
+        if header is None:
+            raise InputError(f"{path}: is empty; the first line must name the columns")
+        quoted = self.quoted or all(_in_quotes(cell) for cell in header.text.split(self.delimiters[0]))
+        layouts = [_layout_of(header, Dialect(delimiter, quoted), path) for delimiter in self.delimiters]
+        return next((layout for layout in layouts if "source" in layout.fields), layouts[0])
+
+    def _write_plain(self, sink: Sink, results: Iterable[Result], extra: tuple[str, ...]) -> int:
+        dialect = Dialect(self.delimiters[0], self.quoted)
+        names = (*FIELDS, *extra)
+        sink.write(rendered(names, dialect, f"{sink.path}: the header") + "\n")
+        count = 0
+        for result in results:
+            values = {**result.segment.model_dump(), "translation": result.text, **result.extra}
+            sink.write(rendered([_cell(values[name]) for name in names], dialect, _where(sink, result)) + "\n")
+            count += 1
+        return count
+
+    def _write_like(self, sink: Sink, results: Iterable[Result], extra: tuple[str, ...], like: Path) -> int:
+        mark = BOM if has_bom(like) else ""
+        layout, table = self._opened(like)
+        wider = _widened(layout, extra)
+        sink.write(mark)
+        if header := layout.header:
+            same = wider.names == layout.names
+            sink.write(
+                header.raw if same else restyled(wider.names, header, layout.dialect, f"{sink.path}: the header")
+            )
+        entries = (_entry(row, number, layout) for number, row in enumerate(table, start=1))
+        count = 0
+        for entry, result in paired(entries, results, sink.path, like):
+            row, cells = entry.row, _changed(entry.row, result, wider)
+            same = cells == row.cells
+            sink.write(row.raw if same else restyled(cells, row, layout.dialect, _where(sink, result)))
+            count += 1
+        return count
+
+
+CSV = Table("csv", (".csv",), ",;\t|", quoted=True)
+TSV = Table("tsv", (".tsv", ".tab"), "\t", quoted=False)
+TSV_QUOTED = Table("tsv-quoted", (), "\t", quoted=True)
+
+
+class _TableEntry(NamedTuple):
+    id: str
+    line: int
+    row: Row
+
+
+def _entry(row: Row, number: int, layout: Layout) -> _TableEntry:
+    own = row.cells[layout.fields["id"]] if "id" in layout.fields else ""
+    return _TableEntry(own or str(number), row.line, row)
+
+
+def _layout_of(header: Line, dialect: Dialect, path: Path) -> Layout:
+    """The layout if ``dialect`` is the header's; one without columns where the header cannot be read so."""
+    try:
+        first = next(rows(iter([header]), dialect, path))
+    except InputError:
+        return Layout(dialect, (header.text,), {})
+    return Layout(dialect, tuple(first.cells), named_fields(first.cells, f"{path}:1"), first)
+
+
+def _in_quotes(cell: str) -> bool:
+    return len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
+
+
+def _segment(row: Row, number: int, layout: Layout, defaults: SegmentDefaults, path: Path) -> Segment:
+    values: dict[str, str | None] = {field: row.cells[index] or None for field, index in layout.fields.items()}
+    if values["source"] is None:
+        values["source"] = ""
+        if "translation" in values:  # nothing to translate, so the empty translation is complete
+            values["translation"] = values["translation"] or ""
+    return segment(values, defaults, number, f"{path}:{row.line}")
+
+
+def _widened(layout: Layout, extra: tuple[str, ...]) -> Layout:
+    """The layout with a translation column and the extra columns, where it has them not yet."""
+    names = layout.names if "translation" in layout.fields else (*layout.names, "translation")
+    fields = {"translation": len(layout.names), **layout.fields}
+    return layout._replace(names=(*names, *(name for name in extra if name not in names)), fields=fields)
+
+
+def _changed(row: Row, result: Result, layout: Layout) -> list[str]:
+    cells = row.cells + [""] * (len(layout.names) - len(row.cells))
+    cells[layout.fields["translation"]] = result.text
+    for name, value in result.extra.items():
+        cells[layout.names.index(name)] = _cell(value)
+    return cells
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _where(sink: Sink, result: Result) -> str:
+    return f"{sink.path}: segment {result.segment.id!r}"

@@ -1,0 +1,6 @@
+"""Guards: what a change to a translation may never damage. Deterministic, no model, linear in the text's length."""
+
+from mtagent.guards.newly import Complaints, Guard, newly
+from mtagent.guards.screening import GUARDS, Damage, damages, screen
+
+__all__ = ["GUARDS", "Complaints", "Damage", "Guard", "damages", "newly", "screen"]

@@ -1,0 +1,191 @@
+"""Guards over the language of a text: its script, a copied source, invisible characters, a looping model, length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+import regex
+
+from mtagent import marks, paragraphs
+from mtagent.guards.newly import newly
+from mtagent.records import Segment
+
+_FIRST_NON_LATIN = "\u0370"
+_LATIN_WORD = regex.compile(r"\p{Latin}{2,}+")
+_SHARE_DROP = 0.25
+_ENOUGH_LETTERS = 8
+
+
+def foreign_script(segment: Segment, text: str) -> list[str]:
+    """No word in a script that the target language is not written in. Latin words are another guard's matter."""
+    script = marks.script_of(segment.target_lang)
+    if not script or (max(text, default="") < _FIRST_NON_LATIN):
+        return []
+    pattern = marks.foreign_words_of(script)
+    return (
+        [f"{word!r} is not in the script of {segment.target_lang}" for word in pattern.findall(text)] if pattern else []
+    )
+
+
+def script_share(segment: Segment, before: str, after: str) -> list[str]:
+    """In a script other than Latin, the share of letters in it does not drop by a quarter of all letters.
+
+    Names of the source (words with a capital letter) do not count: many languages take them over in Latin letters.
+    """
+    script = marks.script_of(segment.target_lang)
+    if script in ("", "Latn"):
+        return []
+    names = {word for word in _LATIN_WORD.findall(segment.source) if word != word.lower()}
+    had, has = _share(before, script, names), _share(after, script, names)
+    if has is None or had is None or had - has < _SHARE_DROP:
+        return []
+    return [f"only {has:.0%} of the letters are in the script of {segment.target_lang}, before {had:.0%}"]
+
+
+def _share(text: str, script: str, names: set[str]) -> float | None:
+    """The share of the letters of ``text`` in ``script``; ``None`` where there are too few to tell."""
+    pattern = marks.letters_of(script)
+    if pattern is None:
+        return None
+    inside = len(pattern.findall(text))
+    latin = sum(len(word) for word in _LATIN_WORD.findall(marks.prose(text)) if word not in names)
+    return inside / (inside + latin) if inside + latin >= _ENOUGH_LETTERS else None
+
+
+_COPIED_WORDS = 6
+_COPIED_CHARACTERS = 14
+
+
+def _run_length(source: tuple[str, ...]) -> int:
+    """How many source words in a row make a copy: all of a short source, six of a longer one."""
+    unspaced = sum(len(word) == 1 for word in source) > len(source) / 2
+    return min(len(source), _COPIED_CHARACTERS if unspaced else _COPIED_WORDS)
+
+
+def _is_name(run: tuple[str, ...]) -> bool:
+    """Names, titles and tokens of a user interface are rightly copied: hardly a small word in them."""
+    return any(word != word.swapcase() for word in run) and 2 * sum(word[0].islower() for word in run) < len(run)
+
+
+def copied(segment: Segment, text: str) -> list[str]:
+    """No run of source words in the translation: they were left untranslated. Not between variants of a language."""
+    if marks.language_of(segment.source_lang) == marks.language_of(segment.target_lang):
+        return []
+    source = marks.words(marks.prose(segment.source))
+    size = _run_length(source)
+    there = marks.words(marks.prose(text))
+    if size < 3 or len(there) < size:
+        return []
+    common = set(source)
+    if sum(word in common for word in there) < size:
+        return []
+    runs = set(_runs(source, size))
+    return ["source text is copied" for run in _runs(there, size) if run in runs and not _is_name(run)]
+
+
+def copied_paragraph(segment: Segment, before: str, after: str) -> list[str]:
+    """No paragraph, however short, is newly the source's own. A name may, if half of it was there before."""
+    if marks.language_of(segment.source_lang) == marks.language_of(segment.target_lang):
+        return []
+    new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
+    copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
+    there = set(marks.words(marks.prose(before)))
+    return [
+        "a paragraph of the source is copied"
+        for words in (marks.words(marks.prose(text)) for text in copies)
+        if words and not (_is_name(words) and 2 * sum(word in there for word in words) >= len(words))
+    ]
+
+
+def _runs(found: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(found[shift:] for shift in range(size)), strict=False)
+
+
+_FOREIGN, _COPIED = newly(foreign_script), newly(copied)
+
+
+def script(segment: Segment, before: str, after: str) -> list[str]:
+    """The target language's script stays, and no source text is copied."""
+    copies = [*_COPIED(segment, before, after), *copied_paragraph(segment, before, after)]
+    faults = [*_FOREIGN(segment, before, after), *copies[:1]]
+    return faults + script_share(segment, before, after)
+
+
+def control(segment: Segment, text: str) -> list[str]:
+    """No control, private-use, replacement or odd invisible character that the source does not have."""
+    found = marks.control_characters(text, segment.target_lang)
+    if not found:
+        return []
+    known = marks.control_characters(segment.source, segment.source_lang)
+    return [f"character {code}" for code in (Counter(found) - Counter(known)).elements()]
+
+
+_STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
+_STUTTER_LETTERS = 8
+_LOOP_TURNS = 4
+
+
+@marks.remembered
+def _stutters(text: str) -> tuple[str, ...]:
+    """Letters that follow themselves eight times or more within a word ("looooooooong")."""
+    suspects = (w for w in marks.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
+    return tuple(found.group(1) for word in suspects if (found := _STUTTER.search(word)))
+
+
+@marks.remembered
+def _loops(text: str) -> int:
+    """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
+
+    A phrase that comes back after p words makes each group of three words in it come back after p words. A single
+    character (laughter in Chinese) counts half.
+    """
+    found = marks.words(text)
+    if len(found) - len(set(found)) < _LOOP_TURNS - 1:
+        return 1
+    last: dict[tuple[str, str, str], int] = {}
+    most = run = period = 0
+    for index, group in enumerate(zip(found, found[1:], found[2:], strict=False)):
+        distance = index - last.get(group, index)
+        last[group] = index
+        run = run + 1 if distance and distance == period else int(distance > 0)
+        period = distance
+        if distance:
+            turns = (run + 2) // distance + 1
+            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
+    return max(most, 1)
+
+
+def repetition(segment: Segment, text: str) -> list[str]:
+    """No phrase follows itself four times or more, and no letters eight times, unless the source does the like."""
+    turns = _loops(text)
+    faults = []
+    if turns >= _LOOP_TURNS and turns > _loops(segment.source) + 1:
+        faults = [f"a phrase is repeated {turns} times"]
+    if (stutters := _stutters(text)) and not _stutters(segment.source):
+        faults += [f"{letters!r} is repeated" for letters in stutters]
+    return faults
+
+
+_Measure = Callable[..., tuple[str, ...]]
+
+
+@cache
+def _measures() -> tuple[_Measure, ...]:
+    """The two measures of ``mtagent.omission``, where that module is there."""
+    if find_spec("mtagent.omission") is None:
+        return ()
+    omission = import_module("mtagent.omission")
+    return cast(_Measure, omission.lost), cast(_Measure, omission.grown)
+
+
+def length(segment: Segment, before: str, after: str) -> list[str]:
+    """The text is not emptied, no sentence is lost and no commentary added (see ``mtagent.omission``)."""
+    if before.strip() and not after.strip():
+        return ["the text is empty"]
+    lang = segment.target_lang
+    return [fault for measure in _measures() for fault in measure(segment.source, before, after, target_lang=lang)]

@@ -1,0 +1,1 @@
+"""Everything that reaches a model: the client, the call cache, fakes and recorded replies."""

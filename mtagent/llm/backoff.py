@@ -1,0 +1,39 @@
+"""How long to wait before the same request is sent again."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+from tenacity import RetryCallState
+
+from mtagent.llm.failure import Failure
+from mtagent.llm.reply import Reply
+
+logger = logging.getLogger(__name__)
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+
+
+def is_transient(outcome: Reply | Failure) -> bool:
+    """Whether the same request may succeed later."""
+    return isinstance(outcome, Failure) and outcome.transient
+
+
+def last_outcome(state: RetryCallState) -> Reply | Failure:
+    """What the last attempt brought."""
+    assert state.outcome is not None
+    outcome: Reply | Failure = state.outcome.result()
+    return outcome
+
+
+def backoff(state: RetryCallState) -> float:
+    """What the server asked for, however long; else twice as long each time, with jitter."""
+    failure = last_outcome(state)
+    assert isinstance(failure, Failure)
+    longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(state.attempt_number - 1, 10))
+    seconds = random.uniform(longest / 2, longest)
+    if failure.retry_after is not None:
+        seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
+    logger.info("attempt %d failed (%s); next in %.1f s", state.attempt_number, failure.message, seconds)
+    return seconds

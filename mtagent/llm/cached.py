@@ -1,0 +1,111 @@
+"""The call cache: a request that was answered before is not paid for again."""
+
+from __future__ import annotations
+
+import copy
+import time
+from asyncio import Future, get_running_loop, shield
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from mtagent.errors import ModelError, MtagentError, StoreError
+from mtagent.llm.plain import whole_characters
+from mtagent.protocols import LLM
+from mtagent.records import Call, Completion, Message, Schema, Usage
+from mtagent.store import Store
+
+
+@runtime_checkable
+class KeyedLLM(LLM, Protocol):
+    """A model that can say what a request is made of."""
+
+    def key(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> str:
+        """A hash of everything that would be sent: model, settings and content."""
+        ...
+
+
+class Cached:
+    """An LLM whose calls are written to the store at once, and answered from there where they were made before.
+
+    A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
+    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused.
+    ``run_id`` may be set later, but before the first call.
+    """
+
+    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = 0) -> None:
+        self.model = llm.model
+        self.sampling = getattr(llm, "sampling", None)
+        self._llm = llm
+        self._store = store
+        self.run_id = run_id
+        # Key → the answer to come: a completion, an error, or None where the asking was given up.
+        self._asked: dict[str, Future[Completion | MtagentError | None]] = {}
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
+        key = self._llm.key(messages, schema, logprobs)
+        while (first := self._asked.get(key)) is not None:
+            answer = await shield(first)
+            if isinstance(answer, Completion):
+                return answer.model_copy(update={"usage": Usage(reused=1)})
+            if answer is not None:
+                raise _without_calls(answer)
+        stored = self._store.recall(self.run_id, segment, key)
+        if stored is not None:
+            return stored
+
+        first = self._asked[key] = get_running_loop().create_future()
+        answer = None
+        try:
+            answer = await self._ask(key, messages, schema, logprobs, purpose, segment)
+            return answer
+        except MtagentError as error:
+            answer = error
+            raise
+        finally:
+            del self._asked[key]
+            first.set_result(answer)
+
+    async def _ask(
+        self, key: str, messages: Sequence[Message], schema: Schema | None, logprobs: bool, purpose: str, segment: str
+    ) -> Completion:
+        begun = time.perf_counter()
+
+        def called(reply: str | None, usage: Usage, error: str | None) -> Call:
+            seconds = time.perf_counter() - begun
+            sent = tuple(messages)
+            return Call(
+                purpose=purpose, model=self.model, messages=sent, reply=reply, usage=usage, seconds=seconds, error=error
+            )
+
+        try:
+            completion = await self._llm.complete(
+                messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment
+            )
+        except ModelError as error:
+            for failed in error.calls or (called(None, Usage(), str(error)),):
+                self._store.record_call(self.run_id, segment, purpose, key, failed, None)
+            raise
+        completion = completion.model_copy(update={"text": whole_characters(completion.text)})
+        call = called(completion.text, completion.usage, None)
+        try:
+            self._store.record_call(self.run_id, segment, purpose, key, call, completion)
+        except StoreError as error:
+            error.calls = (call,)
+            raise
+        return completion
+
+
+def _without_calls(error: MtagentError) -> MtagentError:
+    """The same error for someone who waited for another's request, and has not paid for it."""
+    unpaid = copy.copy(error)
+    unpaid.calls = ()
+    return unpaid

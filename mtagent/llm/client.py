@@ -1,0 +1,245 @@
+"""The client for every OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result
+
+from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, ModelError, RateLimited, Refused, Truncated
+from mtagent.llm.backoff import backoff, is_transient, last_outcome
+from mtagent.llm.clock import Clock
+from mtagent.llm.failure import Failure
+from mtagent.llm.limiter import Limiter
+from mtagent.llm.parameters import LearntParameters
+from mtagent.llm.reply import Reply, read_reply
+from mtagent.llm.request import Body, estimated_tokens, key_of, request_body, with_more_room
+from mtagent.llm.sampling import Sampling
+from mtagent.llm.server import server_address, server_key
+from mtagent.pricing import price as list_price
+from mtagent.records import Call, Completion, Message, Schema, Usage
+
+Price = Callable[[str, Usage, str | None], float | None]
+FIRST_CONNECTIONS = 4
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The state of one ``complete``: what was paid, how often it was tried, and until when it may be."""
+
+    deadline: float
+    started: float
+    until: float | None = None
+    attempts: int = 0
+    paid: list[Usage] = field(default_factory=list)
+    reply: Reply | None = None
+
+    def left(self, now: float) -> float:
+        """Seconds until the deadline, which runs from the first attempt: queueing for a place does not count."""
+        return self.deadline if self.until is None else self.until - now
+
+
+class OpenAIClient:
+    """Talks to one model on one OpenAI-compatible server.
+
+    ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
+    ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
+    attempt, and each attempt may take ``timeout`` seconds; an address where nobody ever answered is given up after four
+    attempts. Clients of the same server should share a ``limiter``.
+    ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
+    ``clock`` is for tests.
+
+    Raises :class:`mtagent.errors.ConfigError` where key or address cannot work.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str = "OPENAI_API_KEY",
+        sampling: Sampling | None = None,
+        deadline: float = 600.0,
+        timeout: float = 300.0,
+        limiter: Limiter | None = None,
+        price: Price | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        from mtagent.llm.transport import Transport  # imported here: the openai package takes more than half a second
+
+        self.model = model
+        self.base_url = server_address(base_url)
+        self.sampling = sampling or Sampling()
+        self.limiter = limiter or Limiter(clock=clock)
+        self._api_key_env = api_key_env
+        self._deadline = deadline
+        self._timeout = timeout
+        self._price = price or list_price
+        self._clock = clock or Clock()
+        self._learnt = LearntParameters(model)
+        self._parameters = self.sampling.parameters()
+        self._reached = False
+        self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)
+
+    def __repr__(self) -> str:
+        return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Parameters that the model refused so far and that are no longer sent."""
+        return self._learnt.left_out
+
+    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+        """A hash that names this request: model, server, settings and messages."""
+        return key_of(self._body(messages, schema, logprobs), self.base_url)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """Ask for one reply; see :class:`mtagent.protocols.LLM`.
+
+        ``usage`` adds up every reply that the server counted, a first one that was cut off included; ``usage.calls``
+        says how many. An error carries in ``calls`` what was paid before it.
+        """
+        exchange = Exchange(self._deadline, self._clock.now())
+        outcome = await self._converse(self._body(messages, schema, logprobs), exchange)
+        usage = exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid)
+        if isinstance(outcome, Failure):
+            error = outcome.kind(self._explain(outcome, exchange))
+            error.calls = (self._failed_call(purpose, tuple(messages), usage, exchange, str(error)),)
+            raise error
+        return Completion.model_construct(
+            text=outcome.text,
+            model=outcome.model,
+            finish_reason=outcome.finish_reason,
+            usage=usage,
+            logprobs=outcome.logprobs,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        await self._transport.aclose()
+
+    def _body(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> Body:
+        return request_body(self.model, self._parameters, messages, schema, logprobs)
+
+    async def _converse(self, body: Body, exchange: Exchange) -> Reply | Failure:
+        """A usable reply; an empty one and one that was cut off get a second chance each."""
+        chances: set[type[ModelError]] = {EmptyReply, Truncated}
+        while True:
+            outcome = await self._accepted(body, exchange)
+            if isinstance(outcome, Failure):
+                was_cut = Truncated not in chances and outcome.kind is BadRequest
+                return replace(outcome, kind=Truncated) if was_cut else outcome
+            exchange.paid.append(self._priced(outcome))
+            exchange.reply = outcome
+            if outcome.problem is None:
+                return outcome
+            if outcome.problem not in chances:
+                return Failure(outcome.problem, outcome.detail, 200)
+            chances.discard(outcome.problem)
+            if outcome.problem is Truncated:
+                body = with_more_room(body, exchange.paid[-1].output_tokens)
+
+    async def _accepted(self, body: Body, exchange: Exchange) -> Reply | Failure:
+        """A reply, after leaving out what the model does not take."""
+        while True:
+            sent = self._learnt.adapt(body)
+            outcome = await self._persistent(sent, exchange)
+            if not isinstance(outcome, Failure) or not self._learnt.learn(outcome, sent):
+                return outcome
+
+    async def _persistent(self, sent: Body, exchange: Exchange) -> Reply | Failure:
+        """A reply, after trying again whatever may pass, until the deadline."""
+        retrying = AsyncRetrying(
+            retry=retry_if_result(is_transient),
+            wait=backoff,
+            stop=lambda state: state.upcoming_sleep > exchange.left(self._clock.now()) or self._nobody_there(state),
+            sleep=self._clock.sleep,
+            retry_error_callback=last_outcome,
+        )
+        return await retrying(self._once, sent, exchange)
+
+    def _nobody_there(self, state: RetryCallState) -> bool:
+        """Whether no connection was ever made: a wrong address, more likely than a server that will be back."""
+        outcome = last_outcome(state)
+        unreachable = isinstance(outcome, Failure) and outcome.unreachable
+        return unreachable and not self._reached and state.attempt_number >= FIRST_CONNECTIONS
+
+    async def _once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
+        """One request, as soon as the limiter admits it."""
+        if (pause := self.limiter.pause) > exchange.left(self._clock.now()):
+            return Failure(RateLimited, "the server asked for a pause", 429, transient=True, retry_after=pause)
+        async with self.limiter.slot(estimated_tokens(sent) if self.limiter.counts_tokens else 0) as slot:
+            if exchange.until is None:
+                exchange.until = self._clock.now() + exchange.deadline
+            exchange.attempts += 1
+            seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
+            payload = await self._transport.post(sent, seconds)
+            outcome = payload if isinstance(payload, Failure) else read_reply(payload, self.model)
+            self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
+            if not isinstance(outcome, Failure):
+                slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
+            elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
+                slot.throttled(outcome.retry_after)
+        return outcome
+
+    def _priced(self, reply: Reply) -> Usage:
+        if reply.usage is None:
+            return Usage(calls=1, cost=None)
+        cost = self._price(self.model, reply.usage, self.base_url)
+        if cost is None and reply.model != self.model:  # an alias, or the name of a deployment
+            cost = self._price(reply.model, reply.usage, self.base_url)
+        return reply.usage if cost is None else reply.usage.model_copy(update={"cost": cost})
+
+    def _failed_call(
+        self, purpose: str, messages: tuple[Message, ...], usage: Usage, exchange: Exchange, error: str
+    ) -> Call:
+        return Call(
+            purpose=purpose,
+            model=self.model,
+            messages=messages,
+            reply=exchange.reply.text if exchange.reply else None,
+            usage=usage,
+            seconds=self._clock.now() - exchange.started,
+            error=error,
+        )
+
+    def _explain(self, failure: Failure, exchange: Exchange) -> str:
+        """The message of the error: model, server, status, the server's words, and the way out."""
+        status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
+        words = f": {status}{failure.message}" if status or failure.message else ""
+        tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
+        way_out = self._way_out(failure, exchange.left(self._clock.now()))
+        return f"{self.model} at {self.base_url}{words}{tried}; {way_out}"
+
+    def _way_out(self, failure: Failure, left: float) -> str:
+        if failure.retry_after is not None and failure.retry_after > left:
+            wait = f"the server asks to wait {failure.retry_after:.0f} s, but only {max(left, 0):.0f} s"
+            return f"{wait} of the deadline are left: allow more time or come back later"
+        if failure.unreachable and not self._reached:
+            return "nobody answers there: check the base URL, and whether the server is up"
+        if failure.transient:
+            return (
+                f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
+            )
+        if failure.kind is BadRequest and failure.status == 404:
+            return "check the model's name and the base URL"
+        return WAYS_OUT[failure.kind].format(variable=self._api_key_env)
+
+
+WAYS_OUT: dict[type[ModelError], str] = {
+    AuthenticationError: "check the key in {variable} and what it may use",
+    BadRequest: "sending it again cannot help: change the settings or the request",
+    RateLimited: "no retry will be let through: check the account's quota",
+    EmptyReply: "the reply was empty twice: try another model or other settings",
+    Refused: "the model or a content filter refused to answer: try another model for this text",
+    Truncated: "the reply was cut off, also with more room: raise max_tokens or send less text",
+}

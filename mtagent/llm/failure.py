@@ -1,0 +1,112 @@
+"""What went wrong with one request, as a value: what kind of error it is, and whether asking again can help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import regex
+
+from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimited, Refused, ServerError
+
+LONGEST_MESSAGE = 400
+CONFLICTS_AND_TIMEOUTS = (408, 409)
+NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+_SECRETS = regex.compile(r"\bsk-[\w*.\-]{3,}+|(?i:\bbearer\s++)[^\s\"',]++")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that brought no usable reply. ``transient``: the same request may succeed later.
+
+    ``unreachable``: there was no connection at all. ``retry_after`` is the number of seconds that the server asks to
+    wait. ``param`` and ``code`` are the server's own words. Holds only text: never an exception, a request or a header,
+    so that no key can leak through it.
+    """
+
+    kind: type[ModelError]
+    message: str
+    status: int = 0
+    transient: bool = False
+    retry_after: float | None = None
+    param: str | None = None
+    code: str | None = None
+    unreachable: bool = False
+
+
+def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
+    """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
+    error = _error_object(body)
+    code, param = _text(error.get("code")), _text(error.get("param"))
+    kind, transient = _class_of(status, code)
+    message = clean(_message(error, body), key) or "no message"
+    wait = retry_after(headers, now) if transient else None
+    return Failure(kind, message, status, transient, wait, param, code)
+
+
+def _class_of(status: int, code: str | None) -> tuple[type[ModelError], bool]:
+    if code in FILTERED:
+        return Refused, False
+    if status in (401, 403):
+        return AuthenticationError, False
+    if status == 429:
+        return RateLimited, code not in NO_MONEY
+    if status >= 500 or status in CONFLICTS_AND_TIMEOUTS:
+        return ServerError, True
+    return BadRequest, False
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); ``None`` if unreadable."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    if value is None or (seconds := _number(value)) is not None:
+        return None if value is None else seconds
+    # The server's own clock, where it tells it, so that a wrong clock on either side does no harm.
+    date, sent = _date(value), _date(headers.get("date"))
+    return None if date is None else max(0.0, date - (now if sent is None else sent))
+
+
+def clean(text: str, key: str) -> str:
+    """``text`` in one line, without the key or anything that looks like one, shortened."""
+    if key:
+        text = text.replace(key, "[key]")
+    text = _SECRETS.sub("[key]", " ".join(text[: 4 * LONGEST_MESSAGE].split()))
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def _error_object(body: object) -> Mapping[str, Any]:
+    """The part of an error reply that holds message, code and param, in the shapes that servers use."""
+    if not isinstance(body, Mapping):
+        return {}
+    inner = body.get("error", body)
+    return inner if isinstance(inner, Mapping) else {"message": inner}
+
+
+def _message(error: Mapping[str, Any], body: object) -> str:
+    return str(error.get("message") or error.get("detail") or body or "")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _date(value: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(value).timestamp() if value else None
+    except (ValueError, OverflowError):
+        return None

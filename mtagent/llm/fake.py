@@ -1,0 +1,98 @@
+"""Models for tests: no network, no surprise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mtagent.errors import OffScript
+from mtagent.llm.request import request_key
+from mtagent.llm.sampling import Sampling
+from mtagent.records import Completion, Message, Schema, Usage
+
+Answer = str | Completion | Exception
+Reply = Callable[[Sequence[Message], str], Answer]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a fake was asked."""
+
+    messages: tuple[Message, ...]
+    schema: Schema | None
+    logprobs: bool
+    purpose: str
+    segment: str
+
+
+class ScriptedLLM:
+    """Gives the replies that it was made with: one after the other, or what a function of messages and purpose says.
+
+    An exception among the replies is raised. A request too many raises :class:`OffScript`, which nothing in mtagent
+    takes for a failed request; :meth:`finish` raises it where replies were not asked for. ``requests`` lists what was
+    asked. A plain text counts as one call without tokens, and costs nothing.
+    """
+
+    def __init__(self, replies: Iterable[Answer] | Reply, *, model: str = "scripted") -> None:
+        self.model = model
+        self.requests: list[Request] = []
+        self._reply: Reply | None = replies if callable(replies) else None
+        self._left: list[Answer] = [] if callable(replies) else list(reversed(list(replies)))
+
+    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+        """A hash that names this request, as that of the real client does."""
+        return request_key(self.model, None, Sampling(), messages, schema, logprobs)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """The next reply; see :class:`mtagent.protocols.LLM`."""
+        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment))
+        answer = self._next() if self._reply is None else self._reply(messages, purpose)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Completion):
+            return answer
+        return Completion(text=answer, model=self.model, usage=Usage(calls=1))
+
+    def finish(self) -> None:
+        """Assert that every reply was asked for."""
+        if self._left:
+            raise OffScript(f"{len(self._left)} scripted replies were not asked for; next: {self._left[-1]!r}")
+
+    def _next(self) -> Answer:
+        if not self._left:
+            last = self.requests[-1]
+            text = last.messages[-1].content if last.messages else ""
+            asked = f"request {len(self.requests)} (purpose {last.purpose!r}): {text[:200]!r}"
+            raise OffScript(f"no scripted reply left for {asked}")
+        return self._left.pop()
+
+
+class ForbiddenLLM:
+    """A model that must not be asked: any request raises :class:`OffScript`."""
+
+    model = "forbidden"
+
+    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+        """A hash that names this request."""
+        return request_key(self.model, None, Sampling(), messages, schema, logprobs)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """Raise."""
+        text = messages[-1].content[:200] if messages else ""
+        raise OffScript(f"nothing may be asked here, but {purpose!r} of segment {segment!r} asks {text!r}")

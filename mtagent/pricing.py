@@ -1,0 +1,62 @@
+"""What tokens cost, by the public list prices. Offline; an unknown model has no price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache
+
+from mtagent.records import Usage
+
+MILLION = Decimal(1_000_000)
+
+Dollars = Callable[[Usage], float]
+
+
+def price(model: str, usage: Usage, base_url: str | None = None) -> float | None:
+    """US dollars for the tokens of ``usage``, cached input apart; ``None`` where no price is known.
+
+    ``base_url`` tells the provider. A server that no provider is known by (a gateway, one's own machine) has no known
+    price, whatever its models are called. The prices come with the ``genai-prices`` package and are not updated from
+    the network.
+    """
+    dollars = _dollars(model, base_url)
+    return None if dollars is None else dollars(usage)
+
+
+@lru_cache(maxsize=256)
+def _dollars(model: str, base_url: str | None) -> Dollars | None:
+    """A function from usage to dollars. The search for the model is a hundred times dearer than the sum."""
+    from genai_prices import Usage as Tokens  # imported here: 0.3 s, and only needed where something is priced
+    from genai_prices import calc_price
+    from genai_prices.types import ModelPrice, PriceCalculation
+
+    def calculate(usage: Usage, url: str | None) -> PriceCalculation:
+        tokens = Tokens(
+            input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens, output_tokens=usage.output_tokens
+        )
+        return calc_price(tokens, model, provider_api_url=url)
+
+    try:
+        found = calculate(Usage(), base_url)
+    except LookupError:
+        return None
+    prices = found.model.prices
+    flat = _flat(prices) if isinstance(prices, ModelPrice) else None
+    return flat or (lambda usage: float(calculate(usage, base_url).total_price))
+
+
+def _flat(prices: object) -> Dollars | None:
+    """Plain prices per million tokens; ``None`` where they depend on the prompt's length or on the time."""
+    rates = [getattr(prices, name, None) for name in ("input_mtok", "cache_read_mtok", "output_mtok")]
+    fresh, cached, output = (Decimal(0) if rate is None else rate for rate in rates)
+    if rates[0] is None or rates[2] is None or not all(isinstance(rate, Decimal) for rate in (fresh, cached, output)):
+        return None
+    if rates[1] is None:
+        cached = fresh
+
+    def dollars(usage: Usage) -> float:
+        new = usage.input_tokens - usage.cached_tokens
+        return float((new * fresh + usage.cached_tokens * cached + usage.output_tokens * output) / MILLION)
+
+    return dollars

@@ -1,0 +1,153 @@
+"""The log of all calls to models, which is the call cache as well.
+
+A call is written at once when its reply arrives, so that a killed run loses only the calls that were under way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from operator import attrgetter
+from sqlite3 import Connection
+from typing import Any
+
+from mtagent.records import Call, Chain, Completion, TokenLogprob, Usage
+from mtagent.store.database import Database
+from mtagent.store.rows import keep_text, pack_messages, text_hash
+
+_INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, reply_model, finish_reason,
+    logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost, seconds, at)
+    VALUES ({", ".join("?" * 19)})"""
+
+_USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
+
+# The own call first: what this segment has paid for is accounted to it, and not as reused.
+_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.text, reply_model, finish_reason,
+    logprobs, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+    FROM calls JOIN texts ON texts.hash = calls.reply
+    WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
+
+_USAGE = """SELECT total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
+    total(reasoning_tokens), total(cost), count(*) = count(cost) FROM calls WHERE run_id = ?"""
+
+_UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
+
+
+class CallLog:
+    """The tables ``calls`` and ``texts``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # (run, segment) → keys of paid calls whose usage went into the chain that is being made. A second use of the
+        # same reply in this chain must not count it again. Emptied when the chain is saved, so it stays small.
+        self._accounted: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
+
+    def record(
+        self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
+    ) -> None:
+        """Write one call that was made; without a ``completion`` it is a failed one and is never recalled."""
+        texts: dict[str, str] = {}
+        with self._database.writing(f"segment {segment!r}") as connection:
+            row = _call_row(run_id, segment, purpose, key, call, completion, texts)
+            insert_texts(connection, texts)
+            connection.execute(_INSERT, row)
+        if completion is not None:
+            self._note(run_id, segment, key)
+
+    def recall(self, run_id: int, segment: str, key: str) -> Completion | None:
+        """The reply to an equal request of any run. Its usage is that of the call where this segment of this run paid
+        for it and the chain under way does not hold it yet; otherwise it costs nothing now: ``Usage(reused=1)``.
+        """
+        wanted = {"run_id": run_id, "segment": segment, "key": key}
+        rows = self._database.query(_RECALL, wanted, f"segment {segment!r}")
+        if not rows:
+            return None
+        own, text, model, finish_reason, logprobs, *numbers = rows[0]
+        usage = Usage(reused=1)
+        if own and self._account(run_id, segment, key):
+            usage = _usage(numbers)
+        tokens = None if logprobs is None else tuple(TokenLogprob(token=t, logprob=p) for t, p in json.loads(logprobs))
+        return Completion(text=text, model=model, finish_reason=finish_reason, usage=usage, logprobs=tokens)
+
+    def usage(self, run_id: int) -> Usage:
+        """What a run has paid, failed calls included."""
+        *numbers, cost, known = self._database.query(_USAGE, (run_id,))[0]
+        return _usage([*map(int, numbers), cost if known else None])
+
+    def distrust(self, connection: Connection, run_id: int, chain: Chain) -> None:
+        """No longer recall the replies that made a chain fail because they could not be used: the segment will be
+        tried again, and the same reply would fail again. All other replies of the chain are recalled then.
+        """
+        calls = chain.failed.calls if chain.failed else ()
+        for call in (call for call in calls if call.error and call.reply is not None):
+            connection.execute(
+                "UPDATE calls SET error = ? WHERE run_id = ? AND segment = ? AND messages = ? AND reply = ?"
+                " AND error IS NULL",
+                (call.error, run_id, chain.segment.id, pack_messages(call.messages, {}), text_hash(call.reply or "")),
+            )
+
+    def forget(self, run_id: int, segment: str) -> None:
+        """The chain of this segment is complete: what follows belongs to a new one."""
+        self._accounted.pop((run_id, segment), None)
+
+    def _account(self, run_id: int, segment: str, key: str) -> bool:
+        """Whether the usage of an own call still has to go into the chain of the segment; notes that it does."""
+        if key in self._accounted.get((run_id, segment), ()):
+            return False
+        finished = "SELECT 1 FROM segments WHERE run_id = ? AND segment = ? AND state <> 'failed'"
+        if self._database.query(finished, (run_id, segment)):
+            return False
+        self._note(run_id, segment, key)
+        return True
+
+    def _note(self, run_id: int, segment: str, key: str) -> None:
+        self._accounted[run_id, segment].add(key)
+        if len(self._accounted) > _UNDER_WAY:
+            del self._accounted[next(iter(self._accounted))]
+
+
+def insert_texts(connection: Connection, texts: dict[str, str]) -> None:
+    """Add texts by their hash, those excepted that are there already."""
+    connection.executemany("INSERT OR IGNORE INTO texts (hash, text) VALUES (?, ?)", texts.items())
+
+
+def read_texts(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
+    """The texts with these hashes."""
+    wanted = json.dumps(list(addresses))
+    rows = connection.execute("SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))", (wanted,))
+    return dict(rows)
+
+
+def now() -> str:
+    """The time in UTC, as the store writes it: ``2025-01-31 12:00:00.000``."""
+    return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
+
+
+def _call_row(
+    run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None, texts: dict[str, str]
+) -> tuple[Any, ...]:
+    messages = pack_messages(call.messages, texts)
+    answer: tuple[str | None, ...]
+    if completion is None:
+        reply = None if call.reply is None else keep_text(call.reply, texts)
+        answer = (reply, None, None, None, call.error or "no usable reply")
+    else:
+        reply = keep_text(completion.text, texts)
+        answer = (reply, completion.model, completion.finish_reason, _pack_logprobs(completion), None)
+    numbers = _usage_values(call.usage)
+    return (run_id, segment, purpose, key, call.model, messages, *answer, *numbers, call.seconds, now())
+
+
+def _pack_logprobs(completion: Completion) -> str | None:
+    if completion.logprobs is None:
+        return None
+    return json.dumps([[token.token, token.logprob] for token in completion.logprobs])
+
+
+_usage_values = attrgetter(*_USAGE_FIELDS)
+
+
+def _usage(values: Iterable[Any]) -> Usage:
+    return Usage(**dict(zip(_USAGE_FIELDS, values, strict=True)))

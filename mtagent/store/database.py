@@ -1,0 +1,143 @@
+"""The connection to the database file: opening it, transactions, and errors that say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mtagent.errors import StoreError
+from mtagent.store.schema import APPLICATION_ID, MIGRATIONS, migrate, version
+
+MEMORY = ":memory:"
+BUSY_SECONDS = 30.0
+_CACHE_KIB = 16_384  # hashes fall anywhere in their index: with SQLite's 2 MB its pages would be read again and again
+_CHECKPOINT_PAGES = 4000  # 16 MB: the log is flushed to disk some tens of times less often than calls are recorded
+_ELSEWHERE = "choose another place with --store PATH"
+
+_ADVICE = {
+    sqlite3.SQLITE_FULL: f"the disk is full; free some space, or {_ELSEWHERE}. What was saved before is safe",
+    sqlite3.SQLITE_BUSY: f"another process has kept the store locked for {BUSY_SECONDS:.0f} seconds; try again later",
+    sqlite3.SQLITE_CANTOPEN: f"cannot be opened for writing; {_ELSEWHERE}",
+    sqlite3.SQLITE_READONLY: f"is read-only; {_ELSEWHERE}",
+    sqlite3.SQLITE_PERM: f"cannot be opened for writing; {_ELSEWHERE}",
+    sqlite3.SQLITE_IOERR: f"cannot be read or written; check the disk, or {_ELSEWHERE}",
+    sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
+    sqlite3.SQLITE_CORRUPT: f"is damaged; restore a copy of it, or {_ELSEWHERE}",
+}
+
+
+class Database:
+    """One connection to a store. Made for one thread; other processes may use the same file."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = str(path) if str(path) == MEMORY else str(Path(path).expanduser().absolute())
+        with self._explained(""):
+            self.connection = _open(self.path)
+
+    def close(self) -> None:
+        """Close the connection. Closing twice does no harm."""
+        self.connection.close()
+
+    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), culprit: str = "") -> list[Any]:
+        """All rows of a ``SELECT``, as tuples. ``culprit`` is named where a parameter cannot stand in the store."""
+        with self._explained(culprit):
+            return self.connection.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Several reads of one state of the store, whatever another process writes meanwhile."""
+        with self._explained(""):
+            yield from self._transaction("BEGIN")
+
+    @contextmanager
+    def writing(self, culprit: str = "") -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it or nothing. ``culprit`` is named where the content cannot be stored."""
+        with self._explained(culprit):
+            yield from self._transaction("BEGIN IMMEDIATE")
+
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        self.connection.execute(begin)
+        try:
+            yield self.connection
+            self.connection.execute("COMMIT")
+        finally:
+            # After some errors, a full disk among them, SQLite has rolled back by itself.
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _explained(self, culprit: str) -> Iterator[None]:
+        culprit = culprit or self.path
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise StoreError(f"{culprit}: cannot be stored, a value is missing or not a number ({error})") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {_advice(error)}") from error
+        except UnicodeEncodeError as error:
+            code = ord(error.object[error.start])
+            raise StoreError(
+                f"{culprit}: cannot be stored, U+{code:04X} at offset {error.start} is half of a character "
+                "(a lone surrogate); remove it from the text"
+            ) from error
+        except OverflowError as error:
+            raise StoreError(f"{culprit}: cannot be stored, a number is too large ({error})") from error
+
+
+def _advice(error: sqlite3.Error) -> str:
+    # The low byte is the kind of error, the rest says more precisely where it happened.
+    code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+    return f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
+
+
+def _open(path: str) -> sqlite3.Connection:
+    if path != MEMORY:
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        _refuse_strangers(connection, path)
+        _use_write_ahead_log(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        if version(connection) < len(MIGRATIONS):
+            migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    # For this statement alone SQLite does not wait: it fails at once where another process opens a new store as well.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
+    """Look before anything is written: a file of another program or of a newer version stays as it is."""
+    connection.execute("BEGIN")  # one state of the file: another process may be making the tables at this moment
+    found = connection.execute("PRAGMA application_id").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    connection.execute("COMMIT")
+    if found != APPLICATION_ID and (found or tables):
+        raise StoreError(f"{path}: is a database of another program; {_ELSEWHERE}")
+    if version(connection) > len(MIGRATIONS):
+        raise StoreError(
+            f"{path}: was made by a newer mtagent (store version {version(connection)}, this one knows up to "
+            f"{len(MIGRATIONS)}); update with pip install -U mtagent, or {_ELSEWHERE}"
+        )

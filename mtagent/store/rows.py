@@ -1,0 +1,191 @@
+"""Chains as rows, and rows as chains: exactly what was saved comes back.
+
+What users ask about is in columns; what only mtagent reads is JSON. The texts of messages and replies are kept once,
+under their hash: a step holds its calls as JSON with hashes in the place of texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+
+from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Term, Usage
+
+Row = tuple[Any, ...]
+SegmentState = Literal["changed", "kept", "rejected", "failed"]
+
+SEGMENT_COLUMNS = (
+    "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, context, "
+    "notes, terms, state, text"
+)
+STEP_COLUMNS = "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls"
+EDIT_COLUMNS = (
+    'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, detail'
+)
+RATING_COLUMNS = (
+    "run_id, position, step, number, segment, stage, evaluator, score, signature, explanation, errors, calls"
+)
+
+
+@lru_cache(maxsize=128)  # constant prompts come with every call, and each reply again when its chain is saved
+def text_hash(text: str) -> str:
+    """The address of a text in the table ``texts``: 32 hexadecimal digits of its BLAKE2b hash."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def segment_state(chain: Chain) -> SegmentState:
+    """What became of the segment, in one word."""
+    if chain.failed is not None:
+        return "failed"
+    if chain.changed:
+        return "changed"
+    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "kept"
+
+
+def segment_row(run_id: int, position: int, chain: Chain) -> Row:
+    """The row of table ``segments``."""
+    of = chain.segment
+    terms = _json([term.model_dump() for term in of.terms])
+    given = (of.source_lang, of.target_lang, of.source, of.translation, of.reference, of.document, of.domain)
+    return (run_id, position, of.id, *given, of.context, of.notes, terms, segment_state(chain), chain.text)
+
+
+def step_row(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> Row:
+    """The row of table ``steps``; the texts of its calls are added to ``texts`` by hash."""
+    step = chain.steps[number]
+    said = (step.stage, step.verdict, step.reason, step.text, step.proposed, step.seconds)
+    return (run_id, position, number, chain.segment.id, *said, pack_calls(step.calls, texts))
+
+
+def edit_rows(run_id: int, position: int, chain: Chain, number: int) -> list[Row]:
+    """The rows of table ``edits`` for step ``number``."""
+    step = chain.steps[number]
+    return [
+        (run_id, position, number, index, chain.segment.id, step.stage, *_edit_values(edit))
+        for index, edit in enumerate(step.edits)
+    ]
+
+
+def _edit_values(edit: Edit) -> Row:
+    span = edit.span
+    about = (span.category, span.severity, _json(span.model_dump())) if span else (None, None, None)
+    return (edit.outcome, edit.old, edit.new, edit.start, edit.end, *about, edit.detail)
+
+
+def rating_rows(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> list[Row]:
+    """The rows of table ``ratings`` for step ``number``; the texts of their calls are added to ``texts``."""
+    step = chain.steps[number]
+    return [
+        (run_id, position, number, index, chain.segment.id, step.stage, *_rating_values(rating, texts))
+        for index, rating in enumerate(step.ratings)
+    ]
+
+
+def _rating_values(rating: Rating, texts: dict[str, str]) -> Row:
+    errors = None if rating.errors is None else _json([error.model_dump() for error in rating.errors])
+    said = (rating.evaluator, rating.score, rating.signature, rating.explanation)
+    return (*said, errors, pack_calls(rating.calls, texts))
+
+
+def read_segment(row: Row) -> Segment:
+    """The segment of a row of :data:`SEGMENT_COLUMNS`."""
+    return Segment(
+        id=row[2],
+        source_lang=row[3],
+        target_lang=row[4],
+        source=row[5],
+        translation=row[6],
+        reference=row[7],
+        document=row[8],
+        domain=row[9],
+        context=row[10],
+        notes=row[11],
+        terms=tuple(Term(**term) for term in json.loads(row[12])),
+    )
+
+
+def read_step(row: Row, edits: Iterable[Row], ratings: Iterable[Row], texts: Mapping[str, str]) -> Step:
+    """The step of a row of :data:`STEP_COLUMNS`, with the rows of its edits and ratings in order."""
+    return Step(
+        stage=row[4],
+        verdict=row[5],
+        reason=row[6],
+        text=row[7],
+        proposed=row[8],
+        seconds=row[9],
+        edits=tuple(map(_read_edit, edits)),
+        ratings=tuple(_read_rating(rating, texts) for rating in ratings),
+        calls=unpack_calls(row[10], texts),
+    )
+
+
+def _read_edit(row: Row) -> Edit:
+    span = None if row[13] is None else ErrorSpan(**json.loads(row[13]))
+    return Edit(outcome=row[6], old=row[7], new=row[8], start=row[9], end=row[10], span=span, detail=row[14])
+
+
+def _read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
+    return Rating(
+        evaluator=row[6],
+        score=row[7],
+        signature=row[8],
+        explanation=row[9],
+        errors=None if row[10] is None else tuple(ErrorSpan(**error) for error in json.loads(row[10])),
+        calls=unpack_calls(row[11], texts),
+    )
+
+
+def pack_messages(messages: Iterable[Message], texts: dict[str, str]) -> str:
+    """Messages as JSON ``[[role, hash], …]``; their texts are added to ``texts`` by hash."""
+    return _json([[message.role, keep_text(message.content, texts)] for message in messages])
+
+
+def keep_text(text: str, texts: dict[str, str]) -> str:
+    """Add ``text`` to ``texts`` and give its hash."""
+    address = text_hash(text)
+    texts[address] = text
+    return address
+
+
+def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
+    """Calls as JSON, with hashes in the place of texts."""
+    return _json(
+        [
+            {
+                "purpose": call.purpose,
+                "model": call.model,
+                "messages": [[message.role, keep_text(message.content, texts)] for message in call.messages],
+                "reply": None if call.reply is None else keep_text(call.reply, texts),
+                "usage": call.usage.model_dump(),
+                "seconds": call.seconds,
+                "error": call.error,
+            }
+            for call in calls
+        ]
+    )
+
+
+def unpack_calls(packed: str, texts: Mapping[str, str]) -> tuple[Call, ...]:
+    """The calls that :func:`pack_calls` packed."""
+    return tuple(_unpack_call(call, texts) for call in json.loads(packed))
+
+
+def _unpack_call(call: dict[str, Any], texts: Mapping[str, str]) -> Call:
+    messages = tuple(Message(role=role, content=texts[address]) for role, address in call["messages"])
+    reply = None if call["reply"] is None else texts[call["reply"]]
+    return Call(**{**call, "messages": messages, "reply": reply, "usage": Usage(**call["usage"])})
+
+
+def addresses(packed: Iterable[str]) -> set[str]:
+    """The hashes of all texts that packed calls name."""
+    found: set[str] = set()
+    for call in (call for calls in packed for call in json.loads(calls)):
+        found.update(address for _, address in call["messages"])
+        found.update([call["reply"]] if call["reply"] is not None else [])
+    return found
+
+
+_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # made once: it runs for every call

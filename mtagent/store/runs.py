@@ -1,0 +1,222 @@
+"""Runs: their records, and the chains of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any, Literal
+
+from mtagent.errors import StoreError
+from mtagent.records import Chain, Record, Usage
+from mtagent.store import rows
+from mtagent.store.calls import CallLog, insert_texts, now, read_texts
+from mtagent.store.database import Database
+
+RunState = Literal["running", "interrupted", "stopped", "finished"]
+_PAGE = 50  # chains held in memory at once while a run is read
+
+
+class Counts(Record):
+    """Segments of a run by what became of them.
+
+    ``done`` = ``changed`` + ``kept`` + ``rejected``: tried to the end. The ``rejected`` kept their text because a
+    change was not accepted. The ``failed`` will be tried again. ``total`` is the number of segments that the run was
+    started with; ``None`` = it was not said.
+    """
+
+    done: int = 0
+    changed: int = 0
+    kept: int = 0
+    rejected: int = 0
+    failed: int = 0
+    total: int | None = None
+
+
+class RunSummary(Record):
+    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
+
+    name: str
+    state: RunState
+    started: str
+    updated: str
+    settings: dict[str, Any]
+    inputs: dict[str, Any]
+    counts: Counts
+    usage: Usage
+
+
+class StoredRun:
+    """What a run holds, to read. It may still be going on, in this process or another."""
+
+    def __init__(self, database: Database, calls: CallLog, run_id: int, name: str) -> None:
+        self.id = run_id
+        self.name = name
+        self._database = database
+        self._calls = calls
+
+    def done(self, position: int) -> bool:
+        """Whether the segment at ``position`` was tried to the end; a failed one was not."""
+        return self._state(position) not in (None, "failed")
+
+    def chains(self) -> Iterator[Chain]:
+        """All chains by position, read page by page: what is saved meanwhile further on is seen too."""
+        last = -1
+        while page := self._page("position > ?", last):
+            yield from (chain for _, chain in page)
+            last = page[-1][0]
+
+    def chain(self, segment_id: str) -> tuple[int, Chain]:
+        """The position and the chain of a segment; a :class:`StoreError` where there is none, or more than one."""
+        positions = self._database.query(
+            "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
+        )
+        if not positions:
+            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}")
+        if len(positions) > 1:
+            places = ", ".join(str(position) for (position,) in positions)
+            raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
+        return self._page("position = ?", positions[0][0])[0]
+
+    def usage(self) -> Usage:
+        """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""
+        return self._calls.usage(self.id)
+
+    def counts(self) -> Counts:
+        """How many segments of each kind the run holds."""
+        found = dict(
+            self._database.query("SELECT state, count(*) FROM segments WHERE run_id = ? GROUP BY state", (self.id,))
+        )
+        total = self._database.query("SELECT total FROM runs WHERE id = ?", (self.id,))[0][0]
+        return Counts(done=sum(found.values()) - found.get("failed", 0), total=total, **found)
+
+    def _state(self, position: int) -> str | None:
+        found = self._database.query(
+            "SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position)
+        )
+        return found[0][0] if found else None
+
+    def _page(self, condition: str, position: int) -> list[tuple[int, Chain]]:
+        with self._database.reading() as connection:
+            segments = connection.execute(
+                f"SELECT {rows.SEGMENT_COLUMNS} FROM segments WHERE run_id = ? AND {condition}"
+                " ORDER BY position LIMIT ?",
+                (self.id, position, _PAGE),
+            ).fetchall()
+            return _read_chains(connection, segments)
+
+
+class Run(StoredRun):
+    """A run to work on. Only one process at a time holds it; :meth:`close` or :meth:`finish` lets go of it."""
+
+    def __init__(self, database: Database, calls: CallLog, run_id: int, name: str, release: Callable[[], None]) -> None:
+        super().__init__(database, calls, run_id, name)
+        self._release: Callable[[], None] | None = release
+
+    def save(self, position: int, chain: Chain) -> None:
+        """Store a chain, all of it or nothing. A failed former try is replaced; a finished one is not
+        (:class:`StoreError`).
+        """
+        if self.done(position):
+            raise StoreError(
+                f"run {self.name!r}: position {position} is finished already; segment {chain.segment.id!r} is not saved"
+            )
+        self._write(position, chain)
+
+    def replace(self, position: int, chain: Chain) -> None:
+        """Store another chain in the place of a stored one."""
+        if self._state(position) is None:
+            raise StoreError(f"run {self.name!r}: there is nothing at position {position} to replace")
+        self._write(position, chain)
+
+    def finish(self, state: Literal["finished", "stopped"] = "finished") -> None:
+        """Note how the run ended, and let go of it. It can be started again, to try failed segments."""
+        self._held()
+        with self._database.writing() as connection:
+            connection.execute(
+                "UPDATE runs SET state = ?, pid = NULL, updated = ? WHERE id = ?", (state, now(), self.id)
+            )
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the run without saying that it ended. Closing twice does no harm."""
+        if self._release is not None:
+            self._release()
+        self._release = None
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _held(self) -> None:
+        if self._release is None:
+            raise StoreError(f"run {self.name!r}: was closed; start it again to write to it")
+
+    def _write(self, position: int, chain: Chain) -> None:
+        self._held()
+        with self._database.writing(f"segment {chain.segment.id!r}") as connection:
+            for table in ("segments", "steps", "edits", "ratings"):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", (self.id, position))
+            _insert_chain(connection, self.id, position, chain)
+            self._calls.distrust(connection, self.id, chain)
+            connection.execute("UPDATE runs SET updated = ? WHERE id = ?", (now(), self.id))
+        self._calls.forget(self.id, chain.segment.id)
+
+
+def _insert_chain(connection: Connection, run_id: int, position: int, chain: Chain) -> None:
+    texts: dict[str, str] = {}
+    at = (run_id, position, chain)
+    numbers = range(len(chain.steps))
+    _insert(connection, "segments", rows.SEGMENT_COLUMNS, [rows.segment_row(*at)])
+    _insert(connection, "steps", rows.STEP_COLUMNS, [rows.step_row(*at, number, texts) for number in numbers])
+    edits = [row for number in numbers for row in rows.edit_rows(*at, number)]
+    _insert(connection, "edits", rows.EDIT_COLUMNS, edits)
+    ratings = [row for number in numbers for row in rows.rating_rows(*at, number, texts)]
+    _insert(connection, "ratings", rows.RATING_COLUMNS, ratings)
+    insert_texts(connection, texts)
+
+
+def _insert(connection: Connection, table: str, columns: str, values: list[rows.Row]) -> None:
+    places = ", ".join("?" * len(columns.split(",")))
+    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
+
+
+def _read_chains(connection: Connection, segments: list[rows.Row]) -> list[tuple[int, Chain]]:
+    """The chains of some rows of ``segments``, which are in the order of their positions."""
+    if not segments:
+        return []
+    run_id, first, last = segments[0][0], segments[0][1], segments[-1][1]
+    span = (run_id, first, last)
+    steps = _select(connection, "steps", rows.STEP_COLUMNS, span)
+    edits = _by_step(_select(connection, "edits", rows.EDIT_COLUMNS, span))
+    ratings = _by_step(_select(connection, "ratings", rows.RATING_COLUMNS, span))
+    packed = [row[10] for row in steps] + [row[11] for of_step in ratings.values() for row in of_step]
+    texts = read_texts(connection, rows.addresses(packed))
+    by_position = {position: list(of) for position, of in groupby(steps, itemgetter(1))}
+    return [
+        (
+            row[1],
+            Chain(
+                segment=rows.read_segment(row),
+                steps=tuple(
+                    rows.read_step(step, edits.get(step[1:3], ()), ratings.get(step[1:3], ()), texts)
+                    for step in by_position.get(row[1], ())
+                ),
+            ),
+        )
+        for row in segments
+    ]
+
+
+def _select(connection: Connection, table: str, columns: str, span: tuple[int, int, int]) -> list[rows.Row]:
+    order = "position, step" if table == "steps" else "position, step, number"
+    return connection.execute(
+        f"SELECT {columns} FROM {table} WHERE run_id = ? AND position BETWEEN ? AND ? ORDER BY {order}", span
+    ).fetchall()
+
+
+def _by_step(values: Iterable[rows.Row]) -> dict[tuple[int, int], list[rows.Row]]:
+    return {key: list(of) for key, of in groupby(values, itemgetter(1, 2))}

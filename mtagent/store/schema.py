@@ -1,0 +1,94 @@
+"""The tables of the store, as a list of migrations. ``docs/store.md`` explains them to SQL users.
+
+A migration is never changed once it was released: a new one is added at the end of :data:`MIGRATIONS`. The position
+in the list is the version that ``PRAGMA user_version`` holds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+APPLICATION_ID = 0x6D746167
+"""Marks a database file as a store of mtagent (``mtag`` in ASCII)."""
+
+Migration = Callable[[sqlite3.Connection], None]
+
+_TABLES = (
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, settings TEXT NOT NULL,
+        inputs TEXT NOT NULL, total INTEGER, pid INTEGER, started TEXT NOT NULL, updated TEXT NOT NULL)""",
+    """CREATE TABLE segments (
+        run_id INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL, source_lang TEXT NOT NULL,
+        target_lang TEXT NOT NULL, source TEXT NOT NULL, translation TEXT, reference TEXT, document TEXT, domain TEXT,
+        context TEXT, notes TEXT, terms TEXT NOT NULL, state TEXT NOT NULL, text TEXT NOT NULL,
+        PRIMARY KEY (run_id, position))""",
+    "CREATE INDEX segments_by_id ON segments (run_id, segment)",
+    "CREATE INDEX segments_by_state ON segments (run_id, state)",
+    """CREATE TABLE steps (
+        run_id INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER NOT NULL, segment TEXT NOT NULL,
+        stage TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, text TEXT NOT NULL, proposed TEXT,
+        seconds REAL NOT NULL, calls TEXT NOT NULL,
+        PRIMARY KEY (run_id, position, step))""",
+    """CREATE TABLE edits (
+        run_id INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER NOT NULL, number INTEGER NOT NULL,
+        segment TEXT NOT NULL, stage TEXT NOT NULL, outcome TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL,
+        start INTEGER, "end" INTEGER, category TEXT, severity TEXT, span TEXT, detail TEXT,
+        PRIMARY KEY (run_id, position, step, number))""",
+    """CREATE TABLE ratings (
+        run_id INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER NOT NULL, number INTEGER NOT NULL,
+        segment TEXT NOT NULL, stage TEXT NOT NULL, evaluator TEXT NOT NULL, score REAL NOT NULL,
+        signature TEXT NOT NULL, explanation TEXT, errors TEXT, calls TEXT NOT NULL,
+        PRIMARY KEY (run_id, position, step, number))""",
+    """CREATE TABLE calls (
+        id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, segment TEXT NOT NULL, purpose TEXT NOT NULL,
+        key TEXT NOT NULL, model TEXT NOT NULL, messages TEXT NOT NULL, reply TEXT, reply_model TEXT,
+        finish_reason TEXT, logprobs TEXT, error TEXT, calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL, cost REAL,
+        seconds REAL NOT NULL, at TEXT NOT NULL)""",
+    "CREATE INDEX calls_by_key ON calls (key)",
+    "CREATE INDEX calls_by_segment ON calls (run_id, segment)",
+    "CREATE TABLE texts (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, text TEXT NOT NULL)",
+)
+
+_DIALOGUE = """CREATE VIEW dialogue AS
+    SELECT calls.id AS call, run_id, segment, purpose, message.key AS turn,
+           json_extract(message.value, '$[0]') AS role, texts.text AS text
+      FROM calls, json_each(calls.messages) AS message
+      JOIN texts ON texts.hash = json_extract(message.value, '$[1]')
+    UNION ALL
+    SELECT calls.id, run_id, segment, purpose, json_array_length(calls.messages), 'reply', texts.text
+      FROM calls JOIN texts ON texts.hash = calls.reply"""
+
+
+def _tables(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+def _dialogue(connection: sqlite3.Connection) -> None:
+    connection.execute(_DIALOGUE)
+
+
+MIGRATIONS: Sequence[Migration] = (_tables, _dialogue)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """The version of the tables in the database; 0 = none yet."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring the tables to the newest version, in one transaction: all of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Read again inside the transaction: another process may have migrated while this one waited.
+        for number, migration in enumerate(migrations[version(connection) :], start=version(connection) + 1):
+            migration(connection)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,227 @@
+"""The store: all runs in one database file."""
+
+from __future__ import annotations
+
+import json
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from mtagent.errors import RunLocked, StoreError
+from mtagent.records import Call, Completion
+from mtagent.store.calls import CallLog, now
+from mtagent.store.database import MEMORY, Database
+from mtagent.store.runs import Run, RunState, RunSummary, StoredRun
+
+_LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
+
+
+def default_path() -> Path:
+    """Where the store is unless the user says otherwise: ``$MTAGENT_STORE``, or the user's data folder."""
+    if chosen := os.environ.get("MTAGENT_STORE"):
+        return Path(chosen).expanduser()
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser() / "mtagent" / "store.db"
+
+
+class Store:
+    """Runs, their chains, and the calls to models that they paid for.
+
+    ``path`` is the database file, made with its folder where there is none; ``:memory:`` keeps all in memory. Made for
+    one thread. Several processes may work on one store, each on runs of its own. Raises :class:`StoreError`.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.database = Database(path)
+        self._calls = CallLog(self.database)
+        self._open: dict[int, Run] = {}
+
+    def close(self) -> None:
+        """Let go of all runs and close the file."""
+        for run in list(self._open.values()):
+            run.close()
+        self.database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, name: str, *, settings: dict[str, Any], inputs: dict[str, Any], total: int | None = None) -> Run:
+        """Start a run, or go on with it where it was started before with equal ``settings`` and ``inputs``.
+
+        ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
+        works on the run, and :class:`StoreError` where settings or inputs differ.
+        """
+        run_id = self._find_or_add(name, _canonical("settings", settings), _canonical("inputs", inputs))
+        run = self._lock(run_id, name)
+        try:
+            self._refuse_differences(name, settings, inputs)
+            self._mark_running(run_id, total)
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def reopen(self, name: str) -> Run:
+        """A stored run to change, whatever its settings. Raises :class:`RunLocked`."""
+        return self._lock(self._id(name), name)
+
+    def read(self, name: str) -> StoredRun:
+        """A stored run to read, also while another process works on it."""
+        return StoredRun(self.database, self._calls, self._id(name), name)
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, oldest first."""
+        return [self.run(name) for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
+
+    def run(self, name: str) -> RunSummary:
+        """One run at a glance."""
+        stored = self.read(name)
+        state, started, updated, settings, inputs = self.database.query(
+            "SELECT state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
+        )[0]
+        return RunSummary(
+            name=name,
+            state=self._state(stored.id, state),
+            started=started,
+            updated=updated,
+            settings=json.loads(settings),
+            inputs=json.loads(inputs),
+            counts=stored.counts(),
+            usage=stored.usage(),
+        )
+
+    def record_call(
+        self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
+    ) -> None:
+        """Write one call to a model at once. ``key`` is a hash of all that was sent; without a ``completion`` the call
+        has failed, is accounted for and never recalled.
+        """
+        self._calls.record(run_id, segment, purpose, key, call, completion)
+
+    def recall(self, run_id: int, segment: str, key: str) -> Completion | None:
+        """The stored reply to an equal request of any run; its usage is ``Usage(reused=1)`` unless this segment of this
+        run paid for it and has not accounted for it yet.
+        """
+        return self._calls.recall(run_id, segment, key)
+
+    def _find_or_add(self, name: str, settings: str, inputs: str) -> int:
+        with self.database.writing(f"run {name!r}") as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO runs (name, state, settings, inputs, started, updated)"
+                " VALUES (?, 'running', ?, ?, ?, ?)",
+                (name, settings, inputs, now(), now()),
+            )
+        return self._id(name)
+
+    def _id(self, name: str) -> int:
+        names = dict(self.database.query("SELECT name, id FROM runs"))
+        if name in names:
+            return int(names[name])
+        close = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "; list them with 'mtagent runs list'"
+        raise StoreError(f"{self.database.path}: there is no run {name!r}{hint}")
+
+    def _lock(self, run_id: int, name: str) -> Run:
+        lock = self._lock_of(run_id)
+        try:
+            if run_id in self._open:
+                raise Timeout(name)
+            if lock is not None:
+                lock.acquire(timeout=_LOCK_SECONDS, poll_interval=0.02)
+        except Timeout:
+            pid = self.database.query("SELECT pid FROM runs WHERE id = ?", (run_id,))[0][0]
+            holder = f"process {pid}" if pid else "another process"
+            raise RunLocked(
+                f"run {name!r}: {holder} is working on it; wait for it, or use another --run name"
+            ) from None
+        except OSError as error:
+            raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
+
+        def release() -> None:
+            del self._open[run_id]
+            if lock is not None:
+                lock.release()
+
+        run = self._open[run_id] = Run(self.database, self._calls, run_id, name, release)
+        try:
+            with self.database.writing() as connection:
+                connection.execute("UPDATE runs SET pid = ? WHERE id = ?", (os.getpid(), run_id))
+        except StoreError:
+            run.close()
+            raise
+        return run
+
+    def _lock_of(self, run_id: int) -> FileLock | None:
+        """The lock file of a run, beside the database; the system lets go of it when its process ends, however."""
+        if self.database.path == MEMORY:
+            return None
+        # Resolved: who opens the store by another name must meet the same lock.
+        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock")
+
+    def _state(self, run_id: int, stored: RunState) -> RunState:
+        if stored != "running" or run_id in self._open:
+            return stored
+        lock = self._lock_of(run_id)
+        try:
+            if lock is not None:
+                lock.acquire(blocking=False)
+                lock.release()
+        except Timeout:
+            return "running"
+        return "interrupted"
+
+    def _refuse_differences(self, name: str, settings: dict[str, Any], inputs: dict[str, Any]) -> None:
+        stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]
+        now_given = (_canonical("settings", settings), _canonical("inputs", inputs))
+        differing = [
+            difference
+            for before, given in zip(stored, now_given, strict=True)
+            for difference in _differences(json.loads(before), json.loads(given))
+        ]
+        if differing:
+            raise StoreError(
+                f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
+                "Give the same again to go on with it, or another --run name to start a new run"
+            )
+
+    def _mark_running(self, run_id: int, total: int | None) -> None:
+        with self.database.writing() as connection:
+            connection.execute(
+                "UPDATE runs SET state = 'running', total = coalesce(?, total), updated = ? WHERE id = ?",
+                (total, now(), run_id),
+            )
+
+
+def _canonical(what: str, values: dict[str, Any]) -> str:
+    def plain(value: object) -> str:
+        if isinstance(value, Path):
+            return str(value)
+        raise TypeError(f"{value!r} is no plain value")
+
+    try:
+        return json.dumps(values, default=plain, sort_keys=True, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{what}: cannot be stored: {error}; use text, numbers, lists and dictionaries") from error
+
+
+def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
+    """What differs between two settings, by dotted name."""
+    found: list[str] = []
+    for key in sorted(before.keys() | given.keys()):
+        old, new = before.get(key), given.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += _differences(old, new, f"{prefix}{key}.")
+        elif key not in before or key not in given or old != new:
+            found.append(f"{prefix}{key} was {_shown(before, key)}, is now {_shown(given, key)}")
+    return found
+
+
+def _shown(values: dict[str, Any], key: str) -> str:
+    text = repr(values[key]) if key in values else "not set"
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,144 @@
+"""LibreTranslate's HTTP interface, the convention of self-hosted MT servers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mtagent.errors import ConfigError, TranslatorError
+from mtagent.records import Draft, Segment
+from mtagent.translators.lines import checked
+from mtagent.translators.turns import Turns
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+API_KEY = "LIBRETRANSLATE_API_KEY"
+"""The environment variable with the server's key, where it wants one."""
+
+_RETRIED = frozenset({429, 502, 503, 504})
+_LONGEST_WAIT = 60.0
+
+
+class LibreTranslate:
+    """A LibreTranslate server as a :class:`mtagent.protocols.Translator`.
+
+    ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
+    segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
+    lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
+    that doubles from ``pause`` seconds. Raises :class:`TranslatorError` with the status and the server's message.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str = "libretranslate",
+        timeout: float = 60.0,
+        in_flight: int = 4,
+        attempts: int = 4,
+        pause: float = 0.5,
+    ) -> None:
+        if not _is_address(url):
+            raise ConfigError(f"{url!r} is not the address of a server: write for example http://localhost:5000")
+        self.name = name
+        self._url = url.rstrip("/").removesuffix("/translate")
+        self._timeout = timeout
+        self._attempts = attempts
+        self._pause = pause
+        self._turns = Turns(in_flight)
+        self._session: ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._codes: dict[str, str] | None = None
+
+    async def draft(self, segment: Segment) -> Draft:
+        """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
+        if not segment.source.strip():
+            return Draft(text=segment.source)
+        async with self._turns.one():
+            question = {
+                "q": segment.source,
+                "source": await self._code(segment.source_lang),
+                "target": await self._code(segment.target_lang),
+                "format": "text",
+            }
+            if key := os.environ.get(API_KEY):
+                question["api_key"] = key
+            reply = await self._ask("POST", "/translate", question)
+        text = reply.get("translatedText") if isinstance(reply, dict) else reply
+        return Draft(text=checked(text, self.name))
+
+    async def aclose(self) -> None:
+        """Close the connections. A later :meth:`draft` opens them again."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _code(self, language: str) -> str:
+        if self._codes is None:
+            self._codes = _codes(await self._ask("GET", "/languages"), self.name)
+        primary = language.split("-")[0].lower()
+        code = self._codes.get(language.lower()) or self._codes.get(primary)
+        if code is None:
+            known = ", ".join(sorted(self._codes.values()))
+            raise TranslatorError(
+                f"{self.name}: the server at {self._url} has no language {language!r}; it has {known}"
+            )
+        return code
+
+    async def _ask(self, method: str, path: str, body: dict[str, str] | None = None) -> Any:
+        from aiohttp import ClientError
+
+        where = f"{self.name}: {method} {self._url}{path}"
+        for attempt in range(1, self._attempts + 1):
+            wait = self._pause * 2 ** (attempt - 1)
+            try:
+                async with self._connected().request(method, self._url + path, json=body) as response:
+                    if response.status == 200:
+                        return await response.json(content_type=None)
+                    failure = f"status {response.status}: {await _message(response)}"
+                    if response.status not in _RETRIED:
+                        raise TranslatorError(f"{where}: {failure}")
+                    wait = _asked_pause(response, wait)
+            except ValueError as cause:
+                raise TranslatorError(f"{where}: the reply is not JSON: {cause}") from cause
+            except (ClientError, TimeoutError, OSError) as cause:
+                failure = f"{type(cause).__name__}: {cause}"
+            if attempt < self._attempts:
+                await asyncio.sleep(wait)
+        raise TranslatorError(f"{where}: {failure} (after {self._attempts} attempts)")
+
+    def _connected(self) -> ClientSession:
+        from aiohttp import ClientSession, ClientTimeout
+
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._session, self._loop = ClientSession(timeout=ClientTimeout(total=self._timeout)), loop
+        return self._session
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _codes(reply: object, name: str) -> dict[str, str]:
+    codes = [item.get("code") for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
+    if not codes or not all(isinstance(code, str) for code in codes):
+        raise TranslatorError(f"{name}: the server's list of languages cannot be read: {repr(reply)[:80]}")
+    return {str(code).lower(): str(code) for code in codes}
+
+
+async def _message(response: ClientResponse) -> str:
+    body = await response.text(errors="replace")
+    return " ".join(body.split())[:200] or "no message"
+
+
+def _asked_pause(response: ClientResponse, otherwise: float) -> float:
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else otherwise

@@ -1,0 +1,51 @@
+"""What all tests share: no network, and the research data only where it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import pytest_socket
+
+from tests.commands import Shell
+
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(autouse=True)
+def _no_network(request: pytest.FixtureRequest) -> None:
+    """Block all sockets; tests marked ``loopback`` or ``extra`` may reach 127.0.0.1 and nothing else."""
+    if request.node.get_closest_marker("loopback") or request.node.get_closest_marker("extra"):
+        pytest_socket.enable_socket()
+        pytest_socket.socket_allow_hosts(["127.0.0.1"], allow_unix_socket=True)
+    else:
+        pytest_socket.disable_socket(allow_unix_socket=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests never use the developer's own key or server."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _data_present(request: pytest.FixtureRequest) -> None:
+    """Skip tests marked ``data`` where the research data is absent."""
+    if request.node.get_closest_marker("data") and not DATA.is_dir():
+        pytest.skip(f"no research data in {DATA}; set MTAGENT_TEST_DATA")
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder with the research data."""
+    return DATA
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """The command line, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MTAGENT_STORE", str(tmp_path / "store.db"))
+    return Shell(tmp_path, capsys)

@@ -1,0 +1,7 @@
+"""An OpenAI-compatible test server: ``Simulator`` in-process, ``python -m tests.simulator`` as a process."""
+
+from tests.simulator.journal import Entry, read_journal
+from tests.simulator.server import Simulator
+from tests.simulator.settings import Fault, Settings
+
+__all__ = ["Entry", "Fault", "Settings", "Simulator", "read_journal"]

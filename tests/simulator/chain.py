@@ -1,0 +1,95 @@
+"""Answers to mtagent's own prompts, so that the whole chain can run on the simulator.
+
+The "language" is simple: a translation is the source with ``errado`` put before its last word in two texts of three.
+The reviewer marks ``errado`` (severity 3; it suggests ``acertado``) and ``acertado`` (1; ``correcto``), so that each
+stage improves the text by the simulator's own judgement. The other behaviours proofread badly, and their judge always
+prefers the newer text: nothing but the guards stands between them and the output.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable
+
+from tests.simulator.settings import Body
+
+_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
+Spoil = Callable[[str, str], str]
+
+
+def improving(body: Body) -> str:
+    """Every stage does its work well."""
+    return _answer(body, lambda source, text: text.replace("acertado", "correcto"))
+
+
+def half(body: Body) -> str:
+    """The proofreader loses the second half of every text."""
+    return _answer(body, lambda source, text: text[: len(text) // 2].rstrip() + ".")
+
+
+def commentary(body: Body) -> str:
+    """The proofreader talks."""
+    return _answer(
+        body, lambda source, text: f"Aquí está la traducción corregida:\n\n{text}\n\n(He mejorado la fluidez.)"
+    )
+
+
+def placeholder(body: Body) -> str:
+    """The proofreader breaks placeholders and tags."""
+    mark = r"%(\d\$)?[sd]|\{+\w*\}+|<[^>]+>|\$\w+"
+    return _answer(body, lambda source, text: re.sub(mark, "{broken}", text, count=1))
+
+
+def number(body: Body) -> str:
+    """The proofreader changes a number."""
+    return _answer(body, lambda source, text: re.sub(r"\d", lambda m: str((int(m[0]) + 1) % 10), text, count=1))
+
+
+def paragraph(body: Body) -> str:
+    """The proofreader drops the last paragraph, or the last sentence where there is only one."""
+    return _answer(
+        body, lambda source, text: re.split(r"\s+(?=\S[^\n]*\Z)" if "\n" in text else r"(?<=[.!?])\s+", text)[0]
+    )
+
+
+def copied(body: Body) -> str:
+    """The proofreader hands in the source."""
+    return _answer(body, lambda source, text: source)
+
+
+def _answer(body: Body, proofread: Spoil) -> str:
+    messages = body["messages"]
+    system, last = messages[0]["content"], messages[-1]["content"]
+    texts = {name: text for name, _, text in _QUOTED.findall(last)}
+    if system.startswith("You compare"):
+        return json.dumps({"better": _better(texts["translation_a"], texts["translation_b"])})
+    if system.startswith("You review"):
+        return json.dumps({"errors": _errors(texts["translation"])}, ensure_ascii=False)
+    if system.startswith("You are the last proofreader"):
+        return proofread(texts["source"], texts["translation"])
+    return translated(texts["source"])
+
+
+def translated(source: str) -> str:
+    """What the simulator's translator makes of ``source``."""
+    words = source.split(" ")
+    if zlib.crc32(source.encode()) % 3:
+        words.insert(len(words) - 1, "errado")
+    return " ".join(words)
+
+
+def _errors(translation: str) -> list[dict[str, object]]:
+    errors: list[dict[str, object]] = []
+    for span, severity, suggestion in (("errado", 3, "acertado"), ("acertado", 1, "correcto")):
+        for found in re.finditer(rf"\b{span}\b", translation):
+            before, after = translation[: found.start()][-8:], translation[found.end() :][:8]
+            context = {"before": before, "after": after, "category": "mistranslation"}
+            errors.append({"span": span, **context, "severity": severity, "suggestion": suggestion})
+    return errors
+
+
+def _better(a: str, b: str) -> str:
+    badness = [3 * text.count("errado") + text.count("acertado") for text in (a, b)]
+    return "tie" if badness[0] == badness[1] else "A" if badness[0] < badness[1] else "B"

@@ -1,0 +1,76 @@
+"""What the simulator can be told to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Body = dict[str, Any]
+Behaviour = Callable[[Body], str]
+RetryAfterStyle = Literal["seconds", "ms", "date", "none"]
+Kind = Literal[
+    "status",
+    "reset",
+    "hang",
+    "bad-json",
+    "no-choices",
+    "empty",
+    "truncate",
+    "refusal",
+    "content-filter",
+    "azure-filter",
+]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One reply that goes wrong. ``status``, ``retry_after`` (seconds) and ``message`` belong to kind ``status``."""
+
+    kind: Kind
+    status: int = 500
+    retry_after: float | None = None
+    style: RetryAfterStyle = "seconds"
+    message: str | None = None
+    code: str | None = None
+    param: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the server behaves.
+
+    ``script`` is consumed one item a request: a ``Fault``, a reply text, or a whole reply body; then ``behaviour``
+    (or the default one) answers. ``unsupported`` names parameters that are refused with a 400 in OpenAI's wording;
+    ``json_schema`` and ``json_object`` refuse that kind of ``response_format`` only. ``truncate_below`` cuts replies
+    to requests that allow fewer tokens than that. ``fault_rate`` picks one of ``faults`` at random for that share of
+    the requests. ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
+    """
+
+    behaviour: Behaviour | None = None
+    script: Sequence[Fault | str | Body] = ()
+    latency: float = 0.0
+    requests_per_window: int | None = None
+    window: float = 60.0
+    retry_after_style: RetryAfterStyle = "seconds"
+    unsupported: frozenset[str] = frozenset()
+    truncate_below: int | None = None
+    usage: bool = True
+    cached_tokens: bool = True
+    reasoning_tokens: int = 0
+    fault_rate: float = 0.0
+    faults: Sequence[Fault] = field(default_factory=lambda: (Fault("status", 500), Fault("reset"), Fault("bad-json")))
+    seed: int = 0
+    api_key: str | None = None
+    log: str | None = None
+    keep: bool = True
+
+
+def parse_fault(text: str) -> Fault:
+    """``503``, ``429:2.5`` (status with Retry-After seconds), or a kind such as ``reset``."""
+    head, _, retry_after = text.partition(":")
+    if head.isdigit():
+        return Fault("status", int(head), retry_after=float(retry_after) if retry_after else None)
+    if head not in Kind.__args__:  # type: ignore[attr-defined]
+        raise ValueError(f"unknown fault {head!r}; known: a status code, {', '.join(Kind.__args__)}")  # type: ignore[attr-defined]
+    return Fault(head)  # type: ignore[arg-type]

@@ -1,0 +1,146 @@
+"""Files improved from Python, and runs that stop when nothing works."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mtagent.batch import improve_file
+from mtagent.build import Given
+from mtagent.config import load
+from mtagent.errors import ConfigError, MtagentError, OutputError, ServerError
+from mtagent.files import Files
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Chain, Message, Segment, Step, Verdict
+from mtagent.runner import improve_all
+from mtagent.store import RunSummary
+from tests.simulator import chain as simulated
+
+
+def improved(folder: Path, chains: list[Chain]) -> RunSummary:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        return simulated.improving({"messages": [message.model_dump() for message in messages]})
+
+    config = load(overrides={"source_lang": "en", "target_lang": "es", "store": folder / "store.db"})
+    files = Files(source=folder / "en.txt", output=folder / "es.txt")
+    given = Given(llm=ScriptedLLM(reply))
+    return asyncio.run(
+        improve_file(config, files, command="translate", given=given, on_start=lambda *_: None, on_chain=chains.append)
+    )
+
+
+def test_a_file_is_improved_with_a_model_of_one_s_own_and_every_chain_is_handed_over(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("one two\nthree four\n", encoding="utf-8")
+    chains: list[Chain] = []
+    assert improved(tmp_path, chains).counts.done == 2
+    assert (tmp_path / "es.txt").read_text(encoding="utf-8").splitlines() == [chain.text for chain in chains]
+    assert improved(tmp_path, chains).counts.done == 2
+    assert len(chains) == 2
+
+
+def test_an_output_that_is_a_folder_is_refused_before_the_input_is_read(tmp_path: Path) -> None:
+    (tmp_path / "es.txt").mkdir()
+    with pytest.raises(OutputError, match="is a folder"):
+        improved(tmp_path, [])
+
+
+def improve_one(verdict: Callable[[str], Verdict]) -> Callable[[Segment], Awaitable[Chain]]:
+    async def improve(segment: Segment) -> Chain:
+        step = Step(stage="postedit", text="t", verdict=verdict(segment.id), reason=f"reason {segment.id}.")
+        return Chain(segment=segment, steps=(step,))
+
+    return improve
+
+
+def tried(verdict: Callable[[str], Verdict], *, give_up_after: int) -> list[int]:
+    """The positions that were saved of 100 segments, or the error's message as it is raised."""
+    saved: list[int] = []
+    segments = (Segment(id=str(i), source="s", source_lang="en", target_lang="es") for i in range(100))
+    asyncio.run(
+        improve_all(
+            segments,
+            improve_one(verdict),
+            lambda position, chain: saved.append(position),
+            concurrency=1,
+            done=lambda position: False,
+            give_up_after=give_up_after,
+        )
+    )
+    return saved
+
+
+def test_a_run_stops_when_the_first_segments_all_fail() -> None:
+    with pytest.raises(MtagentError, match=r"the first 7 segments all failed, the last one with reason 6\. Nothing"):
+        tried(lambda number: "failed", give_up_after=7)
+
+
+@pytest.mark.parametrize("good", range(7))
+def test_one_success_among_the_first_keeps_the_run_going(good: int) -> None:
+    assert tried(lambda number: "kept" if number == str(good) else "failed", give_up_after=7) == list(range(100))
+
+
+def test_a_run_that_is_told_to_goes_on_whatever_fails() -> None:
+    assert tried(lambda number: "failed", give_up_after=0) == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("files", "limit", "complaint"),
+    [
+        ({"output": "en.txt", "translation": "es.txt"}, None, "would overwrite this file"),
+        ({"output": "en.txt"}, None, "would overwrite this file"),
+        ({"output": "out.txt", "details": "out.txt"}, None, "cannot both go to one file"),
+        ({"output": "out.txt", "details": "en.txt"}, None, "--details would overwrite the file of -s"),
+        ({"output": "out.txt", "translation": "es.txt", "details": "es.txt"}, None, "the file of -t"),
+        ({"output": "es.txt", "translation": "es.txt"}, 2, "--limit would cut the file of -t short"),
+        ({"source": "in.csv", "output": "in.csv"}, 2, "--limit would cut the file of -s short"),
+    ],
+)
+def test_an_output_never_takes_the_place_of_a_file_that_is_needed(
+    files: dict[str, str], limit: int | None, complaint: str, tmp_path: Path
+) -> None:
+    named = {name: tmp_path / path for name, path in {"source": "en.txt", **files}.items()}
+    with pytest.raises(ConfigError, match=complaint):
+        Files(**named).refuse_collisions(limit)
+
+
+def test_a_translation_or_a_table_may_be_improved_in_place(tmp_path: Path) -> None:
+    Files(source=Path("en.txt"), translation=Path("es.txt"), output=Path("es.txt")).refuse_collisions(None)
+    Files(source=Path("in.csv"), output=Path("in.csv")).refuse_collisions(None)
+
+
+def test_an_improved_translation_keeps_its_own_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("One two.\nThree.\n", encoding="utf-8")
+    (tmp_path / "es.txt").write_bytes("\ufeffUno  dos.\r\nTres.".encode())
+    config = load(overrides={"source_lang": "en", "target_lang": "es", "store": tmp_path / "store.db"})
+    files = Files(source=tmp_path / "en.txt", translation=tmp_path / "es.txt", output=tmp_path / "es.txt")
+    asyncio.run(improve_file(config, files, command="postedit", on_start=lambda *_: None, on_chain=lambda chain: None))
+    assert (tmp_path / "es.txt").read_bytes() == "\ufeffUno dos.\r\nTres.".encode()
+
+
+def test_where_nothing_could_be_translated_the_former_output_stays(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("One.\n\nTwo.\n", encoding="utf-8")
+    (tmp_path / "es.txt").write_text("Good old text.\n", encoding="utf-8")
+    config = load(overrides={"source_lang": "en", "target_lang": "es", "store": tmp_path / "store.db", "stages": "t"})
+    down = ScriptedLLM(lambda messages, purpose: ServerError("down"))
+    files = Files(source=tmp_path / "en.txt", output=tmp_path / "es.txt")
+    with pytest.raises(MtagentError, match="nothing was written: ServerError: down"):
+        asyncio.run(
+            improve_file(
+                config, files, command="translate", given=Given(llm=down), on_start=lambda *_: None,
+                on_chain=lambda chain: None,
+            )
+        )  # fmt: skip
+    assert (tmp_path / "es.txt").read_text(encoding="utf-8") == "Good old text.\n"
+
+
+def test_an_empty_line_does_not_hide_that_there_is_nothing_to_translate_with(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("One.\n\nTwo.\n", encoding="utf-8")
+    config = load(overrides={"source_lang": "en", "target_lang": "es", "store": tmp_path / "store.db"})
+    files = Files(source=tmp_path / "en.txt", output=tmp_path / "es.txt")
+    with pytest.raises(ConfigError, match="nothing to translate with"):
+        asyncio.run(
+            improve_file(config, files, command="translate", on_start=lambda *_: None, on_chain=lambda chain: None)
+        )

@@ -1,0 +1,37 @@
+"""The benchmarks run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bench.client import compare
+from bench.harness import calls_per_second, report, simulator
+
+
+@pytest.mark.loopback
+async def test_client_benchmark_reports_the_ratio() -> None:
+    with simulator(lifetime=60) as base_url:
+        lines = (await compare(base_url, rounds=1, calls=20, concurrency=4)).splitlines()
+    assert [line.split()[0] for line in lines] == ["openai", "mtagent"]
+    assert "ratio 1.00" in lines[0]
+
+
+async def test_every_call_is_made_with_no_more_at_once_than_allowed() -> None:
+    active = most = made = 0
+
+    async def call() -> None:
+        nonlocal active, most, made
+        active += 1
+        most, made = max(most, active), made + 1
+        await asyncio.sleep(0)
+        active -= 1
+
+    assert await calls_per_second(call, 25, 4) > 0
+    assert made == 25
+    assert most <= 4
+
+
+def test_report_compares_medians() -> None:
+    assert "ratio 0.50" in report({"base": [100.0, 200.0, 900.0], "slow": [1.0, 100.0, 101.0]}, "base")

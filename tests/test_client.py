@@ -1,0 +1,534 @@
+"""The client against a server that shows every fault a real one shows."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    ConfigError,
+    EmptyReply,
+    ModelError,
+    RateLimited,
+    Refused,
+    ServerError,
+    Truncated,
+)
+from mtagent.llm.client import OpenAIClient
+from mtagent.llm.clock import Clock
+from mtagent.llm.limiter import Limiter
+from mtagent.llm.sampling import Sampling
+from mtagent.pricing import price as list_price
+from mtagent.protocols import LLM
+from mtagent.records import Completion, Message, Usage
+from tests.clocks import FakeClock
+from tests.simulator import Fault, Settings, Simulator
+
+pytestmark = pytest.mark.loopback
+
+KEY = "sk-very-secret-4711"
+HELLO = (Message(role="system", content="Answer in json."), Message(role="user", content="Hello"))
+SCHEMA = {"type": "object", "properties": {"errors": {"type": "array"}}}
+
+
+def openai_price(model: str, usage: Usage, base_url: str | None) -> float | None:
+    """As if the simulator were OpenAI's server."""
+    return list_price(model, usage, "https://api.openai.com/v1")
+
+
+class Session:
+    """A client, the server it talks to, and the clock both waits are counted on."""
+
+    def __init__(self, server: Simulator, client: OpenAIClient, clock: FakeClock) -> None:
+        self.server, self.client, self.clock = server, client, clock
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return self.server.requests
+
+    async def ask(self, **options: Any) -> Completion:
+        return await self.client.complete(HELLO, **options)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+async def connect() -> Any:
+    """A factory: ``await connect(Settings(...), sampling=...)`` gives a session; all are closed at the end."""
+    opened: list[Session] = []
+
+    async def connect_(settings: Settings | None = None, *, model: str = "m", **options: Any) -> Session:
+        server = await Simulator(settings).__aenter__()
+        clock = options.pop("clock", None) or FakeClock()
+        client = OpenAIClient(model, base_url=server.base_url, clock=clock, **options)
+        opened.append(Session(server, client, clock))
+        return opened[-1]
+
+    yield connect_
+    for session in opened:
+        await session.client.aclose()
+        await session.server.__aexit__()
+
+
+Connect = Callable[..., Any]
+
+
+async def test_zero_seconds_of_retry_after_are_no_busy_loop(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("status", 429, retry_after=0)] * 99), deadline=20)
+    with pytest.raises(RateLimited):
+        await session.ask()
+    assert len(session.requests) < 30
+
+
+def test_importing_the_client_does_not_import_openai() -> None:
+    check = "import sys, mtagent.llm.client; sys.exit('openai' in sys.modules or 'genai_prices' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=Path(__file__).parents[1], check=False).returncode == 0
+
+
+async def test_is_an_llm(connect: Connect) -> None:
+    session = await connect(Settings(script=["Good day"], reasoning_tokens=5))
+    completion = await session.ask(purpose="rate", segment="7")
+    llm: LLM = session.client
+    assert isinstance(llm, LLM)
+    assert (completion.text, completion.model, completion.finish_reason) == ("Good day", "m", "stop")
+    assert completion.logprobs is None
+    usage = completion.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (1, 9, 7, 5)
+    assert Completion.model_validate(completion.model_dump()) == completion
+
+
+async def test_sampling_settings_arrive_at_the_server(connect: Connect) -> None:
+    sampling = Sampling(
+        temperature=0.0, top_p=0.9, max_tokens=50, seed=1, reasoning_effort="low", extra={"cache_prompt": False}
+    )
+    session = await connect(sampling=sampling)
+    await session.ask()
+    sent = {name: value for name, value in session.requests[0].items() if name not in ("model", "messages")}
+    assert sent == {
+        "temperature": 0.0, "top_p": 0.9, "max_tokens": 50, "seed": 1, "reasoning_effort": "low", "cache_prompt": False,
+    }  # fmt: skip
+
+
+async def test_settings_that_are_not_set_are_not_sent(connect: Connect) -> None:
+    session = await connect()
+    await session.ask()
+    assert session.requests[0].keys() == {"model", "messages"}
+
+
+async def test_schema_and_logprobs_are_asked_for(connect: Connect) -> None:
+    session = await connect()
+    completion = await session.ask(schema=SCHEMA, logprobs=True)
+    [sent] = session.requests
+    assert sent["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert completion.text == '{"errors": []}'
+    assert "".join(token.token for token in completion.logprobs or ()) == completion.text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault("status", status) for status in (408, 409, 429, 500, 502, 503, 529)]
+    + [Fault("reset"), Fault("bad-json"), Fault("no-choices")],
+    ids=str,
+)
+async def test_what_may_pass_is_tried_again(connect: Connect, fault: Fault) -> None:
+    session = await connect(Settings(script=[fault, fault, "fine"]))
+    assert (await session.ask()).text == "fine"
+    assert len(session.requests) == 3
+    first, second = session.clock.slept
+    assert 0.25 <= first <= 0.5 <= second <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, BadRequest),
+        (401, AuthenticationError),
+        (403, AuthenticationError),
+        (404, BadRequest),
+        (413, BadRequest),
+        (422, BadRequest),
+    ],
+)
+async def test_what_cannot_succeed_is_asked_once(connect: Connect, status: int, error: type[ModelError]) -> None:
+    session = await connect(Settings(script=[Fault("status", status, message="because of this")]))
+    with pytest.raises(error, match=f"m at http.*HTTP {status}: because of this; .+"):
+        await session.ask()
+    assert len(session.requests) == 1
+    assert session.clock.slept == []
+
+
+async def test_used_up_quota_is_not_asked_again_although_it_is_a_429(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("status", 429, code="insufficient_quota")]))
+    with pytest.raises(RateLimited, match="check the account's quota"):
+        await session.ask()
+    assert len(session.requests) == 1
+
+
+@pytest.mark.parametrize("style", ["seconds", "ms", "date"])
+async def test_long_retry_after_is_honoured_in_any_style(connect: Connect, style: Any) -> None:
+    session = await connect(Settings(script=[Fault("status", 429, retry_after=300, style=style), "fine"]))
+    assert (await session.ask()).text == "fine"
+    assert sum(session.clock.slept) == pytest.approx(300, abs=2)
+
+
+async def test_retry_after_beyond_the_deadline_fails_at_once(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("status", 503, retry_after=900)]), deadline=600)
+    with pytest.raises(ServerError, match="asks to wait 900 s, but only 600 s of the deadline are left"):
+        await session.ask()
+    assert session.clock.slept == []
+    with pytest.raises(RateLimited, match="asks to wait 900 s"):
+        await session.ask()
+    assert len(session.requests) == 1, "the pause holds for every caller of that server"
+
+
+async def test_gives_up_at_the_deadline(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("status", 500)] * 99), deadline=100)
+    with pytest.raises(ServerError, match=r"\(attempt \d+\); given up at the deadline of 100 s"):
+        await session.ask()
+    assert 50 < sum(session.clock.slept) <= 100
+
+
+async def test_a_server_that_hangs_is_left_after_the_timeout(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("hang"), "fine"]), timeout=0.2)
+    assert (await session.ask()).text == "fine"
+
+
+async def test_an_address_where_nobody_ever_answered_is_given_up_after_four_attempts(connect: Connect) -> None:
+    session = await connect(deadline=900)
+    await session.server.__aexit__()
+    with pytest.raises(ServerError, match=r"no connection.* \(attempt 4\); nobody answers there: check the base URL"):
+        await session.ask()
+    assert sum(session.clock.slept) < 4
+
+
+async def test_a_server_that_answered_before_is_waited_for_until_the_deadline(connect: Connect) -> None:
+    session = await connect(deadline=100)
+    await session.ask()
+    await session.server.__aexit__()
+    with pytest.raises(ServerError, match=r"no connection.*; given up at the deadline of 100 s"):
+        await session.ask()
+    assert 50 < sum(session.clock.slept) <= 100
+
+
+async def test_an_empty_reply_is_asked_for_once_more(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("empty"), "fine"]))
+    completion = await session.ask()
+    assert (completion.text, completion.usage.calls) == ("fine", 2)
+
+
+async def test_twice_empty_is_an_error_that_says_what_was_paid(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("empty")] * 3), model="gpt-4o-mini", price=openai_price)
+    with pytest.raises(EmptyReply, match="try another model") as caught:
+        await session.ask(purpose="judge")
+    assert len(session.requests) == 2
+    [call] = caught.value.calls
+    assert (call.purpose, call.model, call.messages, call.reply) == ("judge", "gpt-4o-mini", HELLO, "")
+    assert (call.usage.calls, call.usage.input_tokens) == (2, 18)
+    assert call.usage.cost == pytest.approx(18 * 0.15e-6)
+    assert call.error == str(caught.value)
+
+
+async def test_a_reply_cut_off_gets_twice_the_room_and_both_tries_are_counted(connect: Connect) -> None:
+    session = await connect(Settings(truncate_below=90), sampling=Sampling(max_tokens=50))
+    completion = await session.ask()
+    assert (completion.text, [sent["max_tokens"] for sent in session.requests]) == ("Hello", [50, 100])
+    assert (completion.usage.calls, completion.usage.input_tokens, completion.usage.output_tokens) == (2, 18, 3)
+
+
+async def test_a_reply_cut_off_without_a_limit_gets_4096_tokens(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("truncate")]))
+    await session.ask()
+    assert [sent.get("max_tokens") for sent in session.requests] == [None, 4096]
+
+
+async def test_twice_cut_off_is_an_error(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("truncate")] * 3))
+    with pytest.raises(Truncated, match="raise max_tokens") as caught:
+        await session.ask()
+    assert caught.value.calls[0].usage.calls == 2
+    assert caught.value.calls[0].reply == "He"
+
+
+async def test_room_that_the_server_does_not_give_counts_as_cut_off(connect: Connect) -> None:
+    too_large = Fault("status", 400, message="max_tokens is too large: 4096", param="max_tokens")
+    session = await connect(Settings(script=[Fault("truncate"), too_large]))
+    with pytest.raises(Truncated, match="max_tokens is too large"):
+        await session.ask()
+
+
+@pytest.mark.parametrize("kind", ["refusal", "content-filter", "azure-filter"])
+async def test_refusals_are_errors_and_asked_once(connect: Connect, kind: Any) -> None:
+    session = await connect(Settings(script=[Fault(kind)]))
+    with pytest.raises(Refused, match="refused to answer"):
+        await session.ask()
+    assert len(session.requests) == 1
+
+
+async def test_the_models_words_of_refusal_are_shown(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("refusal", message="I will not do that")]))
+    with pytest.raises(Refused, match="I will not do that"):
+        await session.ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "sampling"),
+    [
+        ("temperature", Sampling(temperature=0)),
+        ("top_p", Sampling(top_p=0.5)),
+        ("seed", Sampling(seed=1)),
+        ("reasoning_effort", Sampling(reasoning_effort="low")),
+    ],
+)
+async def test_an_unsupported_parameter_is_left_out_and_remembered(
+    connect: Connect, name: str, sampling: Sampling
+) -> None:
+    session = await connect(Settings(unsupported=frozenset({name})), sampling=sampling)
+    await session.ask()
+    await session.ask()
+    assert [name in sent for sent in session.requests] == [True, False, False]
+    assert session.client.left_out == (name,)
+
+
+@pytest.mark.parametrize("given", ["max_tokens", "max_completion_tokens"])
+async def test_the_token_limit_is_renamed(connect: Connect, given: str) -> None:
+    session = await connect(Settings(unsupported=frozenset({given})), sampling=Sampling(extra={given: 60}))
+    await session.ask()
+    other = ({"max_tokens", "max_completion_tokens"} - {given}).pop()
+    assert [sent.get(other) for sent in session.requests] == [None, 60]
+
+
+async def test_a_token_limit_refused_under_both_names_is_left_out(connect: Connect) -> None:
+    names = frozenset({"max_tokens", "max_completion_tokens"})
+    session = await connect(Settings(unsupported=names), sampling=Sampling(max_tokens=60))
+    await session.ask()
+    assert session.requests[-1].keys() == {"model", "messages"}
+
+
+async def test_logprobs_that_are_not_given_are_none(connect: Connect) -> None:
+    session = await connect(Settings(unsupported=frozenset({"logprobs"})))
+    assert (await session.ask(logprobs=True)).logprobs is None
+
+
+@pytest.mark.parametrize(
+    ("unsupported", "kinds"),
+    [
+        ({"json_schema"}, ["json_schema", "json_object"]),
+        ({"json_schema", "json_object"}, ["json_schema", "json_object", None]),
+        ({"response_format"}, ["json_schema", "json_object", None]),
+    ],
+)
+async def test_the_reply_format_is_loosened_step_by_step(connect: Connect, unsupported: Any, kinds: Any) -> None:
+    session = await connect(Settings(unsupported=frozenset(unsupported)))
+    await session.ask(schema=SCHEMA)
+    assert [sent.get("response_format", {}).get("type") for sent in session.requests] == kinds
+
+
+async def test_json_object_is_skipped_where_no_message_asks_for_json(connect: Connect) -> None:
+    session = await connect(Settings(unsupported=frozenset({"json_schema"})))
+    await session.client.complete([Message(role="user", content="Hi")], schema=SCHEMA)
+    assert "response_format" not in session.requests[-1]
+
+
+async def test_all_parameters_can_be_learnt_by_many_callers_at_once(connect: Connect) -> None:
+    names = frozenset({"temperature", "max_tokens", "seed", "logprobs", "json_schema"})
+    sampling = Sampling(temperature=0, max_tokens=9, seed=1)
+    session = await connect(Settings(unsupported=names), sampling=sampling)
+    done = await asyncio.gather(*(session.ask(schema=SCHEMA, logprobs=True) for _ in range(20)))
+    assert {completion.text for completion in done} == {"{}"}
+    await session.ask(schema=SCHEMA, logprobs=True)
+    assert session.requests[-1].keys() == {"model", "messages", "max_completion_tokens", "response_format"}
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 5.", "temperature"),
+        ("This model's maximum context length is 8192 tokens.", "messages"),
+        ("Unknown parameter: 'cache_prompt'.", "cache_prompt"),
+    ],
+)
+async def test_a_wrong_value_is_the_users_to_mend_and_not_dropped(connect: Connect, message: str, param: str) -> None:
+    fault = Fault("status", 400, message=message, param=param)
+    session = await connect(Settings(script=[fault]), sampling=Sampling(temperature=5, extra={"cache_prompt": False}))
+    with pytest.raises(BadRequest, match=message[:20]):
+        await session.ask()
+    assert len(session.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (Fault("status", 422, message="body.seed: Extra inputs are not permitted"), "seed"),
+        (Fault("status", 400, message="top_p and temperature cannot both be given"), "top_p"),
+        (Fault("status", 400, message="failed to parse grammar"), "json_schema"),
+    ],
+)
+async def test_other_servers_words_are_understood_too(connect: Connect, fault: Fault, name: str) -> None:
+    session = await connect(Settings(script=[fault]), sampling=Sampling(seed=1, top_p=0.1, temperature=0))
+    await session.ask(schema=SCHEMA)
+    assert session.client.left_out == (name,)
+
+
+async def test_cached_tokens_are_counted_and_priced_apart(connect: Connect) -> None:
+    session = await connect(model="gpt-4o-mini", price=openai_price)
+    long = [Message(role="user", content="x" * 4 * 1300)]
+    await session.client.complete(long)
+    usage = (await session.client.complete(long)).usage
+    assert usage.cached_tokens == 1280
+    expected = (usage.input_tokens - 1280) * 0.15e-6 + 1280 * 0.075e-6 + usage.output_tokens * 0.6e-6
+    assert usage.cost == pytest.approx(expected)
+
+
+async def test_absent_usage_counts_nothing_and_costs_an_unknown_sum(connect: Connect) -> None:
+    session = await connect(Settings(usage=False), model="gpt-4o-mini")
+    usage = (await session.ask()).usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 0, 0, None)
+
+
+async def test_own_price_and_unknown_price(connect: Connect) -> None:
+    own = await connect(price=lambda model, usage, base_url: usage.output_tokens * 2.0)
+    unknown = await connect(model="nobody-knows-it")
+    assert (await own.ask()).usage.cost == 4.0
+    assert (await unknown.ask()).usage.cost is None
+
+
+async def test_an_alias_is_priced_by_the_name_that_the_server_gives(connect: Connect) -> None:
+    body = {
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [{"message": {"content": "Hi"}}],
+        "usage": {"prompt_tokens": 1_000_000},
+    }
+    session = await connect(Settings(script=[body]), model="my-deployment", price=openai_price)
+    completion = await session.ask()
+    assert (completion.model, completion.usage.cost) == ("gpt-4o-mini-2024-07-18", 0.15)
+
+
+def chain(error: BaseException | None) -> list[BaseException]:
+    return [] if error is None else [error, *chain(error.__cause__), *chain(error.__context__)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("status", 401),
+        Fault("status", 400, message="your header was: Bearer {key}"),
+        Fault("reset"),
+        Fault("bad-json"),
+        Fault("hang"),
+    ],
+    ids=str,
+)
+async def test_the_key_is_never_shown(connect: Connect, fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    session = await connect(Settings(script=[fault] * 99), deadline=1, timeout=0.2)
+    with pytest.raises(ModelError) as caught:
+        await session.ask()
+    assert chain(caught.value) == [caught.value], "no exception of the openai package hangs on"
+    shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    for text in (str(caught.value), repr(caught.value), shown, repr(session.client), caplog.text):
+        assert KEY not in text
+        assert "very-secret" not in text
+
+
+async def test_the_key_is_sent(connect: Connect) -> None:
+    session = await connect(Settings(api_key=KEY))
+    assert (await session.ask()).text == "Hello"
+
+
+async def test_a_server_of_ones_own_needs_no_key(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    session = await connect()
+    assert (await session.ask()).text == "Hello"
+
+
+def test_no_key_and_no_server_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ConfigError, match="set the environment variable MY_KEY"):
+        OpenAIClient("m", api_key_env="MY_KEY")
+
+
+@pytest.mark.parametrize("bad", ["sk-1\nsk-2", "sk-\u201c1\u201d", "sk 1"])
+def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", bad)
+    with pytest.raises(ConfigError, match="copy it again") as caught:
+        OpenAIClient("m")
+    frames = caught.value.__traceback__
+    assert frames is not None
+    shown = traceback.TracebackException(ConfigError, caught.value, frames.tb_next, capture_locals=True)
+    assert repr(bad) not in "".join(shown.format())
+
+
+@pytest.mark.parametrize("bad", ["localhost:8000", "ftp://host/v1", "https://user:secret@host/v1"])
+def test_an_address_that_cannot_work_is_refused(bad: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        OpenAIClient("m", base_url=bad)
+    assert "secret" not in str(caught.value)
+
+
+async def test_the_server_can_come_from_the_environment(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = await connect()
+    monkeypatch.setenv("OPENAI_BASE_URL", session.server.base_url + "/")
+    assert OpenAIClient("m").base_url == session.server.base_url
+
+
+async def test_broken_unicode_is_refused_and_not_retried(connect: Connect) -> None:
+    session = await connect()
+    with pytest.raises(BadRequest, match="not valid Unicode"):
+        await session.client.complete([Message.model_construct(role="user", content="\ud800")])
+    assert session.clock.slept == []
+
+
+async def test_64_at_once_all_succeed_through_a_window_of_429s(connect: Connect) -> None:
+    settings = Settings(requests_per_window=16, window=0.3)
+    session = await connect(settings, clock=Clock(), limiter=Limiter(64))
+    done = await asyncio.gather(*(session.ask() for _ in range(64)))
+    assert [completion.text for completion in done] == ["Hello"] * 64
+    statuses = [entry.status for entry in session.server.journal.entries]
+    assert (statuses.count(200), statuses.count(429) > 0) == (64, True)
+
+
+async def test_random_faults_lose_no_call(connect: Connect) -> None:
+    faults = (Fault("status", 500), Fault("reset"), Fault("bad-json"), Fault("status", 429, retry_after=1))
+    session = await connect(Settings(fault_rate=0.4, faults=faults, seed=1))
+    done = await asyncio.gather(*(session.ask() for _ in range(40)))
+    assert sum(completion.usage.calls for completion in done) == 40
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_works_again_in_a_new_event_loop_even_if_not_closed() -> None:
+    with simulator(lifetime=60) as base_url:
+        client = OpenAIClient("m", base_url=base_url, deadline=1)
+        for _ in range(2):
+            assert asyncio.run(client.complete(HELLO)).text == "Hello"
+        del client
+        gc.collect()  # what was left open is warned of here and not in some later test
+
+
+async def test_key_names_the_request(connect: Connect) -> None:
+    session = await connect(sampling=Sampling(temperature=0))
+    assert session.client.key(HELLO) == session.client.key(list(HELLO), None, False)
+    assert session.client.key(HELLO) != session.client.key(HELLO, SCHEMA)
+
+
+async def test_a_cancelled_call_frees_its_place(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("hang"), "fine"]), limiter=Limiter(1))
+    call = asyncio.ensure_future(session.ask())
+    await asyncio.sleep(0.2)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await session.ask()).text == "fine"

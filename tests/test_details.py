@@ -1,0 +1,143 @@
+"""The account of what was done to each segment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.errors import OutputError
+from mtagent.formats.details import details, write_details
+from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Usage
+
+SEGMENT = Segment(id="7", source="A cat.", source_lang="en", target_lang="de", translation="Ein Hund.", domain="news")
+SPAN = ErrorSpan(
+    text="Hund", category="accuracy/mistranslation", severity="major", start=4, end=8, suggestion="Kater", penalty=5
+)
+RATE = Call(
+    purpose="rate",
+    model="m",
+    messages=(Message(role="user", content="Rate this."),),
+    reply="{}",
+    usage=Usage(calls=1, input_tokens=100, output_tokens=10, cost=0.5),
+    seconds=1.5,
+)
+JUDGE = Call(purpose="judge", model="j", usage=Usage(calls=1, input_tokens=50, cost=0.25), error="EmptyReply: no text")
+STEP = Step(
+    stage="postedit",
+    text="Ein Kater.",
+    proposed="Ein Kater!",
+    edits=(
+        Edit(old="Hund", new="Kater", outcome="applied", start=4, end=8, span=SPAN),
+        Edit(old="Maus", new="", outcome="not-found", detail="not in the text"),
+    ),
+    ratings=(
+        Rating(evaluator="rubric-mqm", score=-5, errors=(SPAN,), calls=(RATE,), signature="sig"),
+        Rating(evaluator="qe", score=0.5, errors=None, signature="qe-sig"),
+    ),
+    calls=(RATE, JUDGE),
+    verdict="kept",
+    reason="the rating rose",
+    seconds=2.0,
+)
+FAILED = Step(stage="proofread", text="Ein Kater.", verdict="failed", reason="ServerError: 503")
+CHAIN = Chain(segment=SEGMENT, steps=(STEP, FAILED))
+
+
+def written(path: Path, *chains: Chain, messages: bool = False) -> list[dict[str, Any]]:
+    assert write_details(path, chains, messages=messages) == len(chains)
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def test_the_texts_the_outcome_and_the_error_of_a_segment_are_told(tmp_path: Path) -> None:
+    (account,) = written(tmp_path / "d.jsonl", CHAIN)
+    assert {name: account[name] for name in ("id", "source", "given", "text", "changed", "error", "domain")} == {
+        "id": "7",
+        "source": "A cat.",
+        "given": "Ein Hund.",
+        "text": "Ein Kater.",
+        "changed": True,
+        "error": "ServerError: 503",
+        "domain": "news",
+    }
+
+
+def test_each_stage_tells_its_verdict_its_proposal_and_its_edits() -> None:
+    postedit, proofread = details(CHAIN)["stages"]
+    assert (postedit["stage"], postedit["verdict"], postedit["reason"]) == ("postedit", "kept", "the rating rose")
+    assert (postedit["text"], postedit["proposed"], postedit["seconds"]) == ("Ein Kater.", "Ein Kater!", 2.0)
+    applied, lost = postedit["edits"]
+    assert (applied["old"], applied["new"], applied["start"], applied["end"]) == ("Hund", "Kater", 4, 8)
+    assert (applied["span"]["severity"], applied["span"]["start"]) == ("major", 4)
+    assert (lost["outcome"], lost["detail"], lost["start"], lost["span"]) == (
+        "not-found",
+        "not in the text",
+        None,
+        None,
+    )
+    assert (proofread["verdict"], proofread["edits"], proofread["proposed"]) == ("failed", [], None)
+
+
+def test_ratings_tell_spans_offsets_and_signature_and_apart_unmarked_from_error_free() -> None:
+    marked, unmarked = details(CHAIN)["stages"][0]["ratings"]
+    assert (marked["evaluator"], marked["score"], marked["signature"]) == ("rubric-mqm", -5, "sig")
+    assert (marked["errors"][0]["text"], marked["errors"][0]["start"], marked["errors"][0]["end"]) == ("Hund", 4, 8)
+    assert unmarked["errors"] is None
+    assert "calls" not in marked
+
+
+def test_calls_tell_purpose_model_cost_and_time_and_messages_only_on_request(tmp_path: Path) -> None:
+    rate, judge = details(CHAIN)["stages"][0]["calls"]
+    assert (rate["purpose"], rate["model"], rate["seconds"], rate["usage"]["input_tokens"]) == ("rate", "m", 1.5, 100)
+    assert judge["error"] == "EmptyReply: no text"
+    assert not {"messages", "reply"} & rate.keys()
+    (account,) = written(tmp_path / "d.jsonl", CHAIN, messages=True)
+    full = account["stages"][0]["calls"][0]
+    assert (full["messages"], full["reply"]) == ([{"role": "user", "content": "Rate this."}], "{}")
+
+
+def test_usage_adds_up_over_calls_and_an_unknown_price_stays_unknown() -> None:
+    account = details(CHAIN)
+    assert (account["usage"]["calls"], account["usage"]["input_tokens"], account["usage"]["cost"]) == (2, 150, 0.75)
+    free = Call(purpose="rate", model="m", usage=Usage(calls=1, cost=None))
+    unknown = details(Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (RATE, free)}),)))
+    assert unknown["usage"]["cost"] is None
+
+
+def test_a_segment_without_steps_is_told_too() -> None:
+    account = details(Chain(segment=SEGMENT.model_copy(update={"translation": None})))
+    assert (account["given"], account["text"], account["changed"], account["error"]) == (None, "", False, None)
+    assert account["stages"] == []
+
+
+def test_a_lone_surrogate_in_a_model_s_proposal_is_escaped_not_lost(tmp_path: Path) -> None:
+    step = STEP.model_copy(update={"proposed": "a\ud83d"})
+    first, second = written(tmp_path / "d.jsonl", Chain(segment=SEGMENT, steps=(step,)), CHAIN)
+    assert first["stages"][0]["proposed"] == "a\ud83d"
+    assert second == json.loads(json.dumps(details(CHAIN)))
+
+
+def test_every_line_break_but_the_last_is_inside_a_string(tmp_path: Path) -> None:
+    segment = SEGMENT.model_copy(update={"source": "a\nb\u2028c\rd"})
+    (account,) = written(tmp_path / "d.jsonl", Chain(segment=segment))
+    assert account["source"] == "a\nb\u2028c\rd"
+
+
+def test_a_score_that_is_no_number_is_refused_with_the_segment_and_nothing_is_left(tmp_path: Path) -> None:
+    step = STEP.model_copy(update={"ratings": (Rating(evaluator="qe", score=float("nan")),)})
+    with pytest.raises(OutputError, match=r"d\.jsonl: segment '7': a number in its ratings is not finite"):
+        write_details(tmp_path / "d.jsonl", [CHAIN, Chain(segment=SEGMENT, steps=(step,))])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_documentation_names_every_field() -> None:
+    documentation = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+
+    def names(value: Any) -> set[str]:
+        if isinstance(value, dict):
+            return set(value).union(*map(names, value.values()))
+        return set().union(*map(names, value)) if isinstance(value, list | tuple) else set()
+
+    assert {name for name in names(details(CHAIN, messages=True)) if f"`{name}`" not in documentation} == set()

@@ -1,0 +1,329 @@
+"""What all formats share: encodings, files that cannot be read or written, streams, and the choice of a format."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mtagent import formats
+from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.formats import CSV, FORMATS, JSONL, Format, Lines, Result, SegmentDefaults
+from mtagent.formats.files import Sink
+from mtagent.records import Segment
+
+PAIR = SegmentDefaults(source_lang="en", target_lang="is")
+ONE = Segment(id="1", source="s", source_lang="en", target_lang="is")
+ALL = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
+
+
+def read(form: Format, path: Path) -> list[Segment]:
+    return list(form.read(path, PAIR))
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"source\n\xe9\n", r"file:2:1: byte 0xE9 is not UTF-8; convert the file first, e\.g\. iconv"),
+        (b'source\n{"caf\xe9\n', r"file:2:6: byte 0xE9 is not UTF-8"),
+        (b"source\nab\xed\xa0\xbd\n", r"file:2:3: a lone surrogate"),
+        (b"source\nab\xed", r"file:2:3: byte 0xED is not UTF-8"),
+        ("source\nå\n".encode("utf-16"), r"file:1: is UTF-16; convert it first: iconv -f UTF-16"),
+        ("source\n".encode("utf-16-be"), r"file:1:1: a NUL byte"),
+    ],
+)
+def test_what_is_not_utf8_text_is_refused_with_line_and_byte(
+    form: Format, content: bytes, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(
+        content.replace(b"source", b"") if form.name.startswith("jsonl") and content[:1] == b"s" else content
+    )
+    if form.name.startswith("jsonl") and content[:1] == b"s":
+        path.write_bytes(b'{"source": "a"}' + content.removeprefix(b"source"))
+    with pytest.raises(InputError, match=reason):
+        read(form, path)
+
+
+@ALL
+def test_a_missing_file_a_folder_and_a_forbidden_file_are_refused(form: Format, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere: no such file"):
+        read(form, tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"is a directory"):
+        read(form, tmp_path)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("nowhere/out", "no such file"), ("file/out", "not a directory"), (".", "is a folder; name a file in it")],
+)
+def test_a_file_that_cannot_be_written_is_an_output_error(form: Format, tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=reason):
+        form.write(tmp_path / name, [Result(segment=ONE, text="t")])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc, a folder where nobody can write")
+def test_a_folder_without_write_permission_is_an_output_error() -> None:
+    with pytest.raises(OutputError, match=r"/proc/out\.csv: cannot be written"):
+        CSV.write(Path("/proc/out.csv"), [Result(segment=ONE, text="t")])
+
+
+@ALL
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full, a device without space")
+def test_a_full_device_is_an_output_error(form: Format) -> None:
+    with pytest.raises(OutputError, match=r"/dev/full: cannot be written: no space left"):
+        form.write(Path("/dev/full"), [Result(segment=ONE, text="t" * 100_000)])
+
+
+class FullDisk(io.BytesIO):
+    """A file on a disk without space."""
+
+    def write(self, data: object) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_failing_write_names_the_final_file() -> None:
+    with pytest.raises(OutputError, match=r"out\.csv: cannot be written: no space left on device"):
+        Sink(Path("out.csv"), FullDisk()).write("text")
+
+
+LIMITED = """
+import resource, signal
+from pathlib import Path
+from mtagent.errors import OutputError
+from mtagent.formats import FORMATS, Result
+from mtagent.records import Segment
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+segment = Segment(id="1", source="s", source_lang="en", target_lang="is")
+for form in FORMATS.values():
+    try:
+        form.write(Path("out"), (Result(segment=segment, text="t" * 1000) for _ in range(1000)))
+    except OutputError as error:
+        print(error)
+"""
+
+
+def python(code: str, folder: Path, stdin: bytes = b"") -> str:
+    """What a Python process prints that runs ``code`` in ``folder``."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(formats.__file__).parents[2]), "PYTHONUTF8": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, input=stdin, env=environment, capture_output=True, check=True
+    )
+    return run.stdout.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX resource limits")
+def test_a_file_that_outgrows_its_room_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("old")
+    assert python(LIMITED, tmp_path).lower().count("out: cannot be written: file too large") == len(FORMATS)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+def interrupted() -> Iterator[Result]:
+    yield Result(segment=ONE, text="t" * 1_000_000)
+    raise KeyboardInterrupt
+
+
+@ALL
+def test_an_interrupted_run_leaves_the_old_file_and_nothing_else(form: Format, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        form.write(tmp_path / "out", interrupted())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+@ALL
+def test_a_second_run_replaces_the_output_instead_of_adding_to_it(form: Format, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert form.write(tmp_path / "out", [Result(segment=ONE, text="t")]) == 1
+    assert len(read(form, tmp_path / "out")) == 1
+
+
+@ALL
+def test_a_lone_surrogate_in_a_text_is_never_written(form: Format, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"the lone surrogate U\+D83D cannot be written"):
+        form.write(tmp_path / "out", [Result(segment=ONE, text="a\ud83d")])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and links")
+def test_permissions_and_symbolic_links_outlive_the_replacement(tmp_path: Path) -> None:
+    target, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    Lines().write(link, [Result(segment=ONE, text="new")])
+    assert link.is_symlink()
+    assert target.read_text() == "new\n"
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_standard_input_and_output_are_called_minus(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+from mtagent.formats import *
+form = by_path(Path("-"), "csv")
+with spooled(Path("-")) as path:
+    segments = form.read(path, SegmentDefaults(source_lang="en", target_lang="is"))
+    form.write(Path("-"), (Result(segment=s, text=s.source.upper()) for s in segments), like=path)
+"""
+    assert python(code, tmp_path, "x,source\r\n1,æ\r\n".encode()) == "x,source,translation\r\n1,æ,Æ\r\n"
+
+
+def test_standard_input_cannot_be_followed_a_second_time(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+from mtagent.errors import InputError
+from mtagent.formats import FORMATS
+for form in FORMATS.values():
+    try:
+        form.write(Path("out"), [], like=Path("-"))
+    except InputError as error:
+        print(error)
+"""
+    printed = python(code, tmp_path, b"source\n" * 2)
+    assert printed.count("standard input cannot be read a second time") == len(FORMATS)
+
+
+def alive() -> int:
+    """How many segments there are in memory."""
+    return sum(isinstance(one, Segment) for one in gc.get_objects())
+
+
+@pytest.mark.parametrize(("name", "rows"), [("lines", 100_000), ("csv", 10_000), ("tsv", 10_000), ("jsonl", 10_000)])
+def test_up_to_a_hundred_thousand_segments_pass_through_one_at_a_time(name: str, rows: int, tmp_path: Path) -> None:
+    path, form = tmp_path / "in", FORMATS[name]
+    line = '{"source": "s"}\n' if name == "jsonl" else "s\n"
+    path.write_text(("source\n" if name in ("csv", "tsv") else "") + line * rows)
+    before, seen = alive(), []
+
+    def improved(segments: Iterator[Segment]) -> Iterator[Result]:
+        for number, segment in enumerate(segments, start=1):
+            if number % (rows // 2) == 0:
+                seen.append(alive() - before)
+            yield Result(segment=segment, text="t")
+
+    assert form.write(path, improved(form.read(path, PAIR)), like=path) == rows
+    assert len(seen) == 2
+    assert max(seen) <= 3
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")
+@ALL
+def test_segments_come_before_the_whole_file_is_there(form: Format) -> None:
+    reading, writing = os.pipe()
+    line = b'{"source": "s"}\n' if form.name.startswith("jsonl") else b"source\n"
+    os.write(writing, line * 4000)
+    segments = form.read(Path(f"/dev/fd/{reading}"), PAIR)
+    assert [next(segments).id for _ in range(1000)][-1] == "1000"
+    os.close(writing)
+    assert sum(1 for _ in segments) >= 2999
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a.txt", "lines"), ("a.tsv", "tsv"), ("a.CSV", "csv"), ("a.en.jsonl", "jsonl"), ("a.ndjson", "jsonl")],
+)
+def test_the_end_of_the_name_tells_the_format(name: str, expected: str) -> None:
+    assert formats.by_path(Path(name)).name == expected
+
+
+def test_a_named_format_goes_before_the_file_s_name() -> None:
+    assert formats.by_path(Path("a.csv"), "tsv-quoted").name == "tsv-quoted"
+
+
+def test_an_unknown_format_is_a_config_error_with_the_way_out() -> None:
+    with pytest.raises(ConfigError, match=r"a\.docx: the name does not tell the format; give --format \(csv, jsonl"):
+        formats.by_path(Path("a.docx"))
+    with pytest.raises(ConfigError, match=r"standard input or output: .* give --format"):
+        formats.by_path(Path("-"))
+    with pytest.raises(ConfigError, match="unknown format 'jsnl'; did you mean 'jsonl'"):
+        formats.by_path(Path("a.csv"), "jsnl")
+
+
+def test_all_formats_keep_the_protocol() -> None:
+    assert all(isinstance(form, Format) and form.name == name for name, form in FORMATS.items())
+
+
+PLUGIN = """
+class Shout:
+    name, suffixes = "shout", (".shout",)
+    def read(self, path, defaults=None): return iter(())
+    def write(self, path, results, like=None): return 0
+SHOUT = Shout()
+"""
+
+
+def install(folder: Path, entry: str) -> None:
+    """Put a package into ``folder`` that offers one format."""
+    (folder / "shouting.py").write_text(PLUGIN)
+    metadata = folder / "shouting-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(f"[mtagent.formats]\nshout = {entry}\n")
+
+
+def test_another_package_adds_a_format_through_an_entry_point(tmp_path: Path) -> None:
+    install(tmp_path, "shouting:SHOUT")
+    code = "from pathlib import Path; from mtagent.formats import by_path; print(by_path(Path('a.shout')).name)"
+    assert python(code, tmp_path) == "shout\n"
+
+
+def test_an_entry_point_that_is_no_format_is_a_config_error(tmp_path: Path) -> None:
+    install(tmp_path, "shouting:Shout.suffixes")
+    code = """
+from pathlib import Path
+from mtagent.errors import ConfigError
+from mtagent.formats import by_path
+try:
+    by_path(Path("a"), "shout")
+except ConfigError as error:
+    print(error)
+"""
+    printed = python(code, tmp_path)
+    assert printed == "the format 'shout' (shouting:Shout.suffixes) lacks a name, suffixes, read or write\n"
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")
+def test_a_pipe_is_copied_so_that_the_output_can_follow_it(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"source\r\na\r\n")
+    os.close(writing)
+    with formats.spooled(Path(f"/dev/fd/{reading}")) as path:
+        CSV.write(tmp_path / "out", [Result(segment=one, text="b") for one in CSV.read(path, PAIR)], like=path)
+    os.close(reading)
+    assert (tmp_path / "out").read_bytes() == b"source,translation\r\na,b\r\n"
+    with formats.spooled(tmp_path / "out") as path:
+        assert path == tmp_path / "out"
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc/self/mem, which opens but fails")
+def test_a_file_that_opens_but_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
+    broken = Path("/proc/self/mem")
+    for form in (Lines(), Lines(translation=broken), CSV, JSONL):
+        with pytest.raises(InputError, match=r"/proc/self/mem: input/output error"):
+            read(form, broken)
+
+
+def test_check_finds_a_defect_in_the_last_line_before_any_work(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("source,x\n" + "a,b\n" * 1000)
+    assert formats.check(path, CSV, PAIR) == 1000
+    path.write_text("source,x\n" + "a,b\n" * 1000 + "c\n")
+    with pytest.raises(InputError, match=r"a\.csv:1002: "):
+        formats.check(path, CSV, PAIR)

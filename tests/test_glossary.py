@@ -1,0 +1,166 @@
+"""Glossaries: files with terms, and the terms that a text holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtagent.errors import InputError
+from mtagent.glossary import Glossary, read_do_not_translate, read_glossary, relevant
+from mtagent.records import Term
+
+
+def file(folder: Path, content: str, name: str = "terms.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode())
+    return path
+
+
+def found(sources: list[str], text: str, case_sensitive: bool = False) -> list[str]:
+    glossary = Glossary(Term(source=source, target="x", case_sensitive=case_sensitive) for source in sources)
+    return [term.source for term in glossary.relevant(text)]
+
+
+def test_a_glossary_with_all_columns_is_read(tmp_path: Path) -> None:
+    content = "source,target,pos,case,note,forbidden\nbank,Bank,noun,,money,\nApple,Apple,,sensitive,,no\n"
+    terms = read_glossary(file(tmp_path, content + 'bank,"Ufer, das",,insensitive,river,yes\n'))
+    assert terms == (
+        Term(source="bank", target="Bank"),
+        Term(source="Apple", target="Apple", case_sensitive=True),
+        Term(source="bank", target="Ufer, das", forbidden=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("terms.csv", "\ufeffsource;target\r\na b;c\r\n"),
+        ("terms.csv", "Target,Source\nc,a b\n"),
+        ("terms.tsv", "source\ttarget\na b\tc\n"),
+        ("terms.csv", '"source","target"\n" a b ","c"\n\n'),
+    ],
+)
+def test_delimiters_marks_and_orders_of_columns_are_understood(tmp_path: Path, name: str, content: str) -> None:
+    assert read_glossary(file(tmp_path, content, name)) == (Term(source="a b", target="c"),)
+
+
+def test_a_quote_in_a_tsv_glossary_is_a_character(tmp_path: Path) -> None:
+    assert read_glossary(file(tmp_path, 'source\ttarget\n5"\t"fünf"\n', "t.tsv")) == (
+        Term(source='5"', target='"fünf"'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", r"terms\.csv: is empty"),
+        ("source,tarket\n", r"terms\.csv:1: unknown or repeated column 'tarket'; the columns are source, target"),
+        ("source,target,source\n", r"terms\.csv:1: unknown or repeated column 'source'"),
+        ("source,note\n", r"terms\.csv:1: the columns 'source' and 'target' must be there"),
+        ("source,target\na\n", r"terms\.csv:2: 1 columns instead of 2"),
+        ("source,target\na,b\n ,c\n", r"terms\.csv:3: the source term is empty"),
+        ("source,target\na,\n", r"terms\.csv:2: 'a' has no target; .*do-not-translate list"),
+        ("source,target,forbidden\na,b,maybe\n", r"terms\.csv:2: forbidden is 'maybe'; use one of yes, true"),
+        ("source,target,case\na,b,upper\n", r"terms\.csv:2: case is 'upper'; use one of sensitive"),
+    ],
+)
+def test_a_defect_is_refused_with_file_and_line(tmp_path: Path, content: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        read_glossary(file(tmp_path, content))
+
+
+def test_a_missing_glossary_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: no such file"):
+        read_glossary(tmp_path / "nowhere")
+
+
+def test_a_do_not_translate_list_holds_one_case_sensitive_term_per_line(tmp_path: Path) -> None:
+    path = file(tmp_path, "\ufeffApple\r\n\r\n #hashtag \nNew\u2028York\n", "keep.txt")
+    assert read_do_not_translate(path) == tuple(
+        Term(source=source, target=None, case_sensitive=True) for source in ("Apple", "#hashtag", "New\u2028York")
+    )
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "is_there"),
+    [
+        ("cat", "The cat sat.", True),
+        ("cat", "(cat)", True),
+        ("cat", "l'cat", True),
+        ("cat", "The category of cats", False),
+        ("cat", "bobcat", False),
+        ("cat", "cat_id", False),
+        ("cat", "CAT", True),
+        ("New York", "in new york", True),
+        ("New York", "in New  York", False),
+        ("C++", "C++ and C", True),
+        ("C", "C++ and D", True),
+        (".NET", "ASP.NET", True),
+        ("#x", "a #x b", True),
+        ("Straße", "STRASSE", True),
+        ("caf\u00e9", "the cafe\u0301.", True),
+        ("cafe", "the caf\u00e9", False),
+        ("cafe", "the cafe\u0301", False),
+        ("5 kg", "15 kg", False),
+        ("中国", "我爱中国人", True),
+        ("iPhone", "新iPhone手机", True),
+        ("ภาษา", "เรียนภาษาไทย", True),
+        ("カメラ", "デジタルカメラー", True),
+        ("서울", "서울에서", True),
+        ("울", "서울", False),
+        ("книга", "книгами", False),
+        ("हिन्दी", "मैं हिन्दी बोलता", True),
+        ("हिन", "हिन्दी", False),
+    ],
+)
+def test_terms_are_found_as_whole_words_where_the_script_has_words(term: str, text: str, is_there: bool) -> None:
+    assert found([term], text) == ([term] if is_there else [])
+
+
+def test_a_case_sensitive_term_is_found_in_its_own_case_only() -> None:
+    assert found(["Apple"], "an apple", case_sensitive=True) == []
+    assert found(["Apple"], "an Apple", case_sensitive=True) == ["Apple"]
+
+
+def test_overlapping_and_nested_terms_are_all_found_in_the_glossary_s_order() -> None:
+    assert found(["York City", "New York City", "New York", "city"], "New York City") == [
+        "York City",
+        "New York City",
+        "New York",
+        "city",
+    ]
+
+
+def test_several_targets_of_one_source_are_found_and_a_repeated_term_only_once() -> None:
+    one, other = Term(source="bank", target="Bank"), Term(source="bank", target="Ufer", forbidden=True)
+    assert relevant((one, other, one), "the bank") == (one, other)
+
+
+def test_an_empty_glossary_and_an_empty_text_have_nothing_in_common() -> None:
+    assert Glossary([]).relevant("text") == ()
+    assert found(["text"], "") == []
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "ab", "ba", "aa", "中", "é", "-"]), max_size=8)
+
+
+@given(st.lists(WORDS.map("".join).filter(bool), max_size=6), WORDS.map(" ".join) | WORDS.map("".join))
+def test_exactly_the_terms_that_stand_between_word_ends_are_found(terms: list[str], text: str) -> None:
+    def inside(place: int) -> bool:
+        return 0 < place < len(text) and all(char.isalpha() and char != "中" for char in text[place - 1 : place + 1])
+
+    def stands(term: str) -> bool:
+        starts = [place for place in range(len(text)) if text.startswith(term, place)]
+        return any(not inside(place) and not inside(place + len(term)) for place in starts)
+
+    assert found(terms, text, case_sensitive=True) == [term for term in dict.fromkeys(terms) if stands(term)]
+
+
+def test_ten_thousand_terms_are_searched_without_trying_each() -> None:
+    terms = [Term(source=f"term{number} of the art", target="x") for number in range(10_000)]
+    glossary = Glossary(terms)
+    text = "A long text about term77 of the art, and term99 of the arts. " * 1000
+    assert [term.source for term in glossary.relevant(text)] == ["term77 of the art"]

@@ -1,0 +1,378 @@
+"""Guards see planted damage in texts of many languages, and leave good edits alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mtagent.guards import GUARDS, damages, newly, screen
+from mtagent.records import Edit, Segment, Term
+
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA", "../shared/data"))
+
+
+def segment(source: str, target_lang: str = "de", source_lang: str = "en", terms: tuple[Term, ...] = ()) -> Segment:
+    return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang, terms=terms)
+
+
+def guards_that_see(one: Segment, before: str, after: str) -> set[str]:
+    return {damage.guard for damage in damages(one, before, after)}
+
+
+RICH = {
+    "de": "Hallo {name}, <b>Ihre Datei</b> ist 5 km lang (und 1.234,5 kg). Siehe https://a.org/x1, me@a.org: „gut“ %s.",
+    "fr": "Bonjour {name}, <b>votre fichier</b> : 5 km (et 1 234,5 kg). Voir https://a.org/x1, me@a.org : « bon » %s.",
+    "ru": "Привет, {name}, <b>ваш файл</b> длиной 5 км (и 1 234,5 кг). См. https://a.org/x1 или me@a.org: «хорошо» %s.",
+    "ja": "こんにちは{name}、<b>ファイル</b>は5 km（と1,234.5 kg）です。https://a.org/x1 、me@a.org：“良い” %s。",
+    "hi": "नमस्ते {name}, <b>आपकी फ़ाइल</b> 5 km (और 1,234.5 kg) लंबी है। देखें https://a.org/x1, me@a.org: “अच्छा” %s।",
+    "ar": "مرحبا {name}، <b>ملفك</b> طوله 5 km (و 1,234.5 kg). انظر https://a.org/x1 أو me@a.org: “جيد” %s.",
+    "tr": "Merhaba {name}, <b>dosyanız</b> 5 km (ve 1.234,5 kg). Bkz. https://a.org/x1 veya me@a.org: “iyi” %s.",
+}  # fmt: skip
+SOURCE = "Hello {name}, <b>your file</b> is 5 km long (and 1,234.5 kg). See https://a.org/x1 or me@a.org: “good” %s."
+
+
+def without_one_quote(text: str) -> str:
+    closing = "“" if "„" in text else "»" if "»" in text else "”"
+    return text.replace(closing, "")
+
+
+PLANTED: list[tuple[str, str, Callable[[str], str]]] = [
+    ("placeholders", "dropped", lambda text: text.replace("{name}", "")),
+    ("placeholders", "doubled", lambda text: text.replace("{name}", "{name} {name}")),
+    ("placeholders", "translated", lambda text: text.replace("{name}", "{nome}")),
+    ("placeholders", "braces spaced", lambda text: text.replace("{name}", "{ name }")),
+    ("placeholders", "printf spaced", lambda text: text.replace("%s", "% s")),
+    ("placeholders", "printf changed", lambda text: text.replace("%s", "%d")),
+    ("tags", "closing tag lost", lambda text: text.replace("</b>", "")),
+    ("tags", "opening tag lost", lambda text: text.replace("<b>", "")),
+    ("tags", "swapped", lambda text: text.replace("</b>", "<x>").replace("<b>", "</b>").replace("<x>", "<b>")),
+    ("tags", "changed", lambda text: text.replace("<b>", "<i>").replace("</b>", "</i>")),
+    ("urls", "one character changed", lambda text: text.replace("/x1", "/x2")),
+    ("urls", "spaced", lambda text: text.replace("https://", "https: //")),
+    ("urls", "dropped", lambda text: text.replace("https://a.org/x1", "")),
+    ("emails", "one character changed", lambda text: text.replace("me@a.org", "mi@a.org")),
+    ("emails", "dropped", lambda text: text.replace("me@a.org", "")),
+    ("numbers", "one digit changed", lambda text: text.replace("234", "235")),
+    ("numbers", "dropped", lambda text: text.replace("5 k", "k").replace("5 к", "к")),
+    ("numbers", "added", lambda text: text + " 99"),
+    ("units", "changed", lambda text: text.replace("5 km", "5 mi").replace("5 км", "5 миль")),
+    ("units", "mass changed", lambda text: text.replace("kg", "g").replace("кг", "г")),
+    ("brackets", "closing lost", lambda text: text.replace(")", "").replace("）", "")),
+    ("brackets", "opening lost", lambda text: text.replace("(", "").replace("（", "")),
+    ("quotes", "one lost", lambda text: without_one_quote(text)),
+    ("control", "NUL", lambda text: text[:9] + "\x00" + text[9:]),
+    ("control", "replacement character", lambda text: text[:9] + "\ufffd" + text[9:]),
+    ("control", "zero-width space", lambda text: text[:9] + "\u200b" + text[9:]),
+    ("control", "lone surrogate", lambda text: text[:9] + "\ud800" + text[9:]),
+    ("whitespace", "leading space", lambda text: " " + text),
+    ("whitespace", "trailing line break", lambda text: text + "\n"),
+    ("whitespace", "tab", lambda text: text.replace(" ", "\t", 1)),
+    ("paragraphs", "split", lambda text: text.replace("<b>", "\n\n<b>")),
+    ("markdown", "bold", lambda text: text.replace("<b>", "<b>**").replace("</b>", "**</b>")),
+    ("markdown", "heading", lambda text: "# " + text),
+    ("markdown", "code fence", lambda text: "```\n" + text + "\n```"),
+    ("script", "foreign letters", lambda text: text.replace("<b>", "<b>Ελλάδα ")),
+    ("script", "source copied", lambda text: SOURCE),
+    ("repetition", "looping words", lambda text: text + " und so weiter" * 6),
+    ("repetition", "looping letters", lambda text: text.replace("<b>", "<b>" + "a" * 30)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", RICH)
+@pytest.mark.parametrize(("guard", "plant"), [(name, plant) for name, _, plant in PLANTED], ids=[
+    f"{name}: {how}" for name, how, _ in PLANTED
+])  # fmt: skip
+def test_no_guard_is_silent_about_its_planted_damage(guard: str, plant: Callable[[str], str], lang: str) -> None:
+    one = segment(SOURCE, lang)
+    text = RICH[lang]
+    damaged = plant(text)
+    assert damaged != text
+    assert guard in guards_that_see(one, text, damaged)
+    assert guard not in guards_that_see(one, damaged, text), "repairing is allowed"
+    assert guard not in guards_that_see(one, damaged, damaged + "!"), "old damage may stay"
+
+
+def test_the_rich_texts_are_clean_between_each_other() -> None:
+    for lang in ("de", "fr", "tr"):
+        assert (
+            damages(segment(SOURCE, lang), SOURCE.replace("See", "Voir"), RICH[lang], skip=frozenset({"length"})) == ()
+        )
+
+
+STRUCTURED = (
+    "# Titel\n\nErster Absatz.\n\nZweiter **fetter** Absatz.\n\n- eins\n- zwei\n\nSiehe [hier](https://a.org).\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("guard", "damaged"),
+    [
+        ("paragraphs", STRUCTURED.replace("Absatz.\n\nZweiter", "Absatz. Zweiter")),
+        ("paragraphs", STRUCTURED.replace("Absatz.\n\nZweiter", "Absatz.\nZweiter")),
+        ("paragraphs", STRUCTURED.replace("Erster Absatz.\n\n", "")),
+        ("paragraphs", STRUCTURED.replace("eins\n- zwei", "eins, zwei")),
+        ("paragraphs", " ".join(STRUCTURED.split())),
+        ("markdown", STRUCTURED.replace("# Titel", "Titel")),
+        ("markdown", STRUCTURED.replace("# Titel", "## Titel")),
+        ("markdown", STRUCTURED.replace("- zwei", "zwei")),
+        ("markdown", STRUCTURED.replace("**", "")),
+        ("markdown", STRUCTURED.replace("(https://a.org)", "(https://b.org)")),
+        ("markdown", STRUCTURED.replace("[hier](https://a.org)", "hier")),
+        ("whitespace", STRUCTURED.rstrip()),
+    ],
+)
+def test_structure_that_the_source_has_is_kept(guard: str, damaged: str) -> None:
+    source = "# Title\n\nFirst paragraph.\n\nSecond **bold** paragraph.\n\n- one\n- two\n\nSee [here](https://a.org).\n"
+    assert guard in guards_that_see(segment(source), STRUCTURED, damaged)
+    assert guard not in guards_that_see(segment(source), damaged, STRUCTURED)
+
+
+def test_a_step_towards_the_paragraphs_of_the_source_is_allowed() -> None:
+    one = segment("a\n\nb\n\nc\n\nd")
+    assert damages(one, "a b c d", "a\n\nb\n\nc d") == ()
+    assert damages(one, "a\n\nb\n\nc d", "a b c d")
+
+
+GOOD_EDITS = [
+    ("de", "It costs 1,000.5 euros.", "Es kostet 1,000.5 Euro.", "Es kostet 1.000,5 Euro."),
+    ("de", "A 50% rise.", "Ein 50% Anstieg.", "Ein Anstieg um 50 %."),
+    ("de", "At 10:30.", "Um 10:30.", "Um 10.30 Uhr."),
+    ("de", "5 km away.", "5 km entfernt.", "5 Kilometer entfernt."),
+    ("de", 'He said "no".', 'Er sagte "nein".', "Er sagte „nein“."),
+    ("fr", 'He said "no".', 'Il dit "non".', "Il dit « non »."),
+    ("ja", "He (Bob) left.", "彼(ボブ)は去った。", "彼（ボブ）は去った。"),
+    ("en", "Людовик XVIII", "Louis XVIII", "Louis 18th"),
+    ("de", "* one\n* two", "* eins\n* zwei", "- eins\n- zwei!"),
+    ("es", "Barack Obama met Angela Merkel", "Barack Obama conoció a Angela Merkel", "Barack Obama y Angela Merkel"),
+    ("zh", "The SEC approved it today in London.", "美国证交会今天在伦敦批准了它。", "SEC今天在伦敦批准了它。"),
+    ("fa", "I want it.", "میخواهم آن را.", "می\u200cخواهم آن را."),
+    ("de", "{n, plural, one {# file} other {# files}}", "{n, plural, one {# Datei} other {# Datein}}",
+     "{n, plural, one {# Datei} other {# Dateien}}"),
+    ("uk", "No, no, no, no, no!", "Ні, ні, ні, ні!", "Ні, ні, ні, ні, ні!"),
+    ("is", "It is 40&nbsp;m long.", "Það er 40&nbsp;m langt.", "Það er 40 m langt."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "source", "before", "after"), GOOD_EDITS)
+def test_good_edits_pass(lang: str, source: str, before: str, after: str) -> None:
+    assert damages(segment(source, lang), before, after) == ()
+
+
+def test_a_time_moved_to_the_other_clock_is_refused() -> None:
+    assert guards_that_see(segment("At 5 pm."), "Um 5 Uhr.", "Um 17:00 Uhr.") == {"numbers"}
+
+
+def test_the_placeholders_of_the_source_count_not_those_of_the_old_translation() -> None:
+    one = segment("Hello {name}")
+    assert damages(one, "Hallo {nome}", "Hallo {name}") == ()
+    assert guards_that_see(one, "Hallo {nome}", "Hallo {nom}") == {"placeholders"}
+
+
+def test_units_that_vanish_are_seen_and_units_in_words_are_not_missed() -> None:
+    assert damages(segment("It was $5 in 2024.", "hu"), "2024-ben 5 $ volt.", "2024-ben 5 dollár volt.") == ()
+    assert guards_that_see(segment("五公里", "de", "zh"), "5 km", "5 Meilen") == {"units"}
+    assert guards_that_see(segment("It is 5 km."), "Es sind 5 km.", "Es sind 5.") == {"units"}
+    assert damages(segment("It is 5 miles."), "Es sind 5 km.", "Es sind 5 Meilen.") == ()
+
+
+NIKE = (
+    Term(source="Nike", target=None),
+    Term(source="account", target="Konto"),
+    Term(source="account", target="Account", forbidden=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refused"),
+    [
+        ("Ihr Nike-Konto ist gut", "Ihr Sieg-Konto ist gut", True),
+        ("Ihr Nike-Konto ist gut", "Ihr nike-Konto ist gut", True),
+        ("Ihr Nike-Konto ist gut", "Ihr Nike-Zugang ist gut", True),
+        ("Ihr Nike-Konto ist gut", "Ihr Nike-Konto und Account ist gut", True),
+        ("Ihr Nike-Konto ist gut", "Die Nike-Konten sind sehr gut", False),
+        ("Ihr Nike-Zugang ist gut", "Ihr Nike-Konto ist gut", False),
+        ("Ihr Nike-Account ist gut", "Ihr Nike-Zugang ist gut", False),
+    ],
+)
+def test_terms_are_verified_after_editing(before: str, after: str, refused: bool) -> None:
+    one = segment("Your Nike account is good", terms=NIKE)
+    assert ("terms" in guards_that_see(one, before, after)) is refused
+
+
+def test_terms_that_the_source_does_not_hold_demand_nothing() -> None:
+    assert damages(segment("Accountant", terms=NIKE), "Nike Konto", "Buchhalter") == ()
+
+
+def test_terms_work_in_scripts_without_spaces() -> None:
+    one = segment("Open the account", "zh", terms=(Term(source="account", target="账户"),))
+    assert guards_that_see(one, "请打开账户吧", "请打开户头吧") == {"terms"}
+
+
+@pytest.mark.parametrize(
+    ("lang", "source", "before", "after"),
+    [
+        ("de", "Please save the file now", "Bitte Datei speichern", "Please save the file now"),
+        ("es", "The old man went to the river. Then he slept for a long time.", "El viejo fue al río. Luego durmió.",
+         "El viejo fue al río. Then he slept for a long time."),
+        ("ru", "We like the bank very much", "Нам очень нравится банк", "Нам очень like the bank"),
+        ("es", "Dear members,\n\nThe room is closed.", "Queridos socios:\n\nLa sala está cerrada.",
+         "Dear members,\n\nLa sala está cerrada."),
+        ("es", "Save", "Guardar", "Save"),
+        ("es", "Open File", "Abrir archivo", "Open File"),
+        ("es", "{{count}} items selected", "{{count}} elementos seleccionados", "{{count}} items selected"),
+        ("de", "Компания растёт", "Die Firma wächst", "Die Компания wächst"),
+        ("en", "公司在增长", "The company grows", "The 公司 grows"),
+    ],
+)  # fmt: skip
+def test_text_left_in_the_source_language_is_refused(lang: str, source: str, before: str, after: str) -> None:
+    assert "script" in guards_that_see(segment(source, lang), before, after)
+
+
+def test_names_and_variants_of_one_language_may_be_copied() -> None:
+    assert damages(segment("Barack Obama, New York"), "Barack Obama, Neu York", "Barack Obama, New York") == ()
+    assert damages(segment("the colour of the house", "en-US", "en-GB"), "the color", "the colour of the house") == ()
+
+
+def test_homoglyphs_from_another_script_are_refused() -> None:
+    assert "script" in guards_that_see(segment("I posted it", "is"), "Ég birti það", "Ég biртi það")
+
+
+def test_final_punctuation_may_not_get_lost_by_an_edit() -> None:
+    one = segment("The quick fox is here today.")
+    assert guards_that_see(one, "Der Fuchs ist heute hier.", "Der Fuchs ist heute da") == {"end"}
+    assert damages(one, "Der Fuchs ist heute hier", "Der Fuchs ist heute da") == ()
+
+
+def test_an_emptied_text_is_refused() -> None:
+    assert guards_that_see(segment("Yes"), "Ja", " ") >= {"length"}
+
+
+def test_equal_texts_are_clean_and_guards_can_be_switched_off() -> None:
+    one = segment("{a}")
+    assert damages(one, "x", "x") == ()
+    assert guards_that_see(one, "{a}", "x") == {"placeholders"}
+    assert damages(one, "{a}", "x", skip=frozenset({"placeholders"})) == ()
+
+
+def test_own_guards_of_both_kinds_can_be_used() -> None:
+    def shorter(one: Segment, before: str, after: str) -> Sequence[str]:
+        return ["shorter"] if len(after) < len(before) else []
+
+    own = {"length": shorter, "vowels": newly(lambda one, text: [c for c in text if c in "aeiou"])}
+    found = damages(segment("x"), "bbb", "ba", guards=own)
+    assert [str(damage) for damage in found] == ["length: shorter", "vowels: a"]
+
+
+def splice(text: str, edits: Sequence[Edit]) -> str:
+    for edit in sorted(edits, key=lambda edit: edit.start or 0, reverse=True):
+        text = text[: edit.start] + edit.new + text[edit.end :]
+    return text
+
+
+def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
+    start = -1
+    for _ in range(nth + 1):
+        start = text.index(old, start + 1)
+    return Edit(old=old, new=new, start=start, end=start + len(old), outcome="applied")
+
+
+def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
+    one, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
+    edits = [edit(before, "grosse", "große"), edit(before, "{name}", "{nome}"), edit(before, "Hunte", "Hunde")]
+    screened, text, averted = screen(one, before, edits, splice)
+    assert text == "Hallo {name}, 3 große Hunde."
+    assert [one.outcome for one in screened] == ["applied", "refused", "applied"]
+    assert screened[1].detail == "placeholders: {name} is missing; placeholders: {nome} is not in the source"
+    assert {damage.guard for damage in averted} == {"placeholders"}
+
+
+def test_two_edits_that_are_only_good_together_stay_together() -> None:
+    one, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
+    edits = [edit(before, "nein", "„nein"), edit(before, " zu", "“ zu"), edit(before, "5", "6")]
+    screened, text, _ = screen(one, before, edits, splice)
+    assert text == "Er sagte „nein“ zu 5."
+    assert [one.outcome for one in screened] == ["applied", "applied", "refused"]
+
+
+def test_a_step_whose_damage_no_single_edit_does_is_refused_as_a_whole() -> None:
+    crowd = {"crowd": lambda one, before, after: ["too many"] if after.count("x") > 2 else []}
+    before = "a b c d"
+    edits = [edit(before, letter, "x") for letter in before.split()]
+    screened, text, averted = screen(segment("s"), before, edits, splice, guards=crowd)
+    assert text == before
+    assert all(one.outcome == "refused" and "together" in (one.detail or "") for one in screened)
+    assert [str(damage) for damage in averted] == ["crowd: too many"]
+
+
+def test_edits_that_were_not_applied_are_left_as_they_are() -> None:
+    lost = Edit(old="y", new="z", outcome="not-found")
+    screened, text, averted = screen(segment("s"), "abc", [lost], splice)
+    assert (screened, text, averted) == ([lost], "abc", ())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=40))
+def test_every_culprit_is_found_in_few_checks(bad: list[bool]) -> None:
+    before = " ".join("w" for _ in bad)
+    edits = [edit(before, "w", "BAD" if culprit else "fine", nth=n) for n, culprit in enumerate(bad)]
+    checks = 0
+
+    def count(one: Segment, before: str, after: str) -> Sequence[str]:
+        nonlocal checks
+        checks += 1
+        return ["bad"] * after.count("BAD")
+
+    screened, text, averted = screen(segment("s"), before, edits, splice, guards={"count": count})
+    assert [one.outcome == "refused" for one in screened] == bad
+    assert len(averted) == sum(bad)
+    assert text.split() == ["w" if culprit else "fine" for culprit in bad]
+    assert checks <= 2 + sum(bad) * (2 * len(bad).bit_length() + 4)
+
+
+@given(st.sampled_from(sorted(RICH)), st.integers(0, 200), st.text(max_size=12), st.integers(0, 12))
+def test_a_change_and_its_reverse_never_both_repair(lang: str, place: int, new: str, cut: int) -> None:
+    """What one direction newly damages, the other direction does not; and nothing raises on any text."""
+    text = RICH[lang]
+    place %= len(text)
+    changed = text[:place] + new + text[place + cut :]
+    one = segment(SOURCE, lang)
+    forth = {(d.guard, d.detail) for d in damages(one, text, changed)}
+    back = {(d.guard, d.detail) for d in damages(one, changed, text)}
+    assert not forth & back
+
+
+def test_long_texts_full_of_marks_take_seconds() -> None:
+    text = "Der Preis {n} ist 1.234,5 kg (siehe https://a.org/%d) und <b>gut</b>. " * 3_000
+    one = segment(text.replace("Preis", "price"))
+    start = time.process_time()
+    assert damages(one, text, text.replace("gut", "schön", 1)) == ()
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.data
+def test_human_post_edits_are_hardly_ever_refused() -> None:
+    path = DATA / "mlqe_pe.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is absent; set MTAGENT_TEST_DATA")
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    changed = [record for record in records if record["mt"] != record["pe"]]
+    refused = dict.fromkeys(GUARDS, 0)
+    for record in changed:
+        source_lang, target_lang = record["lp"].split("-")
+        for guard in guards_that_see(segment(record["src"], target_lang, source_lang), record["mt"], record["pe"]):
+            refused[guard] += 1
+    assert max(refused.values()) <= 0.01 * len(changed)
+    assert sum(refused.values()) <= 0.03 * len(changed)
+
+
+def test_the_account_of_a_damage_stays_short_however_long_the_damage_is() -> None:
+    found = damages(segment("See this."), "Sieh das.", "Sieh " + "http://a." * 5_000)
+    assert found
+    assert max(len(damage.detail) for damage in found) < 600

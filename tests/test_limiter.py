@@ -1,0 +1,142 @@
+"""Concurrency that gives way and comes back, and rates that hold in any minute."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtagent.llm.limiter import Limiter, Rate
+from tests.clocks import FakeClock
+
+
+async def most_at_once(limiter: Limiter, calls: int) -> int:
+    most = 0
+
+    async def call() -> None:
+        nonlocal most
+        async with limiter.slot():
+            most = max(most, limiter.active)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(call() for _ in range(calls)))
+    return most
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 8])
+async def test_no_more_than_the_allowed_number_at_once(concurrency: int) -> None:
+    limiter = Limiter(concurrency)
+    assert await most_at_once(limiter, 30) == concurrency
+    assert limiter.active == 0
+
+
+async def test_a_429_halves_once_for_all_requests_that_were_under_way() -> None:
+    limiter = Limiter(16)
+    slots = [limiter.slot() for _ in range(16)]
+    for slot in slots:
+        await slot.__aenter__()
+    for slot in slots:
+        slot.throttled(None)
+        await slot.__aexit__()
+    assert limiter.limit == 8
+    assert await most_at_once(limiter, 30) == 8
+
+
+async def test_the_limit_never_falls_below_one() -> None:
+    limiter = Limiter(2)
+    for _ in range(5):
+        async with limiter.slot() as slot:
+            slot.throttled(None)
+    assert limiter.limit == 1
+
+
+async def test_successes_bring_the_limit_back_but_not_beyond() -> None:
+    limiter = Limiter(4)
+    async with limiter.slot() as slot:
+        slot.throttled(None)
+    seen = [limiter.limit]
+    for _ in range(30):
+        async with limiter.slot() as slot:
+            slot.succeeded(0)
+        if limiter.limit != seen[-1]:
+            seen.append(limiter.limit)
+    assert seen == [2, 3, 4]
+
+
+async def test_everybody_waits_after_a_429_with_retry_after() -> None:
+    clock = FakeClock()
+    limiter = Limiter(4, clock=clock)
+    async with limiter.slot() as slot:
+        slot.throttled(180.0)
+    assert limiter.pause == 180.0
+    async with limiter.slot():
+        assert clock.now() == 1180.0
+    assert limiter.pause == 0.0
+
+
+async def test_a_cancelled_caller_gives_its_place_to_the_next() -> None:
+    limiter = Limiter(1)
+    order: list[str] = []
+
+    async def call(name: str) -> None:
+        async with limiter.slot():
+            order.append(name)
+
+    async with limiter.slot():
+        waiting = [asyncio.ensure_future(call(name)) for name in "abc"]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+    waiting[1].cancel()  # its turn was already granted
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert order == ["c"]
+    assert limiter.active == 0
+
+
+async def test_requests_per_minute_hold() -> None:
+    clock = FakeClock()
+    limiter = Limiter(requests_per_minute=2, clock=clock)
+    times = []
+    for _ in range(5):
+        async with limiter.slot():
+            times.append(clock.now() - 1000)
+    assert times == [0, 0, 60, 60, 120]
+
+
+async def test_tokens_per_minute_count_what_the_server_counted() -> None:
+    clock = FakeClock()
+    limiter = Limiter(tokens_per_minute=100, clock=clock)
+    async with limiter.slot(90) as slot:
+        slot.succeeded(20)
+    async with limiter.slot(80) as slot:
+        slot.succeeded(80)
+    assert clock.now() == 1000
+    async with limiter.slot(10):
+        assert clock.now() == 1060
+
+
+async def test_a_request_above_the_token_limit_is_sent_alone_instead_of_never() -> None:
+    clock = FakeClock()
+    limiter = Limiter(tokens_per_minute=100, clock=clock)
+    for _ in range(2):
+        async with limiter.slot(500):
+            pass
+    assert clock.now() == 1060
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 30)), max_size=40))
+def test_no_minute_holds_more_than_the_rate(requests: list[tuple[int, float]]) -> None:
+    clock, booked = FakeClock(), []
+    rate = Rate(60, clock)
+    for amount, gap in requests:
+        clock.time += gap
+        booked.append((rate.reserve(amount).time, amount))
+    assert [time for time, _ in booked] == sorted(time for time, _ in booked)
+    for start, _ in booked:
+        assert sum(amount for time, amount in booked if start <= time < start + 60) <= 60
+
+
+def test_an_impossible_concurrency_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        Limiter(0)

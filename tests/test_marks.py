@@ -1,0 +1,261 @@
+"""What must survive in a text is found, exactly and in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtagent import marks
+
+
+def keys(found: tuple[marks.Mark, ...] | tuple[marks.Tag, ...]) -> list[str]:
+    return [mark.key for mark in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("%s of %1$s, %(name)s: %d, %.2f, %05d", ["%s", "%1$s", "%(name)s", "%d", "%.2f", "%05d"]),
+        ("100 %% sure", ["%%"]),
+        ("%dpx wide", ["%d"]),
+        ("%sを開く", ["%s"]),
+        ("{0} {name} {{name}} {}", ["{0}", "{name}", "{{name}}", "{}"]),
+        ("{user.name!r:>10} {n:.2f}", ["{user.name!r:>10}", "{n:.2f}"]),
+        ("$HOME ${HOME} %{count} #{name} %PATH%", ["$HOME", "${HOME}", "%{count}", "#{name}", "%PATH%"]),
+        ("a &amp; b &#x2014; c", ["&amp;", "&#x2014;"]),
+        (r"one\ntwo\tthree", [r"\n", r"\t"]),
+        ("{ name } and {{ user }}", ["{ name }", "{{ user }}"]),
+        ("{amount, number, percent}", ["{amount, number, percent}"]),
+    ],
+)  # fmt: skip
+def test_placeholders_are_found_in_order(text: str, found: list[str]) -> None:
+    assert keys(marks.placeholders(text)) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a 50% discount", "100%ig sicher", "50 %ige", "costs $5", "US$ 5",
+        "R&D; AT&T", "a {set of words} here", '{"a": 1}', "&nbsp;x&quot;",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_placeholder_is_none(text: str) -> None:
+    assert marks.placeholders(text) == ()
+
+
+def test_an_icu_plural_is_one_placeholder_whatever_forms_the_language_has() -> None:
+    english = "{count, plural, one {# file by {who}} other {# files by {who}}}"
+    polish = "{count, plural, one {# plik od {who}} few {# pliki od {who}} many {# plików od {who}} other {#}}"
+    assert keys(marks.placeholders(english)) == keys(marks.placeholders(polish))
+
+
+def test_an_icu_select_keeps_its_choices_and_its_variables() -> None:
+    source = marks.placeholders("{g, select, male {his} other {their}}")
+    assert keys(source) == keys(marks.placeholders("{g, select, male {sein} other {ihr}}"))
+    assert keys(source) != keys(marks.placeholders("{g, select, männlich {sein} other {ihr}}"))
+    lost = marks.placeholders("{n, plural, other {von ihm}}")
+    assert keys(marks.placeholders("{n, plural, other {by {who}}}")) != keys(lost)
+
+
+def test_marks_give_offsets_into_the_text() -> None:
+    text = "Hi {name}, see <b>https://a.org/x</b> or me@a.org."
+    for find in (marks.placeholders, marks.urls, marks.emails):
+        assert [text[mark.start : mark.end] for mark in find(text)] == keys(find(text))
+
+
+def test_tags_are_found_and_comparisons_are_not() -> None:
+    text = """<b class='x'>1 < 2, I <3 you</b><br/><x id="1"/><!-- note --><https://a.b>"""
+    assert keys(marks.tags(text)) == ["<b class='x'>", "</b>", "<br>", '<x id="1"/>', "<!--", "-->"]
+
+
+def test_attributes_that_readers_see_do_not_count() -> None:
+    english, german = '<a  href="x" title="Home">', '<a href="x" title="Startseite">'
+    assert keys(marks.tags(english)) == keys(marks.tags(german)) == ['<a href="x" title>']
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("<b><i>x</i></b><br>", []),
+        ("<b><i>x</b></i>", ["<i> is not closed inside <b>", "</i> closes nothing"]),
+        ("<b>x", ["<b> is not closed"]),
+        ("x</b>", ["</b> closes nothing"]),
+    ],
+)
+def test_nesting_faults_are_named(text: str, faults: list[str]) -> None:
+    assert marks.nesting_faults(marks.tags(text)) == faults
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("(see https://a.org/x_(y)).", ["https://a.org/x_(y)"]),
+        ("请看https://a.org/x。好", ["https://a.org/x"]),
+        ("www.a.org, http://b.de/ö?q=1&r=2#s!", ["www.a.org", "http://b.de/ö?q=1&r=2#s"]),
+        ("http: // a.org", []),
+    ],
+)
+def test_urls_end_before_the_sentence_goes_on(text: str, found: list[str]) -> None:
+    assert keys(marks.urls(text)) == found
+
+
+def test_emails_are_found_without_the_full_stop() -> None:
+    assert keys(marks.emails("Write to a.b+c@mail.example.org. Not to @user or a@b")) == ["a.b+c@mail.example.org"]
+
+
+def left(ours: str, theirs: str) -> tuple[list[str], list[str]]:
+    missing, extra = marks.unmatched(marks.numbers(ours), marks.numbers(theirs))
+    return [number.values[0] for number in missing], [number.values[0] for number in extra]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("1,234.5", "1.234,5"),
+        ("1,234.5", "1 234,5"),
+        ("1,234.5", "1\u202f234,5"),
+        ("1,234.5", "1'234.5"),
+        ("1,234.5", "١٬٢٣٤٫٥"),
+        ("12,34,567", "1234567"),
+        ("1,234", "1.234"),
+        ("3.14", "३,१४"),
+        ("１２ 個", "12"),
+        ("10:30", "10.30 Uhr"),
+        ("5:00", "5 Uhr"),
+        ("2024-05-06", "06.05.2024"),
+        ("1.50", "1,5"),
+        ("1.5 million", "150万"),
+        ("2 lakh", "200,000"),
+        ("10–20 %", "10 bis 20 Prozent"),
+        ("May 6, 2024", "6. Mai 2024"),
+        ("the 19th", "19-й"),
+        ("5 3", "3 und 5"),
+    ],
+)
+def test_equal_numbers_match_in_any_locale(ours: str, theirs: str) -> None:
+    assert left(ours, theirs) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "missing", "extra"),
+    [
+        ("1.5", "15", ["1.5"], ["15"]),
+        ("1.5", "5.1", ["1.5"], ["5.1"]),
+        ("1,234.5", "1,234.6", ["1234.5"], ["1234.6"]),
+        ("5 pm", "17:00", ["5"], ["17"]),
+        ("7 and 7", "7", ["7"], []),
+        ("three", "3", [], ["3"]),
+        ("1.2.3", "1.2.4", ["3"], ["4"]),
+    ],
+)
+def test_different_numbers_do_not_match(ours: str, theirs: str, missing: list[str], extra: list[str]) -> None:
+    assert left(ours, theirs) == (missing, extra)
+
+
+@given(st.integers(0, 10**12), st.integers(0, 99))
+def test_every_number_matches_itself_in_other_separators(whole: int, cents: int) -> None:
+    english = f"{whole:,}.{cents:02}"
+    german = english.translate(str.maketrans(",.", ".,"))
+    french = english.translate(str.maketrans(",.", "\u202f,"))
+    assert left(english, german) == left(english, french) == left(german, french) == ([], [])
+
+
+@given(st.integers(0, 10**9), st.integers(0, 8), st.integers(1, 9))
+def test_one_changed_digit_is_never_overlooked(number: int, place: int, shift: int) -> None:
+    digits = str(number)
+    place %= len(digits)
+    changed = digits[:place] + str((int(digits[place]) + shift) % 10) + digits[place + 1 :]
+    if int(changed) != number:
+        missing, extra = left(f"{number:,}", f"{int(changed):,}".replace(",", "."))
+        assert missing
+        assert extra
+
+
+def test_roman_and_chinese_numerals_are_read() -> None:
+    assert marks.other_numerals("Louis XVIII, chapter IX, MIX, CIVIL") == {"18", "9", "1009"}
+    assert marks.other_numerals("国体第三名") == {"3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("5 km, 5 kilometres, 5 км, 5公里", ["km", "km", "km", "km"]),
+        ("$5, 5 dólares, 50 %, 50%, %50, ５％", ["$", "$", "%", "%", "%", "%"]),
+        ("20 °C or 68 °F; 60 mph", ["°C", "°F", "mph"]),
+        ("5 people in 2024 were here", []),
+    ],
+)
+def test_units_are_known_by_symbol_and_by_word(text: str, units: list[str]) -> None:
+    assert [found.unit for found in marks.quantities(text)] == units
+
+
+def test_markdown_counts_structure_not_its_spelling() -> None:
+    stars, dashes = "# T\n\n* a **b** _c_\n* `x`\n", "# T\n\n- a __b__ *c*\n- `x`\n"
+    assert marks.markdown_marks(stars) == marks.markdown_marks(dashes)
+    assert marks.markdown_marks(stars) == {"heading #": 1, "bullet": 2, "bold": 1, "italic": 1, "`x`": 1}
+
+
+def test_markdown_links_count_by_target_and_plain_stars_do_not_count() -> None:
+    assert marks.markdown_marks("[a](http://x) ![b](y.png)") == {"link to http://x": 1, "link to y.png": 1}
+    assert not marks.markdown_marks("2 * 3 = 6, snake_case_name, *unknown")
+
+
+def test_code_spans_need_runs_of_equal_length() -> None:
+    assert [span.key for span in marks.code_spans("``a`b`` and `c` and `d")] == ["`a`b`", "`c`"]
+
+
+def test_unpaired_brackets_are_found_across_widths() -> None:
+    assert keys(marks.unpaired_brackets("1) a (b） [c")) == [")", "["]
+
+
+def test_control_characters_are_named_but_joiners_are_letters_business() -> None:
+    assert marks.control_characters("a\x00b\u200bc\ufffd\ud800\n\t") == ["U+0000", "U+200B", "U+FFFD", "U+D800"]
+    assert marks.control_characters("می\u200cخواهم 👩\u200d🚀") == []
+    assert marks.control_characters("a\u200eb", "ar") == []
+    assert marks.control_characters("a\u200eb", "en") == ["U+200E"]
+
+
+def test_prose_blanks_marks_and_keeps_offsets() -> None:
+    text = "Call {n} at https://a.org/1 or <b>2</b>"
+    assert marks.prose(text) == "Call     at                 or    2    "
+    assert len(marks.prose(text)) == len(text)
+
+
+def test_scripts_of_languages() -> None:
+    assert [marks.script_of(lang) for lang in ("sr-Latn", "uk", "zh-TW", "pt-BR", "not a code!", "")] == [
+        "Latn", "Cyrl", "Hant", "Latn", "", ""
+    ]  # fmt: skip
+
+
+FINDERS = (
+    marks.placeholders, marks.tags, marks.urls, marks.emails, marks.numbers, marks.quantities, marks.markdown_marks,
+    marks.unpaired_brackets, marks.double_quotes, marks.control_characters, marks.words, marks.prose,
+    marks.other_numerals,
+)  # fmt: skip
+ADVERSARIAL = [
+    "{", "}", "{}", "{a", "{a, plural, ", "<", "<a ", '<a "', "<!--", "%", "%a", "%1", "1,", "1 ", "1 234 ", "1",
+    "[", "](", "[a", "(", ")", " ", "\t", "\n", "a", "a.", "a@", "a.b@", "http://", "http://a)", "`", "``` `` ` ",
+    "*a", "_a", '"', "&a", "\\", "$a", "\n# ", "X", "二", "'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ADVERSARIAL)
+def test_no_finder_is_slower_than_linear(unit: str) -> None:
+    """A quadratic pattern would take many seconds for this, a linear one takes about 0.1."""
+    text = unit * (60_000 // len(unit))
+    start = time.process_time()
+    for find in FINDERS:
+        find(text)
+    assert time.process_time() - start < 2
+
+
+@given(st.text(alphabet=st.sampled_from("{}<>%$&\\`*_[]()/:;@a1 .,\n\"'"), max_size=60))
+def test_marks_never_overlap_and_lie_within_the_text(text: str) -> None:
+    for find in (marks.placeholders, marks.tags, marks.urls, marks.emails):
+        done = 0
+        for mark in find(text):
+            assert done <= mark.start < mark.end <= len(text)
+            done = mark.end

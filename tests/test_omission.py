@@ -1,0 +1,474 @@
+"""The omission and length guard."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mtagent.omission import grown, letters, loss_evidence, lost, paragraphs, sentences
+from mtagent.omission.align import BLOCK, common_subsequence, match
+
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+ROOT = Path(__file__).parents[1]
+
+SOURCE = (
+    "The harbour was closed on Monday because of the storm. Forty ships had to wait outside. "
+    "The captain of the Aurora complained to the ministry. By Thursday all of them had been unloaded."
+)
+GERMAN = (
+    "Der Hafen war am Montag wegen des Sturms geschlossen. Vierzig Schiffe mussten draußen warten. "
+    "Der Kapitän der Aurora beschwerte sich beim Ministerium. Bis Donnerstag waren alle entladen."
+)
+REPHRASED = (
+    "Wegen des Sturms blieb der Hafen am Montag geschlossen. Draußen mussten vierzig Schiffe ausharren. "
+    "Beim Ministerium beschwerte sich der Kapitän der Aurora. Am Donnerstag waren dann alle entladen."
+)
+REWORDED = (
+    "Der Hafen blieb am Montag wegen eines Sturms geschlossen. Vierzig Schiffe mussten vor der Einfahrt ausharren. "
+    "Der Kapitän der Aurora beklagte sich beim Ministerium. Bis zum Donnerstag waren sie alle gelöscht."
+)
+TRANSLATIONS = {
+    "de": GERMAN,
+    "ru": "Порт был закрыт в понедельник из-за шторма. Сорок судов ждали снаружи. Капитан «Авроры» пожаловался в "
+    "министерство. К четвергу все они были разгружены.",
+    "zh": "由于风暴，港口星期一关闭。四十艘船只好在外面等候。“曙光号”的船长向部里投诉。到星期四，所有船都已卸货。",
+    "ja": "嵐のため、港は月曜日に閉鎖された。四十隻の船が外で待たなければならなかった。オーロラ号の船長は省に苦情を"
+    "申し立てた。木曜日までにすべての船の荷が降ろされた。",
+    "ar": "أُغلق الميناء يوم الاثنين بسبب العاصفة. واضطرت أربعون سفينة إلى الانتظار في الخارج. واشتكى قبطان أورورا إلى "
+    "الوزارة. وبحلول يوم الخميس كانت جميعها قد أُفرغت.",
+    "hi": "तूफ़ान के कारण सोमवार को बंदरगाह बंद था। चालीस जहाज़ों को बाहर इंतज़ार करना पड़ा। ऑरोरा के कप्तान ने मंत्रालय से शिकायत "
+    "की। गुरुवार तक सभी का माल उतार लिया गया था।",
+    "th": "ท่าเรือปิดในวันจันทร์เพราะพายุ เรือสี่สิบลำต้องรออยู่ข้างนอก กัปตันเรือออโรร่าร้องเรียนต่อกระทรวง "
+    "ภายในวันพฤหัสบดีเรือทั้งหมดก็ขนถ่ายสินค้าเสร็จ",
+    "ko": "폭풍 때문에 월요일에 항구가 폐쇄되었다. 배 마흔 척이 밖에서 기다려야 했다. 오로라호의 선장은 부처에 "
+    "항의했다. 목요일까지 모든 배가 하역을 마쳤다.",
+}
+
+TABLE_6_SOURCE = (
+    "With the Cost of Living Act legislation ending on 31 March 2024, a new consultation document seeks to extend "
+    "controls on the level of rent increases that can be levied in the coming year. The consultation ends this Monday "
+    "and proposes rents be set by the lowest of three comparators: open market rent; a landlord’s proposed new rent; "
+    "and a “reasonable” increase devised from a new taper system using comparison with a percentage of market rent."
+)
+TABLE_6_POSTEDIT = (
+    "Með því að lög um lífskostnað lýkur 31. mars 2024, leitast nýtt samráðsgagn við að framlengja stjórn á hækkun "
+    "leiguverðs á komandi ári. Samráðið lýkur þennan mánudag og leggur til að leiga sé sett eftir lægsta þriggja "
+    "samanburðarþátta: opins markaðsleigu; tillögu leigusalans að nýrri leigu; og „eðlilegri“ hækkun sem unnin er úr "
+    "nýju skammtakerfi með samanburði við prósentu af markaðsleigu."
+)
+TABLE_6_PROOFREAD = (
+    "Með því að lög um lífskostnað rennur út 31. mars 2024, leitast nýtt samráðsgagn við að framlengja stjórn á því "
+    "hversu miklar leiguhækkanir má gera á komandi ári."
+)
+TABLE_6_TRANSLATE = TABLE_6_POSTEDIT.replace("samráðsgagn", "samráðsgjörningur").replace("opins", "opinberu")
+
+
+def without(text: str, index: int, lang: str = "") -> str:
+    parts = sentences(text, lang)
+    return "".join([*parts[:index], *parts[index + 1 :]]).strip()
+
+
+def test_the_proofread_text_of_the_papers_table_6_is_refused() -> None:
+    (complaint,) = lost(TABLE_6_SOURCE, TABLE_6_POSTEDIT, TABLE_6_PROOFREAD, target_lang="is")
+    assert "Samráðið lýkur þennan mánudag" in complaint
+
+
+def test_the_postedit_text_of_the_papers_table_6_passes() -> None:
+    assert lost(TABLE_6_SOURCE, TABLE_6_TRANSLATE, TABLE_6_POSTEDIT, target_lang="is") == ()
+
+
+def test_a_rewrite_that_keeps_the_content_passes() -> None:
+    for after in (REPHRASED, REWORDED):
+        assert lost(SOURCE, GERMAN, after, target_lang="de") == ()
+        assert grown(SOURCE, GERMAN, after, target_lang="de") == ()
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_a_sentence_dropped_while_the_rest_is_reworded_is_caught(index: int) -> None:
+    assert lost(SOURCE, GERMAN, without(REWORDED, index), target_lang="de")
+
+
+@pytest.mark.parametrize("lang", TRANSLATIONS)
+@pytest.mark.parametrize("index", range(4))
+def test_any_dropped_sentence_is_caught_in_any_script(lang: str, index: int) -> None:
+    text = TRANSLATIONS[lang]
+    assert len(sentences(text, lang)) == 4
+    (complaint,) = lost(SOURCE, text, without(text, index, lang), target_lang=lang)
+    assert sentences(text, lang)[index].split()[0][:20] in complaint
+
+
+@pytest.mark.parametrize("lang", TRANSLATIONS)
+def test_either_half_of_a_text_is_caught(lang: str) -> None:
+    text = TRANSLATIONS[lang]
+    middle = text.find(" ", len(text) // 2) if " " in text else len(text) // 2
+    assert lost(SOURCE, text, text[:middle], target_lang=lang)
+    assert lost(SOURCE, text, text[middle:].strip(), target_lang=lang)
+
+
+def test_an_empty_text_after_has_lost_everything() -> None:
+    assert lost(SOURCE, GERMAN, "", target_lang="de")
+    assert lost(SOURCE, GERMAN, " \n", target_lang="de")
+
+
+def test_nothing_can_be_lost_from_an_empty_text() -> None:
+    assert lost(SOURCE, "", GERMAN) == ()
+
+
+def test_sentences_that_change_places_are_not_lost() -> None:
+    one, two, three, four = sentences(GERMAN)
+    assert lost(SOURCE, GERMAN, f"{two}{one}{four} {three}".strip(), target_lang="de") == ()
+
+
+def test_a_repeat_that_the_source_does_not_have_may_go() -> None:
+    last = sentences(GERMAN)[-1]
+    assert lost(SOURCE, f"{GERMAN} {last} {last}", GERMAN, target_lang="de") == ()
+
+
+def test_a_hallucinated_ending_may_go() -> None:
+    invented = (
+        "Das Wetter wurde danach viel besser. Alle Leute am Hafen feierten noch die ganze Nacht mit Musik und Tanz."
+    )
+    assert lost(SOURCE, f"{GERMAN} {invented}", GERMAN, target_lang="de") == ()
+
+
+def test_a_repeat_that_the_source_has_may_not_go() -> None:
+    source = "Row the boat. Row the boat. Gently down the stream we go today."
+    before = "Rudere das Boot. Rudere das Boot. Sanft den Strom hinab fahren wir heute."
+    assert lost(source, before, "Rudere das Boot. Sanft den Strom hinab fahren wir heute.", target_lang="de")
+
+
+def test_a_text_that_was_too_short_already_is_not_blamed_on_the_edit() -> None:
+    short = without(GERMAN, 1)
+    assert lost(SOURCE, short, short.replace("Montag", "Mo."), target_lang="de") == ()
+
+
+def test_a_dropped_paragraph_is_caught_and_named() -> None:
+    before, source = "\n\n".join([GERMAN, *TEXTS]), "\n\n".join([SOURCE, *TEXT_SOURCES])
+    after = "\n\n".join([REPHRASED, TEXTS[1]])
+    assert any("Bäckerei" in complaint for complaint in lost(source, before, after, target_lang="de"))
+
+
+def test_two_paragraphs_that_become_one_have_lost_nothing() -> None:
+    before, source = "\n\n".join([GERMAN, *TEXTS]), "\n\n".join([SOURCE, *TEXT_SOURCES])
+    assert lost(source, before, " ".join([GERMAN, *TEXTS]), target_lang="de") == ()
+
+
+TEXTS = (
+    "Die Bäckerei am Markt öffnet um sechs. Frau Huber backt seit dreißig Jahren das gleiche Roggenbrot.",
+    "Im Winter kommen weniger Gäste in das Tal. Die Seilbahn fährt dann nur noch jede volle Stunde.",
+)
+TEXT_SOURCES = (
+    "The bakery on the market opens at six. Mrs Huber has baked the same rye bread for thirty years.",
+    "In winter fewer guests come to the valley. The cable car then runs only once every hour.",
+)
+
+
+CUT = [
+    ("You're pulling my leg.", "Você está puxando minha perna.", "Você está puxan."),
+    ("Thanks a million, I owe you one.", "Gracias Un millón,  te debes uno.", "Gracias Un milló."),
+    (
+        "They're in your coat, where they always are.",
+        "Eles estão em seu casaco, onde eles estão sempre.",
+        "Eles estão em seu casaco.",
+    ),
+    ("Dear members,", "Queridos membros,", "Queridos."),
+    ("%s was moved to the bin.", "%s foram transferidos para o caixote.", "%s foram transferi."),
+    ("{{count}} items selected", "-count - itens selecionados", "-count - iten."),
+    (
+        "Tighten the four screws to 5 Nm, working crosswise.",
+        "Aperte os quatro parafusos a 5 Nm, trabalhando transversalmente.",
+        "Aperte os quatro parafusos a 5 N.",
+    ),
+    ("after the storm, calm", "nach dem Sturm Ruhe", "Ruhe"),
+    ("The harbour is closed today.", "港口今天因暴风雨关闭。", "港口今天。"),
+]
+
+
+@pytest.mark.parametrize(("source", "before", "after"), CUT)
+def test_a_short_text_cut_in_the_middle_is_caught(source: str, before: str, after: str) -> None:
+    assert len(lost(source, before, after)) == 1
+
+
+@pytest.mark.parametrize(("source", "before", "after"), CUT)
+def test_a_short_paragraph_cut_in_a_longer_text_is_caught(source: str, before: str, after: str) -> None:
+    texts = ("\n\n".join([SOURCE, part, SOURCE]) for part in (source, before, after))
+    assert len(lost(*texts)) == 1
+
+
+def test_a_cut_is_quoted_from_the_beginning_of_the_torn_word() -> None:
+    (complaint,) = lost("You're pulling my leg.", "Você está puxando minha perna.", "Você está puxan.")
+    assert "“puxando minha perna”" in complaint
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "after"),
+    [
+        ("House", "Das Haus", "Haus"),
+        ("They eat bread.", "Ellos comen pan.", "Comen pan."),
+        ("they eat", "ellos comen", "comen"),
+        ("Main entrance", "Haupteingangstür", "Haupteingang"),
+        ("The gates and doors are shut now.", "Die Tore und Türen sind zu, sind zu.", "Die Tore und Türen sind zu."),
+        (
+            "The harbour was closed on Monday because of the storm.",
+            "Der Hafen war am Montag, wie man im Radio später hören konnte, wegen des Sturms geschlossen.",
+            "Der Hafen war am Montag wegen des Sturmes geschlossen.",
+        ),
+        ("Please close the door.", "Bitte bitte schließen Sie die Tür.", "Bitte schließen Sie die Tür."),
+        ("The door is closed.", "Die Tür ist geschlossen, sagte er.", "Die Tür ist geschlossen."),
+        ("Close the door now.", "Schließen Sie jetzt sofort die Tür.", "Schließen Sie jetzt die Tür."),
+    ],
+)
+def test_needless_words_may_be_cut(source: str, before: str, after: str) -> None:
+    assert lost(source, before, after) == ()
+
+
+def test_a_heading_without_an_end_mark_is_caught_where_the_rest_stays() -> None:
+    heading, source = "Was im Hafen nach dem Sturm geschah", f"What happened in the harbour after the storm {SOURCE}"
+    (complaint,) = lost(source, f"{heading} {GERMAN}", GERMAN, target_lang="de")
+    assert f"“{heading}”" in complaint
+
+
+def test_strictness_refuses_more() -> None:
+    shorter = GERMAN.replace(" wegen des Sturms", "")
+    assert not lost(SOURCE, GERMAN, shorter, target_lang="de", strictness=-8)
+    assert lost(SOURCE, GERMAN, shorter, target_lang="de", strictness=8)
+
+
+def test_evidence_is_higher_where_more_is_lost() -> None:
+    whole, half = (
+        loss_evidence(SOURCE, GERMAN, text) for text in (without(GERMAN, 2), GERMAN.replace(" beim Minis", " "))
+    )
+    assert whole > 0 > half
+
+
+def test_a_small_edit_is_not_looked_at() -> None:
+    assert loss_evidence(SOURCE, GERMAN, GERMAN.replace("draußen ", "")) == float("-inf")
+
+
+COMMENTED = {
+    "prefix line": f"Here is the corrected translation:\n{GERMAN}",
+    "prefix on the same line": f"Here's the improved translation: {GERMAN}",
+    "sure": f"Sure! {GERMAN}",
+    "certainly": f"Certainly, here you go:\n\n{GERMAN}",
+    "label": f"Translation: {GERMAN}",
+    "bold label": f"**Final translation:**\n{GERMAN}",
+    "corrected version": f"Corrected text: {GERMAN}",
+    "german label": f"Übersetzung: {GERMAN}",
+    "quoted language label": f"German translation: {GERMAN}",
+    "suffix note": f"{GERMAN}\n\nNote: I changed the word order.",
+    "bracketed note": f"{GERMAN}\n(Note: “Aurora” is the name of a ship.)",
+    "german note": f"{GERMAN}\n\nAnmerkung: Der Name des Schiffes bleibt.",
+    "changes": f"{GERMAN}\n\n**Changes made:**\n- Hafen\n- Sturm",
+    "explanation": f"{GERMAN}\nExplanation: the verb was in the wrong place.",
+    "aside": f"{GERMAN}\n\nI have corrected the word order and the case.",
+    "offer": f"{GERMAN}\n\nLet me know if you need anything else!",
+    "fences": f"```\n{GERMAN}\n```",
+    "fences with a language": f"```text\n{GERMAN}\n```",
+    "alternatives": "\n".join(f"{k}. {text}" for k, text in enumerate((GERMAN, REPHRASED, GERMAN), 1)),
+    "options": f"Option 1: {GERMAN}\nOption 2: {REPHRASED}",
+    "twice": f"{GERMAN} {REPHRASED}",
+    "thinking": f"<think>The user wants German.</think>{GERMAN}",
+    "reasoning": f"Let me look at the source first. The verb is passive.\n\n{GERMAN}",
+    "answer tag": f"<translation>{GERMAN}</translation>",
+    "source repeated": f"{SOURCE}\n{GERMAN}",
+    "chat tokens": f"{GERMAN}<|im_end|>",
+    "comment in the target language": f"Ich finde, so klingt es viel natürlicher und flüssiger.\n{GERMAN}",
+}
+
+
+@pytest.mark.parametrize("shape", COMMENTED)
+def test_planted_commentary_is_found(shape: str) -> None:
+    assert grown(SOURCE, GERMAN, COMMENTED[shape], target_lang="de")
+
+
+@pytest.mark.parametrize("shape", COMMENTED)
+def test_what_was_there_before_is_no_new_commentary(shape: str) -> None:
+    text = COMMENTED[shape]
+    assert grown(SOURCE, text, text.replace("Montag", "Dienstag"), target_lang="de") == ()
+
+
+@pytest.mark.parametrize(
+    "label", ["译文：", "翻译：", "翻訳：", "Перевод: ", "Traduction : ", "번역: ", "अनुवाद: ", "الترجمة: "]
+)
+def test_labels_are_known_in_other_languages(label: str) -> None:
+    assert grown(SOURCE, TRANSLATIONS["zh"], label + TRANSLATIONS["zh"], target_lang="zh")
+
+
+def test_a_note_of_the_source_may_be_translated() -> None:
+    assert grown("Note: the shop is closed.", "Der Laden ist zu.", "Hinweis: Der Laden ist zu.", target_lang="de") == ()
+
+
+def test_a_text_cut_short_before_may_grow_to_the_length_of_its_source() -> None:
+    assert grown(SOURCE, sentences(GERMAN)[0], GERMAN, target_lang="de") == ()
+
+
+def test_one_word_may_become_three() -> None:
+    assert grown("Weekdays", "Werktags", "An allen Werktagen", target_lang="de") == ()
+
+
+def test_a_text_may_not_grow_far_beyond_its_source() -> None:
+    (complaint,) = grown("The harbour is closed.", "Der Hafen ist zu.", GERMAN)
+    assert "grew" in complaint
+
+
+WORDS = st.lists(
+    st.text(st.characters(codec="utf-8", categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, max_size=9), max_size=30
+)
+ANY = st.text(max_size=200)
+
+
+@given(source=ANY, text=ANY, space=st.text(" \t\n\u3000\u00a0", max_size=5))
+def test_an_unchanged_text_is_never_refused_whatever_its_white_space(source: str, text: str, space: str) -> None:
+    for after in (text, space + text, text + space, text.strip()):
+        assert lost(source, text, after, strictness=50) == ()
+        assert grown(source, text, after) == ()
+
+
+@given(source=ANY, before=ANY, after=ANY)
+def test_any_texts_get_an_answer(source: str, before: str, after: str) -> None:
+    complaints = lost(source, before, after)
+    assert bool(complaints) == (loss_evidence(source, before, after) > 0)
+    assert all(isinstance(complaint, str) for complaint in grown(source, before, after))
+
+
+@given(before=ANY, after=ANY, strictness=st.floats(-5, 5))
+def test_what_is_refused_stays_refused_when_stricter(before: str, after: str, strictness: float) -> None:
+    assert set(lost("", before, after, strictness=strictness)) <= set(
+        lost("", before, after, strictness=strictness + 1)
+    )
+
+
+@st.composite
+def plain_text(draw: st.DrawFn) -> list[str]:
+    """Three to eight distinct sentences of three to nine words."""
+    word = st.text("abcdefghijklmnoprstuvz", min_size=2, max_size=9)
+    sentence = st.lists(word, min_size=3, max_size=9).map(lambda words: " ".join(words).capitalize() + ".")
+    return draw(st.lists(sentence, min_size=3, max_size=8, unique_by=lambda text: text[:5]))
+
+
+@settings(max_examples=200)
+@given(parts=plain_text(), data=st.data())
+def test_dropping_a_whole_sentence_is_caught(parts: list[str], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(parts) - 1))
+    text = " ".join(parts)
+    assert lost(text, text, " ".join([*parts[:index], *parts[index + 1 :]]))
+
+
+@given(
+    text=st.text(alphabet=st.sampled_from('aB .!?。\n\u3002ไท中あ;»"'), max_size=80),
+    lang=st.sampled_from(["", "el", "th"]),
+)
+def test_sentences_and_paragraphs_lose_nothing(text: str, lang: str) -> None:
+    assert "".join(sentences(text, lang)) == (text if text.strip() else "")
+    assert "".join(paragraphs(text)) == (text if text.strip() else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "count"),
+    [
+        ("One. Two! Three?", "en", 3),
+        ("3.14 is not two sentences.", "en", 1),
+        ("„Eins.“ Zwei.", "de", 2),
+        ("一。二！三？", "zh", 3),
+        ("एक। दो।", "hi", 2),
+        ("Τι; Τίποτα.", "el", 2),
+        ("Que; rien.", "fr", 1),
+        ("ไป มา", "th", 2),
+        ("line\nline", "en", 2),
+    ],
+)
+def test_sentences_end_as_their_script_does(text: str, lang: str, count: int) -> None:
+    assert len(sentences(text, lang)) == count
+
+
+def test_letters_weigh_scripts() -> None:
+    assert letters("a b") == 2
+    assert letters("港口") > 6
+    assert letters("") == 1
+
+
+@given(one=st.lists(st.sampled_from("abcd"), max_size=30), two=st.lists(st.sampled_from("abcd"), max_size=30))
+def test_the_alignment_is_a_longest_common_subsequence(one: list[str], two: list[str]) -> None:
+    pairs = common_subsequence(one, two)
+    assert all(one[i] == two[j] for i, j in pairs)
+    assert pairs == sorted(set(pairs))
+    assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
+    lengths = [[0] * (len(two) + 1) for _ in range(len(one) + 1)]
+    for i, x in enumerate(one):
+        for j, y in enumerate(two):
+            lengths[i + 1][j + 1] = lengths[i][j] + 1 if x == y else max(lengths[i][j + 1], lengths[i + 1][j])
+    assert len(pairs) == lengths[-1][-1]
+    assert len(match(one, two)) == lengths[-1][-1]
+
+
+class CountingKey(str):
+    """A token that counts how often it is compared."""
+
+    comparisons = 0
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountingKey.comparisons += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("run", [".", "。", '!"', ".\n", "\n", " ", "中", "a", "**", "1. ", "(", "note "])
+def test_long_runs_of_anything_take_linear_time(run: str) -> None:
+    text = run * (100_000 // len(run)) + "a"
+    assert isinstance(lost(text, text, "b " + text[50_000:] + " c"), tuple)
+    assert isinstance(grown(text, "a", text), tuple)
+
+
+@pytest.mark.parametrize("words", [["tok"], [f"w{k}" for k in range(5000)]])
+def test_work_grows_with_length_and_not_with_its_square(words: list[str]) -> None:
+    size = 8 * BLOCK
+    one = [CountingKey(words[k % len(words)]) for k in range(size)]
+    two = [CountingKey("x"), *one[size // 3 :], CountingKey("y")]
+    CountingKey.comparisons = 0
+    assert match(one, two)
+    assert CountingKey.comparisons < 40 * size
+
+
+def test_long_texts_are_compared_piece_by_piece() -> None:
+    one = [f"w{k}" for k in range(3 * BLOCK)]
+    two = ["new", *(word for k, word in enumerate(one) if k % 97), "end"]
+    pairs = match(one, two)
+    assert len(pairs) == len(two) - 2
+    assert pairs == sorted(set(pairs))
+
+
+def test_a_sentence_is_found_missing_in_a_long_text() -> None:
+    parts = [f"Satz Nummer {k} handelt von {k * 7919 % 1009} Fischen und {k * 31 % 997} Booten." for k in range(3000)]
+    before = " ".join(parts)
+    after = " ".join(part.replace("handelt", "spricht") for k, part in enumerate(parts) if k != 1500)
+    assert any("Nummer 1500 " in complaint for complaint in lost(before, before, after))
+
+
+def test_the_example_of_the_documentation_says_what_it_prints() -> None:
+    page = (ROOT / "docs" / "omission.md").read_text(encoding="utf-8")
+    lines = page.split("```python\n")[1].split("```")[0].splitlines()
+    names: dict[str, object] = {}
+    exec("\n".join(line for line in lines if "=" in line.split("(")[0] or line.startswith("from")), names)
+    calls = [(line, shown.removeprefix("# ")) for line, shown in pairwise(lines) if shown.startswith("# ")]
+    assert len(calls) == 2
+    for call, shown in calls:
+        assert repr(eval(call, names)) == shown
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not (DATA / "mlqe_pe.jsonl").exists(), reason=f"no research data in {DATA}")
+def test_the_experiment_prints_its_tables() -> None:
+    command = [sys.executable, "wmt/omission.py", "--data", str(DATA), "--limit", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    printed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert printed.count("###") == 4
+    assert "| +0 |" in printed

@@ -1,0 +1,248 @@
+"""The rules evaluator marks what is certainly wrong, and suggests only certain fixes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mtagent
+from mtagent.errors import ConfigError
+from mtagent.evaluators.rules import MOST_SPANS, Rules
+from mtagent.protocols import Evaluator
+from mtagent.records import ErrorSpan, Segment, Term
+from mtagent.rules import RULES
+
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA", "../shared/data"))
+
+
+def segment(source: str, target_lang: str, source_lang: str = "en", terms: tuple[Term, ...] = ()) -> Segment:
+    return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang, terms=terms)
+
+
+def find(source: str, translation: str, target_lang: str, terms: tuple[Term, ...] = ()) -> tuple[ErrorSpan, ...]:
+    return Rules().find(segment(source, target_lang, terms=terms), translation)
+
+
+def corrected(translation: str, errors: tuple[ErrorSpan, ...]) -> str:
+    """``translation`` with all suggestions applied, from right to left."""
+    for span in reversed([span for span in errors if span.suggestion is not None]):
+        translation = translation[: span.start] + (span.suggestion or "") + translation[span.end :]
+    return translation
+
+
+CERTAIN = [
+    ("placeholder", "de", "Hi %s, bye.", "Hallo % s, ade.", "Hallo %s, ade."),
+    ("placeholder", "de", "Hi %1$s, bye.", "Hallo % 1 $ s, ade.", "Hallo %1$s, ade."),
+    ("placeholder", "ja", "%s is here.", "％sはここです。", "%sはここです。"),
+    ("placeholder", "de", "Hi {name}, bye.", "Hallo { name }, ade.", "Hallo {name}, ade."),
+    ("placeholder", "de", "Hi {name}, bye.", "Hallo {Name}, ade.", "Hallo {name}, ade."),
+    ("placeholder", "fr", "Hi {name}, bye.", "Salut {nom}, ciao.", "Salut {name}, ciao."),
+    ("placeholder", "zh", "Hi {name}, bye.", "你好｛name｝，再见。", "你好{name}，再见。"),
+    ("placeholder", "de", r"One\ntwo is it.", r"Eins\ Nzwei ist es.", r"Eins\nzwei ist es."),
+    ("tag", "de", "A <b>big</b> dog.", "Ein < b >großer</ b > Hund.", "Ein <b>großer</b> Hund."),
+    ("tag", "de", "A <b>big</b> dog.", "Ein <B>großer</B> Hund.", "Ein <b>großer</b> Hund."),
+    ("URL", "de", "See https://a.org/x now.", "Siehe https: // a.org / x jetzt.", "Siehe https://a.org/x jetzt."),
+    ("e-mail", "de", "Ask me@a.org now.", "Frage me @ a.org jetzt.", "Frage me@a.org jetzt."),
+    ("number", "de", "In 2015 it rained.", "Im Jahr 2016 hat es geregnet.", "Im Jahr 2015 hat es geregnet."),
+    ("number", "de", "In 2015 it rained.", "Im Jahr 2051 hat es geregnet.", "Im Jahr 2015 hat es geregnet."),
+    ("Apertium *", "es", "The cat meowed here.", "El gato *meowed aquí.", "El gato meowed aquí."),
+    ("Apertium *", "es", "Hello (there)", "Hola (*there)", "Hola (there)"),
+    ("Apertium @", "es", "He is here.", "Él @be aquí.", "Él be aquí."),
+    ("Apertium #", "en", "Hann er hér.", "He #be here.", "He be here."),
+    ("full stop", "de", "He is here now.", "Er ist jetzt hier", "Er ist jetzt hier."),
+    ("full stop", "ja", "He is here now.", "彼は今ここにいます", "彼は今ここにいます。"),
+    ("full stop", "hi", "He is here now.", "वह अब यहाँ है", "वह अब यहाँ है।"),
+    ("space", "de", "Well, he is here.", "Nun , er ist hier.", "Nun, er ist hier."),
+    ("space", "fr", "Well, he is here.", "Eh bien , il est là.", "Eh bien, il est là."),
+    ("French !", "fr", "Come here now!", "Viens ici!", "Viens ici\u202f!"),
+    ("Spanish ¿", "es", "How are you?", "Cómo estás?", "¿Cómo estás?"),
+    ("Spanish ¡", "es", "Good morning!", "Buenos días!", "¡Buenos días!"),
+    ("full width", "zh", "Yes, he is here.", "是的,他在这里.", "是的，他在这里。"),
+    ("full width", "ja", "Yes, he is here.", "はい,彼はここにいます.", "はい、彼はここにいます。"),
+    ("doubled", "en", "Der Hund ist da.", "The the dog is here.", "The dog is here."),
+    ("doubled", "de", "Cats and dogs are here.", "Katzen und und Hunde sind da.", "Katzen und Hunde sind da."),
+    ("spaces", "de", "He is here.", "Er ist  hier.", "Er ist hier."),
+    ("capital", "de", "He is here.", "er ist hier.", "Er ist hier."),
+    ("capital", "ru", "He is here.", "он здесь.", "Он здесь."),
+    ("capital", "es", "He is here.", "¡él está aquí!", "¡Él está aquí!"),
+    ("format", "de", "It costs 1,234.50 euros.", "Es kostet 1,234.50 Euro.", "Es kostet 1.234,50 Euro."),
+    ("format", "en", "Es kostet 1.234,50 Euro.", "It costs 1.234,50 euros.", "It costs 1,234.50 euros."),
+    ("entity", "is", 'He said "no".', "Hann sagði &quot;nei&quot;.", 'Hann sagði "nei".'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "lang", "wrong", "right"), [
+    (source, lang, wrong, right) for _, lang, source, wrong, right in CERTAIN
+], ids=[f"{what}-{lang}" for what, lang, *_ in CERTAIN])  # fmt: skip
+def test_certain_fixes_are_suggested(source: str, lang: str, wrong: str, right: str) -> None:
+    errors = find(source, wrong, lang)
+    assert corrected(wrong, errors) == right
+    assert all(span.suggestion is None for span in find(source, right, lang))
+
+
+UNCERTAIN = [
+    ("accuracy/omission", "de", "Hi {name}.", "Hallo."),
+    ("accuracy/addition", "de", "Hi.", "Hallo {name}."),
+    ("accuracy/omission", "de", "See https://a.org/x.", "Siehe da."),
+    ("accuracy/omission", "de", "There were 585 of them.", "Es gab welche."),
+    ("accuracy/addition", "de", "There were some of them.", "Es gab 585 davon."),
+    ("accuracy/mistranslation", "de", "It is 60 inches.", "Es sind 152 cm."),
+    ("accuracy/untranslated text", "de", "He went home very late.", "He went home very late."),
+    ("accuracy/untranslated text", "uk", "The アン version is red.", "Версія アン червона."),
+    ("fluency/punctuation", "de", "It (he) is.", "Es (er ist."),
+    ("fluency/punctuation", "de", 'He said "no".', 'Er sagte "nein.'),
+    ("fluency/punctuation", "de", "Is he here now?", "Ist er jetzt hier"),
+    ("fluency/punctuation", "es", "Juan, how are you?", "Juan, cómo estás?"),
+]
+
+
+@pytest.mark.parametrize(("category", "lang", "source", "translation"), UNCERTAIN)
+def test_errors_without_a_certain_fix_are_marked_without_suggestion(
+    category: str, lang: str, source: str, translation: str
+) -> None:
+    found = find(source, translation, lang)
+    assert [(span.category, span.suggestion) for span in found] == [(category, None)]
+
+
+CORRECT = [
+    ("de", "It costs 1,234.50 (about 50%).", "Es kostet 1.234,50 (etwa 50 %)."),
+    ("de", "He had had enough, that was that.", "Er hatte genug, das das war es."),
+    ("fr", "We wash; do you?", "Nous nous lavons ; et vous ?"),
+    ("fr-CA", "Come here!", "Viens ici!"),
+    ("id", "The children play.", "Anak anak bermain main."),
+    ("tr", "Walk slowly. It rose 50%.", "Yavaş yavaş yürü. %50 arttı."),
+    ("es", "How are you? Fine!", "¿Cómo estás? ¡Bien!"),
+    ("de", "iPhone sales rose.", "iPhone-Verkäufe stiegen."),
+    ("nl", "In the morning.", "'s Ochtends."),
+    ("ja", "He paid 3,000 yen at 10:30.", "彼は10:30に3,000円を払った。"),
+    ("zh", "Version 2.0, by Bob.", "2.0版，Bob作。"),
+    ("de", "A smile :)", "Ein Lächeln :)"),
+    ("de", "1) one", "1) eins"),
+    ("es", "Barack Obama, New York", "Barack Obama, New York"),
+    ("de", "three dogs", "3 Hunde"),
+    ("de", "3 dogs", "drei Hunde"),
+    ("de", "See the *note and #tag here.", "Siehe *Notiz und #tag hier."),
+    ("de", "a from from b .", "a von von b ."),
+    ("cs", "Hello to all of you at AT&amp;T.", "Ahoj vám všem v AT&amp;T."),
+    ("th", "He is here now.", "เขาอยู่ที่นี่ตอนนี้"),
+    ("ar", "He is here.", "هو هنا."),
+    ("de", "| a | b |", "| a  | b |"),
+    ("de", "In Louis XVIII's time.", "Zur Zeit von Ludwig dem 18."),
+]
+
+
+@pytest.mark.parametrize(("lang", "source", "translation"), CORRECT)
+def test_correct_translations_are_left_alone(lang: str, source: str, translation: str) -> None:
+    assert find(source, translation, lang) == ()
+
+
+TERMS = (
+    Term(source="Nike", target=None),
+    Term(source="account", target="Konto"),
+    Term(source="account", target="Account", forbidden=True),
+)
+
+
+def test_terms_are_checked_and_only_the_case_of_a_fixed_one_is_certain() -> None:
+    source = "Your Nike account."
+    assert corrected("Ihr NIKE Konto.", find(source, "Ihr NIKE Konto.", "de", TERMS)) == "Ihr Nike Konto."
+    missing, kept = find(source, "Ihr Sieg Zugang.", "de", TERMS), find(source, "Ihre Nike Konten.", "de", TERMS)
+    assert [(span.side, span.text, span.suggestion) for span in missing] == [
+        ("omission", "Nike", None),
+        ("omission", "account", None),
+    ]
+    assert kept == ()
+    forbidden = find(source, "Ihr Nike Konto (Account).", "de", TERMS)
+    assert [(span.text, span.severity) for span in forbidden] == [("Account", "major")]
+
+
+def test_spans_carry_offsets_context_and_himate_weights() -> None:
+    text = "Nun , er ist 2016 hier."
+    comma, year = find("Well, he was here in 2015.", text, "de")
+    assert (comma.start, comma.end, comma.text, comma.before, comma.penalty) == (3, 5, " ,", "Nun", 0.1)
+    assert (text[year.start : year.end], year.severity, year.penalty) == ("2016", "major", 5)
+
+
+async def test_the_rating_is_signed_and_its_score_is_the_sum_of_the_weights() -> None:
+    rules = Rules()
+    assert isinstance(rules, Evaluator)
+    rating = await rules.rate(segment("Well, he was here in 2015.", "de"), "Nun , er war 2016 hier.")
+    assert rating.score == pytest.approx(-5.1)
+    assert rating.signature == f"rules|v:1|weights:himate|version:{mtagent.__version__}"
+    clean = await rules.rate(segment("Yes.", "de"), "Ja.")
+    assert (clean.score, clean.errors, clean.calls) == (0.0, (), ())
+
+
+def test_rules_can_be_left_out_by_name() -> None:
+    less = Rules(skip=frozenset({"first-capital"}))
+    assert less.find(segment("He is here.", "de"), "er ist hier.") == ()
+    assert "skip:first-capital" in less.signature
+    with pytest.raises(ConfigError, match="unknown rule 'capitals'; choose from taken-over, numbers"):
+        Rules(skip=frozenset({"capitals"}))
+
+
+WORDS = st.one_of(
+    st.sampled_from(["er", "ist", "und", "und", "the", " ", "  ", ",", " ,", ".", "{n}", "{ n }", "%s", "% s", "<b>"]),
+    st.sampled_from(["< b >", "</b>", "2015", "2016", "1,234.5", "https://a.org", "a@b.co", "*wort", "(", ")", '"']),
+    st.sampled_from(["&quot;", "\n", "是", "Ёж", "¿", "?", "\ud800", "İ"]),
+)
+
+
+@given(
+    st.lists(WORDS, max_size=14), st.lists(WORDS, max_size=14), st.sampled_from(["de", "fr", "zh", "es", "ar", "xx"])
+)
+def test_offsets_are_exact_and_suggestions_never_overlap(source: list[str], text: list[str], lang: str) -> None:
+    translation = " ".join(text)
+    found = find(" ".join(source), translation, lang)
+    done = 0
+    for span in found:
+        if span.start is None:
+            assert span.side == "omission"
+            continue
+        assert translation[span.start : span.end] == span.text
+        if span.suggestion is not None:
+            assert span.suggestion != span.text
+            assert span.start >= done
+            done = span.end or 0
+
+
+def test_long_texts_take_seconds() -> None:
+    source, text = "The {n} price, 1,234.5 kg. " * 8_000, "Der { n } Preis , 1.234,5 kg  und und. " * 8_000
+    start = time.process_time()
+    assert find(source, text, "de")
+    for unit in ("% s", "{ n ", "< b ", "https: // ", "* a", " ,", "a a "):
+        find("%s {n} <b> https://a.org", unit * 20_000, "de")
+    assert time.process_time() - start < 20
+
+
+def test_a_rule_stops_where_more_errors_say_nothing_new() -> None:
+    assert len(find("x", "(" * 5_000, "de")) == MOST_SPANS
+
+
+def test_every_rule_has_its_own_name_and_says_what_it_does() -> None:
+    assert all(rule.__doc__ for rule in RULES.values())
+    assert len(set(RULES.values())) == len(RULES)
+
+
+@pytest.mark.data
+def test_human_references_get_hardly_any_suggestion() -> None:
+    path = DATA / "wmt24_docs.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is absent; set MTAGENT_TEST_DATA")
+    segments = suggestions = 0
+    for line in filter(None, path.read_text(encoding="utf-8").split("\n")):
+        document = json.loads(line)
+        source_lang, target_lang = document["lp"].split("-")
+        for texts in document["refs"].values():
+            for source, text in zip(document["src"], texts, strict=True):
+                found = Rules().find(segment(source, target_lang, source_lang), text)
+                suggestions += sum(span.suggestion is not None for span in found)
+                segments += 1
+    assert segments > 700
+    assert suggestions <= 0.01 * segments

@@ -1,0 +1,234 @@
+"""Runs that are killed, interrupted, locked, or out of space: nothing is lost, and nothing is paid for twice."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.store import Store
+from tests import killing
+from tests.commands import Done, Shell, environment, run, start
+from tests.simulator import Entry, read_journal
+
+SLOW_SERVER = ("--behaviour", "tests.simulator.chain:improving", "--latency", "0.3")
+
+
+def paid(folder: Path, name: str) -> int:
+    """Calls that the run has paid for."""
+    with Store(folder / "store.db") as store:
+        return store.run(name).usage.calls
+
+
+def command(server: str, *more: str) -> list[str]:
+    files = ["-s", "long.txt", "-o", "out.txt", "-l", "en-es", "--run", "mine"]
+    return ["translate", *files, "--base-url", server, "--concurrency", "8", *more]
+
+
+@contextmanager
+def begun(shell: Shell, server: str, calls: int = 8) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process of its own, once it has paid for some calls."""
+    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
+    with start(shell.folder, *command(server)) as process:
+        try:
+            until = time.monotonic() + 30
+            while not ((shell.folder / "store.db").exists() and known(shell, calls)):
+                assert process.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            yield process
+        finally:
+            process.kill()
+
+
+def known(shell: Shell, calls: int) -> bool:
+    with Store(shell.folder / "store.db") as store:
+        return any(run.usage.calls >= calls for run in store.runs())
+
+
+def finished(shell: Shell, server: str, done_before: int) -> None:
+    """Go on with the run: it is resumed, completed, and every line is there."""
+    done = run(shell.folder, *command(server))
+    assert done.code == 0, done.err
+    found = re.search(r"resuming run mine: (\d+) of 60 segments are done", done.err)
+    assert int(found[1] if found else 0) >= done_before
+    assert len(shell.read("out.txt")) == 60
+    assert not any("errado" in line for line in shell.read("out.txt"))
+
+
+# --- kill -9
+
+
+@pytest.mark.loopback
+def test_a_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(tmp_path: Path) -> None:
+    outcome = killing.kill_and_resume(tmp_path, segments=40, kills=2, seed=1)
+    assert outcome.equal
+    assert outcome.kills == 2
+    assert outcome.unexplained == 0, str(outcome)
+    assert outcome.repeated <= outcome.in_flight
+
+
+@pytest.mark.slow
+@pytest.mark.loopback
+@pytest.mark.timeout(900)
+def test_twenty_kills_of_two_thousand_segments_lose_nothing(tmp_path: Path) -> None:
+    outcome = killing.kill_and_resume(tmp_path, segments=2000, kills=20)
+    assert outcome.equal
+    assert (outcome.kills, outcome.unexplained) == (20, 0), str(outcome)
+    assert (tmp_path / "disturbed.txt").read_bytes().count(b"\n") == 2000
+
+
+def test_the_measure_of_repeated_calls_can_fail() -> None:
+    def entry(name: str, start: float) -> Entry:
+        return Entry(name, start, start + 0.1, 200, True, name, {}, {})
+
+    log = [entry("a", 1.0), entry("b", 4.9), entry("a", 6.0), entry("b", 6.0)]
+    outcome = killing.outcome(log, [5.0], segments=1, calls=2, equal=True, seconds=1.0)
+    assert (outcome.repeated, outcome.unexplained, outcome.in_flight) == (2, 1, 1)
+
+
+# --- one process at a time, and Ctrl-C
+
+
+@pytest.mark.loopback
+def test_a_second_process_on_the_same_run_is_refused_and_told_who_works_on_it(shell: Shell) -> None:
+    with simulator(*SLOW_SERVER[:2], "--latency", "2") as server, begun(shell, server) as first:
+        second = run(shell.folder, *command(server))
+        assert second.code == 1
+        assert f"run 'mine': process {first.pid} is working on it" in second.err
+        assert first.poll() is None
+
+
+@pytest.mark.loopback
+def test_ctrl_c_ends_with_130_says_how_to_go_on_and_the_run_resumes(shell: Shell) -> None:
+    with simulator(*SLOW_SERVER) as server:
+        with begun(shell, server, calls=30) as process:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        assert (process.returncode, out) == (130, "")
+        assert err.splitlines()[-1].startswith("mtagent: stopped. What was finished is stored")
+        assert "Traceback" not in err
+        assert not (shell.folder / "out.txt").exists()
+        before = paid(shell.folder, "mine")
+        finished(shell, server, 1)
+        assert paid(shell.folder, "mine") > before >= 30
+
+
+# --- no space, no folder
+
+
+@pytest.mark.loopback
+def test_a_store_that_cannot_grow_stops_the_run_and_keeps_what_is_paid_for(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
+    with simulator(*SLOW_SERVER[:2], "--log", str(log)) as server:
+        # No file may grow beyond this: what a full disk is to a program.
+        stopped = run(shell.folder, *command(server), shell_prefix="ulimit -f 600")
+        assert stopped.code == 1, stopped.err
+        assert "store.db: cannot be read or written; check the disk, or choose another place" in stopped.err
+        assert "Traceback" not in stopped.err
+        before = paid(shell.folder, "mine")
+        assert before > 0
+        finished(shell, server, 0)
+    answered = [entry.sha256 for entry in read_journal(log)]
+    assert len(answered) - len(set(answered)) <= 8  # only what was under way when the store failed
+
+
+def mounted(folder: Path, size: str) -> bool:
+    folder.mkdir()
+    options = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    return subprocess.run(options, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk_under_the_store_is_named_and_the_run_goes_on_when_there_is_space(shell: Shell) -> None:
+    small = shell.folder / "small"
+    if not mounted(small, "400k"):
+        pytest.skip("mounting is not allowed here")
+    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
+    try:
+        with simulator(*SLOW_SERVER[:2]) as server:
+            arguments = command(server, "--store", "small/store.db")
+            stopped = run(shell.folder, *arguments)
+            assert stopped.code == 1, stopped.err
+            assert "small/store.db: the disk is full; free some space, or choose another place" in stopped.err
+            assert "Traceback" not in stopped.err
+            subprocess.run(["mount", "-o", "remount,size=50m", str(small)], check=True)
+            done = run(shell.folder, *arguments)
+        assert done.code == 0, done.err
+        assert len(shell.read("out.txt")) == 60
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_under_the_output_is_named_and_only_the_writing_is_left_to_do(shell: Shell) -> None:
+    done = shell.postedit("-o /dev/full")
+    assert done.code == 1
+    assert done.err.splitlines()[-1] == "mtagent: /dev/full: cannot be written: no space left on device"
+    again = shell.postedit("-o o.txt -v")
+    assert again.code == 0
+    assert "3 of 3 segments are done" in again.err
+
+
+@pytest.mark.parametrize("option", ["-o", "--details"])
+def test_a_folder_that_is_missing_or_read_only_is_found_before_the_work_begins(option: str, shell: Shell) -> None:
+    assert "there is no folder missing to write it to" in shell.postedit(f"{option} missing/out").err
+    done = shell.postedit(f"{option} /proc/out")
+    assert done.code == 1
+    assert "mtagent: /proc/out: the folder /proc cannot be written to: " in done.err
+    assert not (shell.folder / "store.db").exists()
+
+
+def test_a_store_in_a_folder_that_cannot_be_made_is_named(shell: Shell) -> None:
+    done = shell.postedit("--store en.txt/store.db")
+    assert done.code == 1
+    assert "en.txt/store.db: its folder cannot be made; choose another place with --store PATH" in done.err
+
+
+# --- many segments
+
+
+def measured(folder: Path, segments: int) -> tuple[int, float, Done]:
+    """Peak memory in KiB, seconds, and what was said, of an offline run."""
+    texts = {
+        "en": ["The cat number {} sat here.", "Hello big world {}.", "Pay {} dollars now."],
+        "es": ["El gato número {} se sentó aquí", "Hola gran mundo {}.", "Paga {} dólares ahora."],
+    }
+    for language, patterns in texts.items():
+        lines = (patterns[i % 3].format(i) + "\n" for i in range(segments))
+        (folder / f"{segments}.{language}").write_text("".join(lines), encoding="utf-8")
+    code = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]); "
+    code += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
+    arguments = ["postedit", "-s", f"{segments}.en", "-t", f"{segments}.es", "--format", "lines", "-l", "en-es"]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code, sys.executable, "-m", "mtagent", *arguments, "-o", f"{segments}.out"],
+        cwd=folder, env=environment(folder / "store.db"), text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout), time.monotonic() - began, Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_memory_does_not_grow_with_the_number_of_segments(tmp_path: Path) -> None:
+    small, large = (measured(tmp_path, segments)[0] for segments in (200, 4000))
+    assert large - small < 12_000  # KiB: 20 times as many segments, each of which would take some KiB
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_hundred_thousand_segments_take_less_than_500_mb(tmp_path: Path) -> None:
+    kib, _, done = measured(tmp_path, 100_000)
+    assert kib < 500_000
+    assert "100000 segments: 33334 changed" in done.err
+    assert (tmp_path / "100000.out").read_bytes().count(b"\n") == 100_000

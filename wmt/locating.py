@@ -1,0 +1,65 @@
+"""How well spans are located: human MQM annotations with known offsets, given to ``mtagent.edits`` without them.
+
+``python wmt/locating.py [--data DIR]`` prints the table of ``docs/edits.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from mtagent import ErrorSpan
+from mtagent.edits import locate
+
+
+def outcomes(path: Path, context: int) -> Counter[str]:
+    """How many spans of ``path`` are located right, wrong, ambiguous or not at all, with ``context`` characters."""
+    found: Counter[str] = Counter()
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            for span in row["spans"]:
+                if span["side"] == "tgt" and span["end"] > span["start"]:
+                    found[outcome(row["tgt"], span["start"], span["end"], context)] += 1
+    return found
+
+
+def outcome(text: str, start: int, end: int, context: int) -> str:
+    """``right`` or ``wrong`` for an applied edit, else the edit's own outcome."""
+    error = ErrorSpan(
+        text=text[start:end],
+        category="any",
+        severity="minor",
+        suggestion=text[start:end] + "*",
+        before=text[max(0, start - context) : start] or None,
+        after=text[end : end + context] or None,
+    )
+    edit = locate(text, [error])[0]
+    if edit.outcome != "applied":
+        return edit.outcome
+    return "right" if (edit.start, edit.end) == (start, end) else "wrong"
+
+
+def table(path: Path) -> str:
+    """The table in Markdown."""
+    rows = ["| context | spans | right | ambiguous | not found | wrong |", "|---|---|---|---|---|---|"]
+    for context in (0, 8):
+        found = outcomes(path, context)
+        total = sum(found.values())
+        shares = (f"{found[name]} ({found[name] / total:.1%})" for name in ("right", "ambiguous", "not-found", "wrong"))
+        rows.append(f"| {context or 'none'} | {total} | {' | '.join(shares)} |")
+    return "\n".join(rows)
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True), default=Path("../shared/data"), show_default=True)
+def main(data: Path) -> None:
+    """Print the table."""
+    click.echo(table(data / "mqm_spans.jsonl"))
+
+
+if __name__ == "__main__":
+    main()
