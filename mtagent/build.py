@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mtagent import guards
 from mtagent.chain import Plan
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role
 from mtagent.errors import ConfigError
+from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
 from mtagent.proofread import Proofreader
 from mtagent.protocols import LLM, Evaluator, Translator
+from mtagent.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
 
@@ -24,33 +25,6 @@ if TYPE_CHECKING:
     from mtagent.llm.sampling import Sampling
 
 WrapLLM = Callable[[LLM], LLM]
-MakeEvaluator = Callable[[Config, LLM | None], Evaluator]
-
-
-def _rubric_mqm(config: Config, llm: LLM | None) -> Evaluator:
-    from mtagent.evaluators.rubric_mqm import RubricMQM
-
-    return RubricMQM(_needed(llm, "rubric-mqm"), forced=config.forced, prompts_folder=config.prompts)
-
-
-def _rules(config: Config, llm: LLM | None) -> Evaluator:
-    from mtagent.evaluators.rules import Rules
-
-    return Rules()
-
-
-EVALUATORS: dict[str, MakeEvaluator] = {"rubric-mqm": _rubric_mqm, "rules": _rules}
-"""Evaluators by name. Another package adds one through the entry-point group ``mtagent.evaluators``."""
-
-
-def make_evaluator(config: Config, name: str, llm: LLM | None) -> Evaluator:
-    """The evaluator ``name``. Raises :class:`ConfigError` for an unknown one."""
-    if name in EVALUATORS:
-        return EVALUATORS[name](config, llm)
-    others = {entry.name: entry for entry in entry_points(group="mtagent.evaluators")}
-    if name not in others:
-        raise ConfigError(f"no evaluator {name!r}; there are: {', '.join(sorted({*EVALUATORS, *others}))}")
-    return cast(MakeEvaluator, others[name].load())(config, llm)
 
 
 @dataclass(frozen=True)
@@ -91,9 +65,7 @@ async def assembled(
         models = _Models(config, given, stack, wrap_llm, offline)
         stages = config.stages or ()
         evaluator = given.evaluator or (
-            make_evaluator(config, config.evaluator or "rules", models.get("postedit"))
-            if "postedit" in stages
-            else None
+            _named(config, config.evaluator or "rules", models.get("postedit")) if "postedit" in stages else None
         )
         yield Plan(
             stages=stages,
@@ -197,11 +169,16 @@ def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | 
 
 def _judge(config: Config, models: _Models, evaluator: Evaluator | None) -> Evaluator:
     """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    same = config.model_for("judge") == config.model_for("postedit") and not config.forced
+    spec = config.judge.evaluator or config.evaluator or "rules"
+    same = spec == config.evaluator and config.model_for("judge") == config.model_for("postedit") and not config.forced
     if evaluator is not None and same:
         return evaluator
-    unforced = config.model_copy(update={"forced": False})
-    return make_evaluator(unforced, config.evaluator or "rules", models.get("judge"))
+    return _named(config.model_copy(update={"forced": False}), spec, models.get("judge"))
+
+
+def _named(config: Config, spec: str, llm: LLM | None) -> Evaluator:
+    folder = (config.store or default_path()).parent
+    return make_evaluator(spec, Surroundings(llm=llm, config=config, data_folder=folder))
 
 
 def _needed(llm: LLM | None, what: str) -> LLM:

@@ -65,6 +65,12 @@ class ModelSettings(Record):
     reasoning_effort: str | None = None
 
 
+class JudgeSettings(ModelSettings):
+    """The model that judges in the gate, and the ``evaluator`` that asks it; ``None`` = the post-editor's."""
+
+    evaluator: str | None = None
+
+
 class Config(ModelSettings):
     """All settings of a run. The tables ``translate``, ``postedit``, ``proofread``, ``judge`` override the model's."""
 
@@ -76,7 +82,7 @@ class Config(ModelSettings):
     gate: Literal["none", "guards", "rate", "pairwise"] | None = None
     margin: float = Field(default=0.0, ge=0)
     judge_model: str | None = None
-    judge: ModelSettings = ModelSettings()
+    judge: JudgeSettings = JudgeSettings()
     translate: ModelSettings = ModelSettings()
     postedit: ModelSettings = ModelSettings()
     proofread: ModelSettings = ModelSettings()
@@ -137,7 +143,7 @@ class Config(ModelSettings):
             general = self.model_for("postedit")
         else:
             general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
-        return general.model_copy(update=own.model_dump(exclude_none=True))
+        return general.model_copy(update=own.model_dump(exclude_none=True, include=set(ModelSettings.model_fields)))
 
     def for_results(self) -> dict[str, Any]:
         """The settings that results depend on, as plain data: what a resumed run must agree with."""
@@ -223,7 +229,8 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
     name, top = ".".join(str(part) for part in first["loc"]), str(first["loc"][0])
     where = f"{path}: " if path and top in data and top not in given else ""
     if first["type"] == "extra_forbidden":
-        known = ModelSettings.model_fields if len(first["loc"]) > 1 else Config.model_fields
+        tables = JudgeSettings if top == "judge" else ModelSettings
+        known = tables.model_fields if len(first["loc"]) > 1 else Config.model_fields
         near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"

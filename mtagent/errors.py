@@ -13,6 +13,7 @@
     ├── TranslatorError        a wrapped MT system failed
     ├── UnreadableReply        a model's reply does not have the form that was asked for
     │   └── RatingParseError   … and so is no rating (also an EvaluationError)
+    ├── SearchError            a search for background knowledge failed
     ├── EvaluationError        an evaluator has no rating to give
     └── ModelError             a request to a model failed
         ├── AuthenticationError   401, 403: the key or its rights
@@ -83,6 +84,10 @@ class EvaluationError(MtagentError):
 
 class UnreadableReply(MtagentError):
     """A model's reply does not have the form that was asked for. It is asked for once more, with the reason."""
+
+
+class SearchError(MtagentError):
+    """A search for background knowledge failed."""
 
 
 class RatingParseError(UnreadableReply, EvaluationError):

@@ -60,6 +60,11 @@ def parse_pair(pair: str) -> tuple[str, str]:
     raise ConfigError(f"{pair!r} can be read as {shown}; {way_out}")
 
 
+def pair_of(source_lang: str, target_lang: str) -> str:
+    """The pair by language alone, as examples and calibrations name it: ``en-US``, ``de-AT`` give ``en-de``."""
+    return "-".join(code.replace("_", "-").partition("-")[0].casefold() for code in (source_lang, target_lang))
+
+
 def _readings(pair: str) -> dict[tuple[str, str], tuple[str, str]]:
     """All pairs of codes that ``pair`` can stand for, each with its halves as they were written."""
     return {

@@ -42,10 +42,16 @@ class Part(Record):
 
 
 class Example(Record):
-    """A few-shot turn: the user message is rendered from ``values``, the assistant's is ``reply``."""
+    """A few-shot turn: the user message is rendered from ``values``, the assistant's is ``reply``.
+
+    ``lp`` (``en-de``) is the language pair that it is for. Where no example is for the segment's pair, those with
+    ``default`` are shown; examples without ``lp`` are always shown.
+    """
 
     values: dict[str, str]
     reply: str
+    lp: str | None = None
+    default: bool = False
     when: str | None = None
     unless: str | None = None
 
@@ -81,7 +87,8 @@ class Prompt(Record):
         quoted = {part.quote for part in self.user}
         conditions = {x for e in self.examples for x in (e.when, e.unless) if x}
         in_system = {name for part in self.system for name in _names(part)}
-        return tuple(sorted((self.variables - quoted) | conditions | in_system))
+        pair = {"lp"} if any(example.lp for example in self.examples) else set()
+        return tuple(sorted((self.variables - quoted) | conditions | in_system | pair))
 
     def render(self, values: Values) -> tuple[Message, ...]:
         """System message, examples, and the user's message last. Raises :class:`PromptError` for a missing variable."""
@@ -98,12 +105,17 @@ class Prompt(Record):
         """System message and examples: the same for a language pair, so that providers can cache them."""
         values = {name: values.get(name) for name in self._prefix_names}
         messages = [Message(role="system", content=self._join(self.system, values))]
-        for example in self.examples:
+        for example in self._examples_for(values.get("lp")):
             if _applies(example, values):
                 content = self._join(self.user, {**values, **example.values})
                 messages.append(Message(role="user", content=content))
                 messages.append(Message(role="assistant", content=example.reply))
         return tuple(messages)
+
+    def _examples_for(self, pair: str | None) -> list[Example]:
+        """The examples for a language pair, or the default ones; and those for all pairs."""
+        known = pair is not None and any(example.lp == pair for example in self.examples)
+        return [e for e in self.examples if e.lp is None or (e.lp == pair if known else e.default)]
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         shown = [part for part in parts if _applies(part, values)]
@@ -155,15 +167,25 @@ def _free_suffix(quotes: list[tuple[str, str]]) -> str:
 
 @cache
 def load(name: str, folder: Path | None = None) -> Prompt:
-    """The prompt ``name`` from ``folder`` if it has a file of that name, else the one that comes with mtagent."""
-    path = folder / f"{name}.toml" if folder else None
-    if path is not None and path.is_file():
-        return parse(name, path.read_text(encoding="utf-8"), str(path))
-    for place in _shipped():
-        file = place.joinpath(f"{name}.toml")
-        if file.is_file():
-            return parse(name, file.read_text(encoding="utf-8"), str(file))
-    raise PromptError(f"there is no prompt {name!r}; there are: {', '.join(names())}")
+    """The prompt ``name`` from ``folder`` if it has a file of that name, else the one that comes with mtagent.
+
+    A file ``NAME.examples.toml`` in ``folder`` adds few-shot ``[[examples]]`` to either.
+    """
+    own = _file(folder, f"{name}.toml") if folder else None
+    file = own or next((found for place in _shipped() if (found := _file(place, f"{name}.toml"))), None)
+    if file is None:
+        raise PromptError(f"there is no prompt {name!r}; there are: {', '.join(names())}")
+    text, where = file.read_text(encoding="utf-8"), str(file)
+    if folder and (more := _file(folder, f"{name}.examples.toml")):
+        parse(name, text, where)  # so that an error names the file that it is in
+        text, where = f"{text}\n{more.read_text(encoding='utf-8')}", str(more)
+    return parse(name, text, where)
+
+
+def _file(place: Any, name: str) -> Any:
+    """The file ``name`` in a folder or a package, if there is one."""
+    file = place.joinpath(name)
+    return file if file.is_file() else None
 
 
 def parse(name: str, text: str, where: str) -> Prompt:
@@ -195,6 +217,7 @@ def _shipped() -> list[Any]:
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
     return {
+        "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
         "target_language": languages.name(segment.target_lang),
         "source": segment.source,

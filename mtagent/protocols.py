@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from mtagent.records import Completion, Draft, Message, Rating, Schema, Segment
+from mtagent.errors import MtagentError
+from mtagent.records import Completion, Draft, Found, Message, Rating, Schema, Segment, Tool
 
 
 @runtime_checkable
@@ -20,12 +21,14 @@ class LLM(Protocol):
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
         """Ask for one reply.
 
-        ``schema`` asks for JSON of that shape where the server can. ``purpose`` and ``segment`` say who asks, for the
+        ``schema`` asks for JSON of that shape where the server can; ``tools`` may be called in place of an answer.
+        ``purpose`` and ``segment`` say who asks, for the
         records only: they change nothing in the request. Raises :class:`mtagent.errors.ModelError`.
         """
         ...
@@ -39,6 +42,26 @@ class Evaluator(Protocol):
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation`` of ``segment``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
+        ...
+
+
+@runtime_checkable
+class RatesTogether(Evaluator, Protocol):
+    """An evaluator that rates several translations of a source in one go, the later ones with what it has learnt."""
+
+    async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
+        """One rating, or the error in its place, for each of ``translations``, in order."""
+        ...
+
+
+@runtime_checkable
+class Search(Protocol):
+    """Looks up background knowledge."""
+
+    name: str
+
+    async def find(self, query: str, *, limit: int = 5) -> list[Found]:
+        """The best ``limit`` finds, best first; ``[]`` if there is none. Raises :class:`SearchError`."""
         ...
 
 

@@ -115,11 +115,29 @@ class Usage(Record):
         return sum(usages, start=Usage())
 
 
-class Message(Record):
-    """One turn of a conversation with a model."""
+class Tool(Record):
+    """A function that a model may ask for; ``parameters`` is the JSON Schema of its arguments."""
 
-    role: Literal["system", "user", "assistant"]
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolCall(Record):
+    """A model's wish to have a :class:`Tool` called. ``arguments`` is JSON as the model wrote it, maybe broken."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(Record):
+    """One turn of a conversation with a model. ``role="tool"`` answers the tool call ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 class TokenLogprob(Record):
@@ -130,13 +148,14 @@ class TokenLogprob(Record):
 
 
 class Completion(Record):
-    """A model's reply to one request."""
+    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``."""
 
     text: str
     model: str
     finish_reason: str = "stop"
     usage: Usage = Usage()
     logprobs: tuple[TokenLogprob, ...] | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 class Call(Record):
@@ -149,6 +168,7 @@ class Call(Record):
     model: str
     messages: tuple[Message, ...] = ()
     reply: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     seconds: float = 0.0
     error: str | None = None
@@ -164,7 +184,9 @@ class Draft(Record):
 class Rating(Record):
     """What an evaluator says about one translation. Higher scores are better; MQM scores are ≤ 0.
 
-    ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator marks no spans.
+    ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator marks no spans. ``correction`` is
+    the whole text as the evaluator would have it, ``confidence`` its trust in itself (0 to 1), ``gaps`` what it would
+    have to know to be sure, and ``warnings`` what looked wrong in its work but did not stop it.
     """
 
     evaluator: str
@@ -173,11 +195,44 @@ class Rating(Record):
     explanation: str | None = None
     calls: tuple[Call, ...] = ()
     signature: str = ""
+    correction: str | None = None
+    confidence: float | None = None
+    gaps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def usage(self) -> Usage:
         """What this rating cost."""
         return Usage.total(call.usage for call in self.calls)
+
+
+class Rated(Record):
+    """The rating of one system's translation of a segment, or the ``error`` for which there is none.
+
+    ``calls`` holds what was paid for either way.
+    """
+
+    segment: Segment
+    system: str
+    translation: str
+    rating: Rating | None = None
+    error: str | None = None
+    calls: tuple[Call, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost."""
+        return Usage.total(call.usage for call in self.calls)
+
+
+class Found(Record):
+    """A piece of knowledge that a search brought: a note, a glossary entry, a page."""
+
+    title: str
+    text: str
+    source: str = ""
 
 
 class Edit(Record):

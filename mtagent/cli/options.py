@@ -38,7 +38,14 @@ SETTING_OPTIONS = [
     click.option(
         "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
     ),
-    click.option("--evaluator", help="Who marks the errors.  [default: rubric-mqm; offline: rules]"),
+    click.option(
+        "--evaluator",
+        metavar="NAME[:OPTION=VALUE,…]",
+        help="Who marks the errors.  [default: rubric-mqm; offline: rules]",
+    ),
+    click.option(
+        "--judge", metavar="NAME[:OPTION=VALUE,…]", help="Evaluator that decides in the gate.  [default: --evaluator]"
+    ),
     click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
     click.option("--margin", type=float, help="How much better a text must be rated."),
     click.option("--model", help=f"Model for all stages.  [default: {configuration.DEFAULT_MODEL}]"),
@@ -108,6 +115,8 @@ def read_config(options: dict[str, Any]) -> Config:
     """The configuration that ``options`` ask for; takes what belongs to it out of ``options``."""
     overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
     overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
+    if judge := overrides.pop("judge", None):
+        overrides["judge"] = {"evaluator": judge}
     pair = options.pop("lp", None)
     if pair:
         overrides["source_lang"], overrides["target_lang"] = languages.parse_pair(pair)
@@ -118,7 +127,7 @@ def read_config(options: dict[str, Any]) -> Config:
         stage, _, model = stage_model.partition("=")
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-4o")
-        overrides[stage] = {"model": model}
+        overrides[stage] = {**overrides.get(stage, {}), "model": model}
     return configuration.load(options.pop("config_file", None), overrides)
 
 

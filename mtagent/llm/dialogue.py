@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from mtagent.errors import MtagentError, UnreadableReply
 from mtagent.prompts import Prompt, Values
 from mtagent.protocols import LLM
-from mtagent.records import Call, Completion, Message
+from mtagent.records import Call, Completion, Message, Schema, Tool
 
 T = TypeVar("T")
 AGAIN = (
@@ -25,6 +25,9 @@ class Dialogue:
     def __init__(self, llm: LLM, segment: str) -> None:
         self._llm, self._segment = llm, segment
         self.calls: list[Call] = []
+        self._began = time.perf_counter()
+        # id of a completion → its place in ``calls``; holds the completion too, so that its id is not given again
+        self._places: dict[int, tuple[int, Completion]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -35,51 +38,75 @@ class Dialogue:
         if isinstance(error, Exception):  # a third party's part may raise anything, after calls that were paid for
             setattr(error, "calls", tuple(self.calls))  # noqa: B010 only our own errors declare it
 
+    @property
+    def seconds(self) -> float:
+        """Seconds since the dialogue began."""
+        return time.perf_counter() - self._began
+
     async def ask(self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T]) -> T:
         """Send ``prompt`` and return what ``read`` makes of the reply.
 
         A reply that ``read`` refuses with :class:`UnreadableReply` is asked for once more, with the reason.
         """
-        messages = prompt.render(values)
-        completion, call = await self._complete(messages, purpose, prompt)
+        value, _ = await self.ask_fully(prompt, values, purpose, read)
+        return value
+
+    async def ask_fully(
+        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, logprobs: bool = False
+    ) -> tuple[T, Completion]:
+        """The same, with the completion that was read: its log-probabilities, where the server gives them."""
+        messages, schema = prompt.render(values), prompt.reply_schema
+        completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
         try:
-            return read(completion.text)
+            return read(completion.text), completion
         except UnreadableReply as error:
-            self._mark_unreadable(call, error)
+            self.mark_unreadable(completion, error)
             again = AGAIN.format(reason=error)
         messages = (*messages, Message(role="assistant", content=completion.text), Message(role="user", content=again))
-        completion, call = await self._complete(messages, purpose, prompt)
+        completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
         try:
-            return read(completion.text)
+            return read(completion.text), completion
         except UnreadableReply as error:
-            self._mark_unreadable(call, error)
+            self.mark_unreadable(completion, error)
             raise
 
-    def _mark_unreadable(self, call: int, error: UnreadableReply) -> None:
-        """Say on record why a reply was of no use; the call cache does not give it out again."""
-        self.calls[call] = self.calls[call].model_copy(update={"error": f"{type(error).__name__}: {error}"})
-
-    async def _complete(self, messages: Sequence[Message], purpose: str, prompt: Prompt) -> tuple[Completion, int]:
-        """One call, put on record whether it succeeds or not; gives its place in the record."""
+    async def send(
+        self,
+        messages: Sequence[Message],
+        purpose: str,
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> Completion:
+        """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
+        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         try:
             completion = await self._llm.complete(
-                messages, schema=prompt.reply_schema, purpose=purpose, segment=self._segment
+                messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=self._segment, **offered
             )
         except MtagentError as error:
             failed = Call(purpose=purpose, model=self._llm.model, messages=tuple(messages), error=str(error))
             paid = [call.model_copy(update={"purpose": purpose}) for call in error.calls]
             self.calls += paid or [failed.model_copy(update={"seconds": time.perf_counter() - began})]
             raise
+        self._places[id(completion)] = (len(self.calls), completion)
         self.calls.append(
             Call.model_construct(
                 purpose=purpose,
                 model=completion.model,
                 messages=tuple(messages),
                 reply=completion.text,
+                tool_calls=completion.tool_calls,
                 usage=completion.usage,
                 seconds=time.perf_counter() - began,
                 error=None,
             )
         )
-        return completion, len(self.calls) - 1
+        return completion
+
+    def mark_unreadable(self, completion: Completion, error: UnreadableReply) -> None:
+        """Say on record why a reply was of no use; the call cache does not give it out again."""
+        place, _ = self._places[id(completion)]
+        self.calls[place] = self.calls[place].model_copy(update={"error": f"{type(error).__name__}: {error}"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mtagent.errors import OffScript
 from mtagent.llm.request import request_key
 from mtagent.llm.sampling import Sampling
-from mtagent.records import Completion, Message, Schema, Usage
+from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 Answer = str | Completion | Exception
 Reply = Callable[[Sequence[Message], str], Answer]
@@ -23,6 +23,7 @@ class Request:
     logprobs: bool
     purpose: str
     segment: str
+    tools: tuple[Tool, ...] = ()
 
 
 class ScriptedLLM:
@@ -49,11 +50,12 @@ class ScriptedLLM:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
         """The next reply; see :class:`mtagent.protocols.LLM`."""
-        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment))
+        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tuple(tools)))
         answer = self._next() if self._reply is None else self._reply(messages, purpose)
         if isinstance(answer, Exception):
             raise answer
@@ -90,6 +92,7 @@ class ForbiddenLLM:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:

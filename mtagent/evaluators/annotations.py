@@ -1,0 +1,137 @@
+"""Error annotations in JSON, in the shapes that models give them: read into located error spans, or refused.
+
+Every evaluator that asks for JSON reads it here. What differs between them is how a severity is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, cast
+
+from mtagent import mqm
+from mtagent.errors import RatingParseError
+from mtagent.llm.reading import Pairs, read_json
+from mtagent.records import ErrorSpan, Severity
+from mtagent.spans import find_spans
+
+NO_ERROR = frozenset({"no-error", "no error", "noerror", "no errors", "none"})
+_LISTS = ("errors", "annotations")
+_SPAN = ("span", "error_span", "error span", "errorspan", "text")
+_WHOLE = frozenset({"all", "whole", "entire", "whole translation", "entire translation", "entire segment"})
+_YES = frozenset({"yes", "true", "1"})
+
+
+class Weighed(NamedTuple):
+    """A severity as a reply gives it: its name, and its number where the scale is one of numbers."""
+
+    severity: Severity
+    penalty: float | None = None
+
+
+ReadSeverity = Callable[[Any], Weighed]
+
+
+def read_annotations(reply: str, translation: str, severity: ReadSeverity) -> tuple[ErrorSpan, ...]:
+    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+
+    Reads a list of objects, alone or under ``errors`` or ``annotations``, one object alone, and an object keyed by
+    span, duplicates kept. Raises :class:`RatingParseError` where anything of it cannot be read.
+    """
+    items = read_items(read_json(reply))
+    return located([error for item in items if (error := read_error(item, translation, severity))], translation)
+
+
+def named_severity(value: Any) -> Weighed:
+    """A severity given as a word of MQM: critical, major, minor or neutral, in any case."""
+    word = str(value).strip().casefold().removesuffix("error").removesuffix("errors").strip()
+    if not isinstance(value, str) or word not in mqm.SEVERITIES:
+        raise RatingParseError(f"the severity {str(value)[:40]!r} is none of {', '.join(mqm.SEVERITIES)}")
+    return Weighed(cast(Severity, word))
+
+
+def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
+    """``errors`` with the offsets of those that can mean only one place in ``translation``."""
+    errors = list(errors)
+    return tuple(
+        error.model_copy(update={"start": finding.places[0].start, "end": finding.places[0].end})
+        if finding.certain and error.side == "translation" and error.start is None
+        else error
+        for error, finding in zip(errors, find_spans(translation, errors), strict=True)
+    )
+
+
+def read_items(data: Any) -> Iterator[dict[str, Any]]:
+    """One dictionary per error, with lower-case keys, whichever shape the JSON has."""
+    if data == {}:
+        raise RatingParseError("an empty object says neither which errors there are nor that there is none")
+    if isinstance(data, dict):
+        data = next((data[name] for name in _LISTS if isinstance(data.get(name), list | dict)), data)
+    if isinstance(data, Pairs) and any(key in _LISTS for key, _ in data):
+        raise RatingParseError("it has several lists of errors")
+    if isinstance(data, Pairs) or (isinstance(data, dict) and not any(str(key).casefold() in _SPAN for key in data)):
+        for span, info in data if isinstance(data, Pairs) else data.items():
+            for one in info if type(info) is list else [info]:
+                yield {**_fields(one), "span": span}
+        return
+    for one in data if isinstance(data, list) else [data]:
+        yield _fields(one)
+
+
+def _fields(info: Any) -> dict[str, Any]:
+    if isinstance(info, str) and info.strip().casefold() in NO_ERROR:
+        return {"category": "no-error"}
+    if isinstance(info, Pairs):
+        info = dict(info)
+    if not isinstance(info, dict):
+        raise RatingParseError(f"{str(info)[:40]!r} is no error with span, category and severity")
+    fields = {str(key).strip().casefold(): value for key, value in info.items()}
+    name = next((name for name in _SPAN if name in fields), None)
+    return fields if name is None else {**fields, "span": fields[name]}
+
+
+def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -> ErrorSpan | None:
+    """The error of one item of :func:`read_items`, without offsets; ``None`` where it says that there is none."""
+    span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
+    said = span.strip().casefold() if isinstance(span, str) else ""
+    if category in NO_ERROR or (said in NO_ERROR - {"none"} and said not in translation.casefold()):
+        return None
+    weighed = severity(item.get("severity"))
+    if mqm.is_non_translation(category) and (said in _WHOLE or not said):
+        return _whole(translation, category, weighed)
+    omission = category.rpartition("/")[2].strip() == "omission"
+    if not isinstance(span, str) or not (span or omission):
+        raise RatingParseError("an error has no span")
+    before, after = _context(item.get("before")), _context(item.get("after"))
+    suggestion, explanation = item.get("suggestion"), item.get("explanation")
+    marked = not omission or stands_in(translation, span, before, after)
+    from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES
+    return ErrorSpan(
+        text=span,
+        category=category or "other",
+        severity=weighed.severity,
+        side="source" if from_source and span not in translation else "translation" if marked else "omission",
+        suggestion=suggestion if isinstance(suggestion, str) else None,
+        explanation=explanation if isinstance(explanation, str) and explanation.strip() else None,
+        before=before,
+        after=after,
+        penalty=weighed.penalty,
+    )
+
+
+def _whole(translation: str, category: str, weighed: Weighed) -> ErrorSpan:
+    """A non-translation marks all of the text."""
+    place = {"text": translation, "start": 0, "end": len(translation)}
+    return ErrorSpan(**place, category=category, severity=weighed.severity, penalty=weighed.penalty)
+
+
+def stands_in(translation: str, span: str, before: str | None = None, after: str | None = None) -> bool:
+    """Whether an omission marks words of the translation. The missing source words may stand there by chance."""
+    if not (before or after):
+        return span in translation
+    joined = [f"{before}{glue}{span}" for glue in ("", " ") if before]
+    joined += [f"{span}{glue}{after}" for glue in ("", " ") if after]
+    return any(text in translation for text in joined)
+
+
+def _context(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
