@@ -436,6 +436,14 @@ async def test_tools_that_are_refused_are_left_out_and_their_traces_sent_as_text
         ]
 
 
+async def test_what_a_server_is_known_not_to_take_is_never_sent(connect: Connect) -> None:
+    session = await connect(leave_out=("tools", "logprobs"))
+    await session.client.complete(ROUND, tools=[SEARCH], logprobs=True)
+    [sent] = session.requests
+    assert sent.keys() == {"model", "messages"}
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "user"]
+
+
 async def test_a_server_that_takes_no_messages_of_tools_gets_text_although_none_were_offered(connect: Connect) -> None:
     session = await connect(Settings(unsupported=frozenset({"tools"})))
     await session.client.complete(ROUND)
