@@ -121,9 +121,8 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
 def _whole(translation: str, category: str, weighed: Weighed) -> ErrorSpan:
     """A non-translation marks all of the text."""
     severity, penalty = weighed
-    return ErrorSpan(
-        text=translation, category=category, severity=severity, start=0, end=len(translation), penalty=penalty
-    )
+    end = len(translation)
+    return ErrorSpan(text=translation, start=0, end=end, category=category, severity=severity, penalty=penalty)
 
 
 def stands_in(translation: str, span: str, before: str | None = None, after: str | None = None) -> bool:
