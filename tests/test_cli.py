@@ -412,9 +412,9 @@ def test_a_dry_run_shows_the_terms_the_context_and_the_languages(shell: Shell) -
     assert SOURCES[1] in third
     pages = shell(f"translate -s en.txt -l en-es --stages tpp --limit 1 {line}").out.split("--- segment")[1:]
     assert [page.split("\n")[0] for page in pages] == [
-        " 1, translate, prompt translate",
-        " 1, postedit, prompt rubric-mqm",
-        " 1, proofread, prompt proofread",
+        " 1, translate, translate",
+        " 1, postedit, rate",
+        " 1, proofread, proofread",
     ]
     assert shell(f"translate -s en.txt -l en-es --stages t --translator command:cat {line}").out == ""
 
