@@ -25,8 +25,6 @@ from tests.simulator import KINDS
 from tests.simulator.evaluators import RUBRIC, grade, score
 from tests.simulator.marks import Mark, marks, segments
 
-pytestmark = [pytest.mark.loopback, pytest.mark.slow, pytest.mark.timeout(300)]
-
 Weigh = Callable[[Sequence[Mark]], float]
 FAULTS = ("500", "429:0.05", *(kind for kind in KINDS if kind != "status"))
 PER_KIND = 0.02
@@ -90,14 +88,14 @@ RUNS = (
     Run("eaprompt", five_and_one),
     Run("eaprompt:steps=1", five_and_one),
     Run("m-mad", five_and_one_at_last, faults=0.04),
-    Run("m-mad:strategy=deliberation,rounds=1", five_and_one_at_last, faults=0.04, count=100),
-    Run("m-mad:strategy=interactive-review,rounds=2", five_and_one_at_last, faults=0.04, count=100),
-    Run("m-mad:strategy=consultancy-review,rounds=1", five_and_one_at_last, faults=0.04, count=100),
+    Run("m-mad:strategy=deliberation,rounds=1", five_and_one_at_last, faults=0.04, count=60),
+    Run("m-mad:strategy=interactive-review,rounds=2", five_and_one_at_last, faults=0.04, count=60),
+    Run("m-mad:strategy=consultancy-review,rounds=1", five_and_one_at_last, faults=0.04, count=60),
     Run("himate", typology_discussed, faults=0.02),
-    Run("himate:stages=se", typology, faults=0.02, count=100),
-    Run("himate:stages=se+sr,confidence=verbal", typology_reflected, faults=0.02, count=100),
+    Run("himate:stages=se", typology, faults=0.02, count=60),
+    Run("himate:stages=se+sr,confidence=verbal", typology_reflected, faults=0.02, count=60),
     Run("rate", grade, faults=0.1),
-    Run("rate", grade, faults=0.1, count=200, unsupported="tools"),
+    Run("rate", grade, faults=0.1, count=200, unsupported="tools"),  # the core agent writes its calls as text
 )
 
 
@@ -133,6 +131,9 @@ async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | Mtage
             await client.aclose()
 
 
+@pytest.mark.slow
+@pytest.mark.loopback
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("run", [run for run in RUNS if registered(run)], ids=lambda run: run.spec)
 async def test_every_text_is_rated_rightly_or_has_failed_by_name(run: Run, tmp_path: Path) -> None:
     found = await outcomes(run, tmp_path)
