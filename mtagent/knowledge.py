@@ -18,6 +18,7 @@ import regex
 
 from mtagent.errors import StoreError
 from mtagent.records import Found, Record
+from mtagent.store import default_path as store_path
 
 APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
@@ -61,6 +62,11 @@ _ADVICE = {
     sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
     sqlite3.SQLITE_CORRUPT: "is damaged; delete it and add its sources again",
 }
+
+
+def default_path() -> Path:
+    """Where the index is unless the user says otherwise: beside the store."""
+    return store_path().with_name("knowledge.db")
 
 
 class Entry(Record):
