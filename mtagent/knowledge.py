@@ -23,6 +23,9 @@ from mtagent.store import default_path as store_path
 APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
 
+VERSION = 1
+"""Of the tables, and of how words are cut: a query finds only what was cut like it."""
+
 BUSY_SECONDS = 10.0
 _MOST_WORDS = 64  # of a query; what a model writes beyond that says nothing new
 _STEM = 4
@@ -46,6 +49,7 @@ _TABLES = (
     # Of ASCII this tokenizer takes letters and digits, and all other characters: just what the words here consist of.
     "CREATE VIRTUAL TABLE words USING fts5 (title, text, tokenize = 'ascii')",
     f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {VERSION}",
 )
 _SEARCH = f"""SELECT entries.title, entries.text, sources.name, entries.line
     FROM words JOIN entries ON entries.id = words.rowid JOIN sources ON sources.id = entries.source_id
@@ -259,6 +263,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, writing: bool) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if owner != APPLICATION_ID and (owner or tables or not writing):
         raise StoreError(f"{path}: holds no knowledge, but something else; {_ELSEWHERE}")
+    if owner == APPLICATION_ID and connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        raise StoreError(f"{path}: was made by another version of mtagent; delete it and add its sources again")
     for statement in () if owner == APPLICATION_ID else _TABLES:
         connection.execute(statement)
     connection.execute("COMMIT")

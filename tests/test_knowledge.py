@@ -35,7 +35,7 @@ def test_the_best_match_comes_first_with_its_place(knowledge: Knowledge) -> None
     knowledge.add("notes.md", [RIVER, BANK, *others])
     found = knowledge.search("the money of a bank")
     assert [(one.title, one.source) for one in found] == [("Bank", "notes.md:1"), ("River bank", "notes.md:4")]
-    assert titles(knowledge, "bank", limit=1) == ["Bank"]
+    assert titles(knowledge, "river bank", limit=1) == ["River bank"]
     assert titles(knowledge, "mountain") == []
 
 
@@ -157,10 +157,13 @@ def test_an_unwritable_file_says_so(knowledge: Knowledge) -> None:
         assert reading.sources() == []
 
 
-@pytest.mark.parametrize("name", ["taken", "taken/below/k.db"])
+@pytest.mark.parametrize("name", ["taken", "taken/below/k.db", "folder"])
 def test_a_place_that_cannot_hold_it_says_so(tmp_path: Path, name: str) -> None:
     (tmp_path / "taken").write_text("a text, and no database at all " * 50)
-    with pytest.raises(StoreError, match=r"(is not a SQLite database|folder cannot be made).*--knowledge FILE"):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(
+        StoreError, match=r"(is not a SQLite database|folder cannot be made|cannot be opened).*--knowledge FILE"
+    ):
         Knowledge(tmp_path / name, writing=True)
 
 
@@ -170,6 +173,15 @@ def test_the_store_of_runs_is_not_taken_for_knowledge(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(StoreError, match="holds no knowledge, but something else"):
         Knowledge(tmp_path / "store.db", writing=True)
+
+
+def test_an_index_of_another_version_is_not_searched(knowledge: Knowledge) -> None:
+    knowledge.close()
+    with sqlite3.connect(knowledge.path) as other:
+        other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(StoreError, match="was made by another version of mtagent; delete it and add its sources again"):
+        Knowledge(knowledge.path)
 
 
 def written(folder: Path, name: str, content: str) -> Path:
