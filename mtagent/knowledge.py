@@ -157,7 +157,7 @@ class Knowledge:
             return []
         with self._explained():
             rows = self._connection.execute(_SEARCH, (matched,))
-            return list(islice(_distinct(rows), limit))
+            return list(islice(_distinct(rows), max(limit, 0)))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from mtagent.errors import InputError
 from mtagent.evaluators.spans_file import SpansFile
 from mtagent.records import Rating, Segment
+from mtagent.span_files import SpanFormat
 from tests.span_writers import write
 
 SOURCE, TEXT = "The bank pays.", "Die Bank zahlt nicht, die Bank."
@@ -200,6 +201,8 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
         (mtme(start=True, end=2, severity="minor"), "file:1: the offset True is no whole number"),
         (mtme(start=5, end=2, severity="minor"), "file:1: the span from 5 to 2 ends before it begins"),
         (mtme(start=1, end=2), "file:1: the severity None is none of"),
+        (mtme(start=1, end=2, severity="minor", category=7), "file:1: the category 7 is no text"),
+        (mtme(start=1, end=2, severity="minor", score="x"), "the score 'x' no number; correct it"),
         (wmt("1 2", "3", "minor"), "file:2: 2 starts, 1 ends and 1 types; every span needs one of each"),
         (wmt("1 -1", "3 -1", "minor no-error"), "file:2: no-error stands beside errors"),
         (wmt("x", "3", "minor"), "file:2: the offset 'x' is no whole number"),
@@ -227,6 +230,13 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
 def test_what_a_file_cannot_say(tmp_path: Path, content: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         rate(write(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize("kind", get_args(SpanFormat))
+@pytest.mark.parametrize("content", ["", "\n", "[1]", "{}", "a\tb", '"', "\ufeff[]", "null", "[[]]", '{"a": [1]}'])
+def test_no_content_breaks_a_reader(tmp_path: Path, kind: SpanFormat, content: str) -> None:
+    with pytest.raises(InputError, match="file"):
+        SpansFile(path=write(tmp_path / "file", content), format=kind)
 
 
 def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def read_annotations(path: Path, format_name: SpanFormat | None = None) -> list[
 
     Raises :class:`InputError`, beginning with ``file:line``.
     """
+    _begins(path)  # an empty file is no file of any format
     annotations = _READERS[format_name or recognised(path)](path)
     if not annotations:
         raise InputError(f"{path}: there is no annotation in it")

@@ -62,7 +62,7 @@ def is_omission(category: str) -> bool:
 def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
     """A whole number from 0, also written as text. Raises :class:`InputError`."""
     plain = value.strip() if isinstance(value, str) else value
-    if isinstance(plain, str) and plain.isascii() and plain.removeprefix("-").isdecimal():
+    if isinstance(plain, str) and plain.isascii() and plain.removeprefix("-").isdecimal() and len(plain) < 20:
         plain = int(plain)
     least = -1 if inclusive_end else 0
     if not isinstance(plain, int) or isinstance(plain, bool) or plain < least:
@@ -77,17 +77,21 @@ def marked(
     start: int | None = None,
     end: int | None = None,
     text: str = "",
-    category: str | None = None,
+    category: object = None,
     side: Literal["translation", "source"] = "translation",
     explanation: str | None = None,
-    penalty: float | None = None,
+    penalty: object = None,
 ) -> ErrorSpan:
     """An error as a file tells it. An omission marked in the source, or at a mere place, is on the side ``omission``.
 
-    Raises :class:`InputError` for offsets that are no span.
+    Raises :class:`InputError` for offsets that are no span, and for a category or penalty of another kind.
     """
     if start is not None and end is not None and start > end:
         raise InputError(f"{where}: the span from {start} to {end} ends before it begins; correct it")
+    if not isinstance(category, str | None) or not isinstance(penalty, int | float | None):
+        raise InputError(
+            f"{where}: the category {category!r} is no text, or the score {penalty!r} no number; correct it"
+        )
     named = (category or "").strip().strip("/") or NO_CATEGORY
     omitted = is_omission(named) and (side == "source" or start == end)
     return ErrorSpan(
