@@ -105,6 +105,7 @@ ROUNDABOUT = {
         ),
         (HEAD + row(TEXT, "Accuracy/Omission", "minor"), [span("", None, None, "Accuracy/Omission", side="omission")]),
         (HEAD + row(TEXT, "Non-translation!", "Major"), [span(TEXT, 0, 31, "Non-translation!", "major")]),
+        (HEAD + row(TEXT, "Style", "Minor", note='{"marked_text": "zahlt"}'), [span("zahlt", 9, 14, "Style")]),
         (HEAD + row(TEXT, "no-error", "no-error"), []),
         (
             HEAD + row(TEXT, "No-error", "No-error") + row(MARKED, "Found", "HOTW-test") + row(TEXT, "", "", rater=""),
@@ -230,6 +231,21 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
 def test_what_a_file_cannot_say(tmp_path: Path, content: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         rate(write(tmp_path / "file", content))
+
+
+@pytest.mark.parametrize(
+    ("note", "explanation", "suggestion"),
+    [
+        ("", None, None),
+        ("sounds odd", "sounds odd", None),
+        ("5", "5", None),
+        ('{"note": " odd ", "timestamp": 5}', "odd", None),
+        ('{"note": "", "suggestion": "Sparkasse", "marked_text": "Bank"}', None, "Sparkasse"),
+    ],
+)
+def test_a_remark_in_marot_is_kept(tmp_path: Path, note: str, explanation: str | None, suggestion: str | None) -> None:
+    (error,) = rate(write(tmp_path / "file", HEAD + row(MARKED, "Style", "Minor", note=note))).errors or ()
+    assert (error.text, error.explanation, error.suggestion) == ("Bank", explanation, suggestion)
 
 
 @pytest.mark.parametrize("kind", get_args(SpanFormat))

@@ -80,6 +80,7 @@ def marked(
     category: object = None,
     side: Literal["translation", "source"] = "translation",
     explanation: str | None = None,
+    suggestion: str | None = None,
     penalty: object = None,
 ) -> ErrorSpan:
     """An error as a file tells it. An omission marked in the source, or at a mere place, is on the side ``omission``.
@@ -102,6 +103,7 @@ def marked(
         end=end,
         side="omission" if omitted else side,
         explanation=explanation,
+        suggestion=suggestion,
         penalty=penalty,
     )
 

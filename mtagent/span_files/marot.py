@@ -25,6 +25,7 @@ _NEEDED = {"system", "rater", "source", "target", "category", "severity"}
 _NAMES = {"docsegid": "doc_seg_id", "doc_id": "doc_seg_id", "globalsegid": "global_seg_id", "seg_id": "global_seg_id"}
 _NO_ERROR = {"no-error", "no error", "no_error"}
 _TEST = "hotw"  # "hands on the wheel": a planted error that tests whether the rater is awake
+_REMARKS = ("note", "metadata", "comment")
 _DIALECT = Dialect("\t", quoted=False)
 _MARK = regex.compile(r"<v>(.*?)</v>", regex.DOTALL)
 
@@ -121,12 +122,12 @@ def _says_no_error(row: _Row) -> bool:
 
 def _error(row: _Row) -> tuple[ErrorSpan, str | None]:
     """The error of a row, and what is odd about it."""
-    category, warning = row.cells["category"], None
-    side, text = ("translation", row.target) if row.target.places or not row.source.places else ("source", row.source)
-    places = text.places
+    category, warning, told = row.cells["category"], None, _metadata(row)
+    from_source = bool(row.source.places) and not row.target.places
+    text, places = row.source if from_source else row.target
     if not places and mqm.is_non_translation(category):
-        places = [(0, len(text.text))]
-    if not places and not is_omission(category):
+        places = [(0, len(text))]
+    if not places and not is_omission(category) and not told.get("marked_text"):
         warning = f"{row.where}: the error {category!r} marks no span"
     if len(places) > 1:
         warning = f"{row.where}: the error marks {len(places)} spans; only the first one is taken"
@@ -136,19 +137,22 @@ def _error(row: _Row) -> tuple[ErrorSpan, str | None]:
         severity=row.cells["severity"],
         start=start,
         end=end,
-        text="" if start is None else text.text[start:end],
+        text=told.get("marked_text", "") if start is None else text[start:end],
         category=category,
-        side="source" if side == "source" else "translation",
-        explanation=_note(row.cells.get("note") or row.cells.get("metadata") or row.cells.get("comment") or ""),
+        side="source" if from_source else "translation",
+        explanation=told.get("note", "").strip() or None,
+        suggestion=told.get("suggestion"),
     )
     return error, warning
 
 
-def _note(written: str) -> str | None:
-    """The rater's remark: the column itself, or ``note`` in the JSON that it holds."""
+def _metadata(row: _Row) -> dict[str, str]:
+    """The texts in the JSON of the last column; in older files that column is the rater's note itself."""
+    written = next((row.cells[name] for name in _REMARKS if row.cells.get(name)), "")
     try:
         data = json.loads(written)
-    except ValueError:
-        return written.strip() or None
-    note = data.get("note") if isinstance(data, dict) else None
-    return note.strip() or None if isinstance(note, str) else None
+    except (ValueError, RecursionError):
+        data = written
+    if not isinstance(data, dict):
+        return {"note": written}
+    return {name: value for name, value in data.items() if isinstance(value, str)}
