@@ -238,6 +238,12 @@ def test_files_without_texts_are_matched_by_number(tmp_path: Path) -> None:
         rate(path, segment("2"), "Kurz.", system="a")
 
 
+def test_an_omission_at_an_empty_place_of_the_source_has_no_place_in_the_translation(tmp_path: Path) -> None:
+    error = {"start": 0, "end": 0, "category": "Accuracy/Omission", "severity": "major", "is_source_error": True}
+    path = write(tmp_path / "en-de.mqm.seg.rating", f"a\t{json.dumps({'errors': [error]})}\tr\n")
+    assert short(rate(path).errors) == [("", "Accuracy/Omission", "major", None, None, "omission")]
+
+
 def test_texts_around_an_mtme_file_must_be_as_many(tmp_path: Path) -> None:
     path = tmp_path / "human" / "en-de.mqm.seg.rating"
     WRITERS["mtme"](path, [Case("1", SOURCE, TEXT, ())])

@@ -95,6 +95,8 @@ def marked(
         )
     named = (category or "").strip().strip("/") or NO_CATEGORY
     omitted = is_omission(named) and (side == "source" or start == end)
+    if omitted and side == "source" and start == end:  # no words of the source, and no place in the translation either
+        start = end = None
     return ErrorSpan(
         text=text,
         category=named,
