@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EVALUATORS = {
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "rules": "mtagent.evaluators.rules:Rules",
+    "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and the options, and gives an evaluator."""
