@@ -35,6 +35,7 @@ class RATE:
     """
 
     name = "rate"
+    best_score = HIGHEST
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class RATE:
         return Rating(
             evaluator=self.name,
             score=final.score,
-            errors=_errors(translation, final),
+            errors=_errors(final),
             explanation=final.rationale,
             calls=tuple(core.calls),
             signature=self._signed(order),
@@ -175,13 +176,12 @@ def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[s
     ]
 
 
-def _errors(translation: str, final: Final) -> tuple[ErrorSpan, ...]:
-    """The errors of the last evaluation. Where it marks none although the score is below 4, the whole text is one."""
+def _errors(final: Final) -> tuple[ErrorSpan, ...] | None:
+    """The errors of the last evaluation; ``None`` where it marks none and yet the translation is not excellent."""
     severity, marked = severity_at(final.score), final.assessment.errors
-    if marked or final.score == HIGHEST:
-        return tuple(error.model_copy(update={"severity": severity}) for error in marked)
-    place = {"text": translation, "start": 0, "end": len(translation), "explanation": final.rationale or None}
-    return (ErrorSpan.model_validate({**place, "category": "other", "severity": severity}),)
+    if not marked and final.score < HIGHEST:
+        return None
+    return tuple(error.model_copy(update={"severity": severity}) for error in marked)
 
 
 def _open(search: str, knowledge: Path | None, data_folder: Path | None) -> Search | None:

@@ -108,7 +108,8 @@ class Case:
         """The last tentative score, with a warning. Raises :class:`EvaluationError` if there was no evaluation."""
         why = f"the core agent did not finish in {rounds} rounds"
         if self.assessment is None or self.tentative is None:
-            last = f" ({self.warnings[-1]})" if self.warnings else ""
+            failures = [warning for warning in self.warnings if warning.startswith("evaluate ")] or self.warnings
+            last = f" ({failures[-1]})" if failures else ""
             raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
         return Final(self.tentative, self.assessment.rationale, self.assessment)
