@@ -24,9 +24,14 @@ from mtagent.errors import (
 )
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.rate import RATE
+from mtagent.llm.cached import Cached
+from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import Answer, ForbiddenLLM, ScriptedLLM
 from mtagent.protocols import RatesTogether
 from mtagent.records import Completion, Found, Message, Rating, Segment, ToolCall, Usage
+from mtagent.store import Store
+from tests.simulator import Settings, Simulator
+from tests.simulator.replies import calling
 
 SEGMENT = Segment(id="1", source="夺笋啊", source_lang="zh", target_lang="en")
 TEXT = "How ridiculous!"
@@ -526,6 +531,34 @@ def test_the_constant_part_comes_first() -> None:
         )
         assert one[0] == other[0]
         assert "<source>one</source>" in one[-1].content
+
+
+# Through a server
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("unsupported", [frozenset[str](), frozenset({"tools"})])
+async def test_it_works_through_servers_with_and_without_tools(unsupported: frozenset[str]) -> None:
+    anchors = {"low_anchor": "Take bamboo!", "high_anchor": "So mean!"}
+    steps = [("evaluate", {"notes": "a pun"}), ("compare", {"tentative_score": 3, **anchors}),
+             ("finish", {"score": 3.5, "rationale": "r"})]  # fmt: skip
+
+    def behaviour(body: dict[str, Any]) -> str | dict[str, Any]:
+        system = body["messages"][0]["content"]
+        if not system.startswith("You are the chief linguist"):
+            return TIE if system.startswith("You compare") else assessed(3, 0.6)
+        name, arguments = steps[sum(message["role"] == "assistant" for message in body["messages"])]
+        return calling((name, arguments)) if "tools" in body else call(name, **arguments)
+
+    async with Simulator(Settings(behaviour=behaviour, unsupported=unsupported)) as server:
+        client = OpenAIClient("m", base_url=server.base_url)
+        with Store(":memory:") as store:
+            evaluator = RATE(Cached(client, store))
+            first, second = await evaluator.rate(SEGMENT, TEXT), await evaluator.rate(SEGMENT, TEXT)
+        await client.aclose()
+    assert (first.score, first.warnings) == (3.5, ())
+    assert (second.score, second.usage.calls, second.usage.reused) == (3.5, 0, 6)
+    assert ["tools" in sent for sent in server.requests].count(True) == (1 if unsupported else 3)
 
 
 # The paper's trajectories

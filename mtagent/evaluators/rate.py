@@ -188,9 +188,8 @@ def _open(search: str, knowledge: Path | None, data_folder: Path | None) -> Sear
     """The search that an option names; ``None`` for none."""
     if search == "none":
         return None
+    from mtagent.knowledge import default_path
     from mtagent.search import open_search
 
-    file = knowledge or (data_folder / "knowledge.db" if data_folder else None)
-    if file is None and search == "local":
-        raise ConfigError("evaluator rate: search=local needs knowledge=FILE")
-    return open_search(search, file or Path("knowledge.db"))
+    beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
+    return open_search(search, knowledge or beside_the_store)
