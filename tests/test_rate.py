@@ -245,7 +245,7 @@ async def test_what_concerns_every_segment_alike_is_raised(error: Exception) -> 
         await rated(EVALUATE, error)
     assert len(getattr(caught.value, "calls")) >= 1  # noqa: B009 an OffScript has none of its own
     with pytest.raises(type(error)):
-        await rated(call("search", query="x"), '["q"]', finder=Notes(q=error))
+        await rated(call("search", query="x"), '["q", "good"]', finder=Notes(q=error, good="a pun"))
 
 
 # Comparing
@@ -432,6 +432,13 @@ async def test_a_finished_translation_takes_the_slot_of_its_level() -> None:
     assert "So mean!" in shown[0]
     assert "<translation_b>So cruel!</translation_b>" in shown[2]
     assert "<translation_b>Take bamboo!</translation_b>" in shown[4]
+
+
+async def test_written_anchors_do_not_take_the_place_of_translations() -> None:
+    written = call("compare", tentative_score=1, low_anchor="Take bamboo!", high_anchor="So mean!")
+    llm = ScriptedLLM([EVALUATE, assessed(1), finish(1), EVALUATE, assessed(1), written, TIE, TIE, finish(1)])
+    await RATE(llm).rate_all(SEGMENT, ["Take it.", TEXT])
+    assert "<translation_b>Take it.</translation_b>" in asked(llm, "rate-compare")[0]
 
 
 async def test_a_translation_that_cannot_be_rated_does_not_stop_the_others() -> None:

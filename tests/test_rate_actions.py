@@ -110,12 +110,21 @@ def test_other_calls(reply: str, expected: list[tuple[str, dict[str, Any]]]) -> 
         'finish(score=4, rationale="unclosed',
         "finish(score=4, rationale=open('x').read())",
         'search(query="a")\nfinish(score=__import__("os"))',
+        "evaluate(" + "[" * 5000 + ")",
+        "> evaluate(",
         "Action: evaluate\nAction Input: the tone",
     ],
 )
 def test_a_text_that_calls_no_tool_is_refused(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_actions(reply)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", ["evaluate(\n", "<tool_call>", "<arg_key>", "<function=a>", "Action: a\n\n", "> "])
+def test_a_long_reply_that_leads_nowhere_is_refused_soon(piece: str) -> None:
+    with pytest.raises(RatingParseError):
+        read_actions(piece * 10_000)
 
 
 def test_real_tool_calls_go_before_the_text_and_broken_arguments_are_a_problem() -> None:

@@ -142,7 +142,7 @@ _LABELLED = regex.compile(
     r"^[\s*]*Action[\s*]*:[\s*`]*([\w.-]+)[\s*`]*\n+[\s*]*Action Input[\s*]*:[\s*]*(.*)", regex.M | regex.S | regex.I
 )
 _WRITTEN = regex.compile(rf"^[\s>*`-]*((?:{'|'.join(TOOLS)})\s*\()", regex.MULTILINE)
-_BARE = regex.compile(rf"\W*({'|'.join(TOOLS)})\W*")
+_BARE = regex.compile(rf"[\s`*]*({'|'.join(TOOLS)})[\s`*]*(?:\(\s*\))?[\s`*.]*")
 _NAMES = ("tool", "name", "function", "tool_name", "action")
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
 _LISTS = ("tool_calls", "calls", "actions")
@@ -176,13 +176,18 @@ def _labelled(text: str) -> tuple[Action, ...]:
 
 
 def _written_as_calls(text: str) -> tuple[Action, ...]:
-    """``finish(score=3, rationale="…")`` at the start of a line."""
-    places = [(found.start(1), _closing(text, found.end())) for found in _WRITTEN.finditer(text)]
-    actions = [_as_python(text[start:end]) or _as_call_of_json(text[start:end]) for start, end in places if end]
-    read = tuple(action for action in actions if action)
-    if read and len(read) < len(places):
-        raise RatingParseError("one of the calls cannot be read")
-    return read
+    """``finish(score=3, rationale="…")`` at the start of a line. All of them can be read, or it is no such reply."""
+    actions: list[Action] = []
+    at = 0
+    while found := _WRITTEN.search(text, at):
+        start, at = found.start(1), _closing(text, found.end())
+        action = (_as_python(text[start:at]) or _as_call_of_json(text[start:at])) if at else None
+        if action is None:
+            if actions:
+                raise RatingParseError("one of the calls cannot be read")
+            return ()
+        actions.append(action)
+    return tuple(actions)
 
 
 def _closing(text: str, at: int) -> int:
