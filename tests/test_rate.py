@@ -500,6 +500,19 @@ def test_it_is_made_by_its_name(tmp_path: Path) -> None:
         make_evaluator("rate:rounds=0", around)
 
 
+async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes_beside_the_store(tmp_path: Path) -> None:
+    knowledge = pytest.importorskip("mtagent.knowledge", reason="this checkout has no search yet")
+    with knowledge.Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
+        notes.add("notes.md", [knowledge.Entry(title="夺笋", text="Sounds like 多损.")])
+    search = call("search", query="夺笋"), '["夺笋"]', '{"answer": "A pun."}'
+    llm = ScriptedLLM([*search, EVALUATE, assessed(4), finish(4)])
+    around = Surroundings(llm=llm, config=Config(), data_folder=tmp_path)
+    await make_evaluator("rate:search=local", around).rate(SEGMENT, TEXT)
+    assert "Sounds like 多损." in asked(llm, "rate-summarise")[0]
+    with pytest.raises(ConfigError, match="no search 'google'"):
+        make_evaluator("rate:search=google", around)
+
+
 async def test_optional_context_is_shown_and_a_reference_is_not() -> None:
     segment = SEGMENT.model_copy(update={"domain": "forum", "context": "He laughed.", "reference": "THE REFERENCE"})
     llm = ScriptedLLM([EVALUATE, assessed(3), anchored(3), TIE, TIE, finish(3)])
