@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mtagent.config import Config
 
 EVALUATORS = {
+    "rate": "mtagent.evaluators.rate:RATE",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
