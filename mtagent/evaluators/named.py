@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mtagent.config import Config
 
 EVALUATORS = {
+    "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "rules": "mtagent.evaluators.rules:Rules",
 }
