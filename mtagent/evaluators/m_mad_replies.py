@@ -25,14 +25,14 @@ DIMENSIONS = {
 }
 """The dimensions in the order of the typology, with their subcategories (M-MAD paper, §2.2 and Table 13)."""
 
-_ALONE = regex.compile(r"^[\s*_`\"'«“>#-]*+(yes|no)[\s*_`\"'»”.!]*+$", regex.IGNORECASE | regex.MULTILINE)
+_ALONE = regex.compile(r"^[ \t*_`\"'«“>#-]*+(yes|no)[ \t\r*_`\"'»”.!]*+$", regex.IGNORECASE | regex.MULTILINE)
 # An answer inside a sentence: "the answer is no.", "no (they differ)", but not "no differences", "yes if", "no. 3".
 _SAID = regex.compile(
-    r"""(?<![^\W_]) (yes|no) (?:[\"'*_`”’»] | (?=[^\S\n]*+(?:\Z | [\n,:;!()\[\]{}–—] | \.(?!\s?\d) | -\s)))
+    r"""(?<![^\W_]) (yes|no) [\"'*_`”’»]*+ (?=[^\S\n]*+(?:\Z | [\n,:;!()\[\]{}–—] | \.(?!\s?\d) | -\s))
     | \A\W*+(yes|no) (?=\s+(?:they|the|these|those|it|both|there|because|since)\b)""",
     regex.IGNORECASE | regex.VERBOSE,
 )
-_CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\bor\b)\W{0,3}\bno\b", regex.IGNORECASE)
+_CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", regex.IGNORECASE)
 
 
 class Statement(NamedTuple):
@@ -146,6 +146,8 @@ def _completed(item: dict[str, Any], dimension: str | None) -> dict[str, Any]:
         return {**item, "category": "non-translation", "severity": "major", "span": "all"}
     if category.rpartition("/")[2] in NO_ERROR:
         return {**item, "category": "no-error"}
+    if category.startswith("not "):  # what an opponent on categories starts from
+        raise RatingParseError(f"{category[:40]!r} does not say which category an error has")
     if dimension is None or ("/" in category and not category.startswith(dimension)):
         return item
     return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
