@@ -202,6 +202,9 @@ class Slow:
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_the_examples_are_right(name: str) -> None:
     prompt = prompts.load(f"m-mad-{name}")
+    categories = [*(f"{name}/{subcategory}" for subcategory in DIMENSIONS[name]), "non-translation"]
+    schema: Any = prompt.reply_schema
+    assert schema["properties"]["annotations"]["items"]["properties"]["category"]["enum"] == categories
     assert Counter(example.lp for example in prompt.examples) == {"zh-en": 4, "en-de": 4, "other": 4}
     for number, example in enumerate(prompt.examples):
         text, source = example.values["translation"], example.values["source"]
