@@ -17,6 +17,7 @@ from bench.harness import simulator
 from mtagent.config import Config
 from mtagent.errors import MtagentError
 from mtagent.evaluators.named import EVALUATORS, Surroundings, make_evaluator, parse_spec
+from mtagent.knowledge import Entry, Knowledge
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limiter import Limiter
 from mtagent.protocols import Evaluator
@@ -26,7 +27,7 @@ from tests.simulator.evaluators import RUBRIC, grade, score
 from tests.simulator.marks import Mark, marks, segments
 
 Weigh = Callable[[Sequence[Mark]], float]
-FAULTS = ("500", "429:0.05", *(kind for kind in KINDS if kind != "status"))
+FAULTS = ("500", "429:0.02", *(kind for kind in KINDS if kind != "status"))
 PER_KIND = 0.02
 CONCURRENCY = 64
 
@@ -95,6 +96,7 @@ RUNS = (
     Run("himate:stages=se", typology, faults=0.02, count=60),
     Run("himate:stages=se+sr,confidence=verbal", typology_reflected, faults=0.02, count=60),
     Run("rate", grade, faults=0.1),
+    Run("rate:search=local", grade, faults=0.1, count=200),
     Run("rate", grade, faults=0.1, count=200, unsupported="tools"),  # the core agent writes its calls as text
 )
 
@@ -122,7 +124,9 @@ async def attempt(evaluator: Evaluator, segment: Segment) -> Rating | MtagentErr
 
 async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | MtagentError]]:
     with server(run) as base_url:
-        client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=1, deadline=60)
+        client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=0.5, deadline=60)
+        with Knowledge(folder / "knowledge.db", writing=True) as notes:
+            notes.add("notes.txt", [Entry(title="Report", text="A report has pages.")])
         evaluator = make_evaluator(run.spec, Surroundings(client, Config(), folder))
         todo = segments(run.count)
         try:

@@ -73,10 +73,10 @@ def _single_agent(question: Asked) -> str:
 
 def _headings(question: Asked) -> str:
     """GEMBA-MQM's three headings, or the two of GEMBA-ESA."""
-    scale = ("major", "minor") if question.prompt == "gemba-esa" else ("critical", "major", "minor")
+    ends_at_major = question.prompt == "gemba-esa"
     lines: list[str] = []
-    for name in scale:
-        of = [mark for mark in question.marks if (mark.severity if len(scale) == 3 else mark.plain) == name]
+    for name in ("major", "minor") if ends_at_major else ("critical", "major", "minor"):
+        of = [mark for mark in question.marks if (mark.plain if ends_at_major else mark.severity) == name]
         lines += [f"{name.capitalize()}:", *([f'{mark.category} - "{mark.word}"' for mark in of] or ["no-error"])]
     return "\n".join(lines)
 
