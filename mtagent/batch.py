@@ -100,10 +100,17 @@ def write_outputs(
 
 def read_segments(config: Config, files: Files) -> Iterator[Segment]:
     """The segments of ``files`` with the terms, context and domain that ``config`` adds."""
-    defaults = formats.SegmentDefaults(
-        source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain
-    )
-    segments: Iterable[Segment] = islice(files.reader().read(files.source, defaults), config.limit)
+    defaults = segment_defaults(config)
+    return enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
+
+
+def segment_defaults(config: Config) -> formats.SegmentDefaults:
+    """What ``config`` says about every segment of a file."""
+    return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
+
+
+def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+    """``segments`` with the terms and the context that ``config`` asks for."""
     terms = _terms(config)
     if terms.terms:
         segments = (_with_terms(segment, terms) for segment in segments)
