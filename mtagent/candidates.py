@@ -61,9 +61,10 @@ def stages_of(
     systems = chosen(_systems(chains()), wanted, f"run {name!r}")
 
     def candidates() -> Iterator[Candidates]:
-        return (side_by_side(c.segment, _texts(c, systems)) for c in islice(chains(), limit))
+        return (side_by_side(chain.segment, _texts(chain, systems)) for chain in chains())
 
-    return Material(systems, {"run": name, "systems": list(systems), "texts": _digest(candidates())}, candidates)
+    inputs = {"run": name, "systems": list(systems), "texts": _digest(candidates())}
+    return Material(systems, inputs, lambda: islice(candidates(), limit))
 
 
 def _systems(chains: Iterable[Chain]) -> tuple[str, ...]:

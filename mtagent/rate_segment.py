@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 from mtagent.candidates import Candidates
@@ -60,7 +61,7 @@ def _first(known: Mapping[str, Rated]) -> list[Rated]:
 async def _alone(evaluator: Evaluator, segment: Segment, text: str) -> _Verdict:
     began = time.perf_counter()
     try:
-        rating = await evaluator.rate(segment, text)
+        rating = _finite(await evaluator.rate(segment, text))
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
@@ -79,9 +80,25 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
     except Exception as error:  # noqa: BLE001 as above; the calls stand with the first translation, once
         first = _failed(error, time.perf_counter() - began)
         return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
-    return [
-        _Verdict(one, None, one.calls, one.seconds) if isinstance(one, Rating) else _failed(one, 0.0) for one in found
-    ]
+    return [_verdict(one) for one in found]
+
+
+def _verdict(found: Rating | Exception) -> _Verdict:
+    if isinstance(found, Exception):
+        return _failed(found, 0.0)
+    try:
+        return _Verdict(_finite(found), None, found.calls, found.seconds)
+    except EvaluationError as error:
+        return _failed(error, found.seconds)
+
+
+def _finite(rating: Rating) -> Rating:
+    """``rating``, if its score is a number."""
+    if isfinite(rating.score):
+        return rating
+    error = EvaluationError(f"{rating.evaluator} gave the score {rating.score}")
+    error.calls = rating.calls
+    raise error
 
 
 def _failed(error: Exception, seconds: float) -> _Verdict:

@@ -11,7 +11,7 @@ import click
 from mtagent import config as configuration
 from mtagent import languages
 from mtagent.config import Config
-from mtagent.errors import ConfigError, StoreError
+from mtagent.errors import ConfigError
 from mtagent.files import Files
 from mtagent.formats import STANDARD
 
@@ -133,12 +133,9 @@ def read_config(options: dict[str, Any]) -> Config:
 
 def existing_store(path: Path | None) -> Store:
     """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
-    from mtagent.store import Store, default_path
+    from mtagent.store import open_existing
 
-    path = path or default_path()
-    if not path.is_file():
-        raise StoreError(f"{path}: there is no store yet; a run makes one, or give --store")
-    return Store(path)
+    return open_existing(path)
 
 
 def read_files(options: dict[str, Any]) -> Files:

@@ -1,4 +1,4 @@
-"""The ratings of a rating run as rows of the table ``rated``, and rows as ratings: exactly what was saved comes back."""
+"""The ratings of a rating run as rows of the table ``rated``, and back: exactly what was saved comes back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlite3 import Connection
 
 from mtagent.errors import StoreError
-from mtagent.records import Call, Rated
+from mtagent.records import Rated
 from mtagent.store import rows
 from mtagent.store.calls import insert_texts, read_texts
 
@@ -15,8 +15,8 @@ COLUMNS = (
     "run_id, position, number, segment, system, translation, evaluator, score, signature, explanation, errors, calls, "
     "correction, confidence, gaps, warnings, seconds, error, paid, took"
 )
-_NO_RATING = (None, None, None, None, None, "[]", None, None, "[]", "[]", 0.0)
-_ERROR, _PAID, _TOOK = 17, 18, 19
+_NO_RATING = (None,) * 11
+_CALLS, _ERROR, _PAID, _TOOK = 11, 17, 18, 19
 
 
 def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequence[Rated]) -> None:
@@ -24,7 +24,7 @@ def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequ
     texts: dict[str, str] = {}
     connection.execute(
         f"INSERT INTO segments ({rows.SEGMENT_COLUMNS}) VALUES ({_places(rows.SEGMENT_COLUMNS)})",
-        rows.bare_segment_row(run_id, position, rated[0].segment, state_of(rated)),
+        rows.segment_row(run_id, position, rated[0].segment, state_of(rated), ""),
     )
     values = [_row(run_id, position, number, one, texts) for number, one in enumerate(rated)]
     connection.executemany(f"INSERT INTO rated ({COLUMNS}) VALUES ({_places(COLUMNS)})", values)
@@ -36,11 +36,6 @@ def state_of(rated: Sequence[Rated]) -> rows.SegmentState:
     return "failed" if any(one.error is not None for one in rated) else "rated"
 
 
-def paid_for(rated: Sequence[Rated]) -> Iterator[Call]:
-    """The calls of those that failed."""
-    return (call for one in rated if one.error is not None for call in one.calls)
-
-
 def read_rated(
     connection: Connection, run_id: int, condition: str, values: Sequence[object]
 ) -> Iterator[tuple[int, Rated]]:
@@ -48,7 +43,7 @@ def read_rated(
     found = connection.execute(
         f"SELECT {COLUMNS} FROM rated WHERE run_id = ? AND {condition} ORDER BY position, number", (run_id, *values)
     ).fetchall()
-    packed = [calls for row in found for calls in (row[11], row[_PAID]) if calls is not None]
+    packed = [calls for row in found for calls in (row[_CALLS], row[_PAID]) if calls is not None]
     texts = read_texts(connection, rows.addresses(packed))
     segments = _segments(connection, run_id, {row[1] for row in found})
     for row in found:
