@@ -131,6 +131,14 @@ class SystemSummary:
         self.errors.update(span.severity for span in rated.rating.errors or ())
 
 
+def summaries(ratings: Iterable[Rated]) -> list[SystemSummary]:
+    """One summary per system, in the order in which they come."""
+    found: dict[str, SystemSummary] = {}
+    for rated in ratings:
+        found.setdefault(rated.system, SystemSummary(rated.system)).add(rated)
+    return list(found.values())
+
+
 _SYSTEM_COLUMNS = ("system", "mean", "rated", "failed", *reversed(SEVERITIES), "calls", "tokens", "cost", "seconds")
 
 

@@ -72,6 +72,11 @@ class StoredRun:
             yield from (chain for _, chain in page)
             last = page[-1][0]
 
+    def has(self, segment_id: str) -> bool:
+        """Whether the run holds a segment of this id."""
+        sql = "SELECT 1 FROM segments WHERE run_id = ? AND segment = ? LIMIT 1"
+        return bool(self._database.query(sql, (self.id, segment_id)))
+
     def chain(self, segment_id: str) -> tuple[int, Chain]:
         """The position and the chain of a segment; a :class:`StoreError` where there is none, or more than one."""
         positions = self._database.query(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from mtagent.errors import OutputError
 from mtagent.formats.files import Sink, replacing
 from mtagent.formats.ratings.places import place_of
 from mtagent.formats.ratings.protocol import Ratings
-from mtagent.records import ErrorSpan, Rated
+from mtagent.records import ErrorSpan, Rated, Segment
 
 COLUMNS = (
     *("system", "doc", "docSegId", "globalSegId", "rater"),
@@ -37,7 +38,7 @@ class Marot:
         """A tab, a line break or a mark in a text would be taken for the file's own."""
         segment = candidates.segment
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
-        texts |= {f"translation of {system}": text or "" for system, text in candidates.translations.items()}
+        texts |= {f"translation by {system}": text or "" for system, text in candidates.translations.items()}
         for what, text in texts.items():
             if found := next((mark for mark in ("\t", "\n", "\r", "<v>", "</v>") if mark in text), None):
                 raise OutputError(
@@ -47,14 +48,12 @@ class Marot:
 
     def write(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the rows, and say how many ratings have none because they failed."""
-        left_out, places = 0, _Numbers()
+        left_out, numbers = 0, _Numbers()
         with replacing(output) as sink:
             _write_row(sink, COLUMNS)
             for rated in ratings.read(None):
-                if rated.rating is None:
-                    left_out += rated.error is not None
-                    continue
-                for row in _rows(rated, output, places):
+                left_out += rated.error is not None
+                for row in _rows(rated, numbers.of(rated.segment), output):
                     _write_row(sink, row)
         return (f"{left_out} failed ratings have no row in a Marot file",) if left_out else ()
 
@@ -66,23 +65,23 @@ class _Numbers:
         self._last: tuple[str | None, str] | None = None
         self._count = Counter[str | None]()
 
-    def of(self, rated: Rated) -> int:
-        """The number of the segment in its document; segments come one after the other."""
-        document = rated.segment.document
-        if (document, rated.segment.id) != self._last:
+    def of(self, segment: Segment) -> str:
+        """The number of the segment in its document; the ratings of a segment come one after the other."""
+        document = segment.document
+        if (document, segment.id) != self._last:
             self._count[document] += 1
-            self._last = (document, rated.segment.id)
-        return self._count[document]
+            self._last = (document, segment.id)
+        return str(self._count[document])
 
 
-def _rows(rated: Rated, output: Path, numbers: _Numbers) -> Iterator[tuple[str, ...]]:
+def _rows(rated: Rated, number: str, output: Path) -> Iterator[tuple[str, ...]]:
     rating, segment = rated.rating, rated.segment
-    assert rating is not None
+    if rating is None:
+        return
     if rating.errors is None:
         raise OutputError(
             f"{output}: {rating.evaluator} marks no spans, and a Marot file holds nothing else; {_WAY_OUT}"
         )
-    number = str(numbers.of(rated))
     about = (rated.system, segment.document or "-", number, segment.id, rating.evaluator)
     if not rating.errors:
         yield (*about, segment.source, rated.translation, "No-error", "No-error", "{}")
@@ -117,4 +116,4 @@ def _named(mark: str) -> str:
 
 
 def _write_row(sink: Sink, cells: tuple[str, ...]) -> None:
-    sink.write("\t".join(" ".join(cell.split("\t")) for cell in cells) + "\n")
+    sink.write("\t".join(re.sub(r"[\t\r\n]", " ", cell) for cell in cells) + "\n")  # a category may hold anything
