@@ -131,8 +131,11 @@ def _refuse_unwritable_folder(path: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
 
 def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -> str:

@@ -90,7 +90,7 @@ def _rating(rated: Rated) -> tuple[str, int]:
 
 def _error(span: ErrorSpan, place: Place | None) -> dict[str, Any]:
     """An error without a place is an empty span at the start: it overlaps nothing, and its severity still counts."""
-    start, end, in_source = place or Place(0, 0, span.side == "source")
+    start, end, in_source = place or Place(0, 0, span.side != "translation")
     return {
         "start": start,
         "end": end,
