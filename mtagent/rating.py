@@ -105,11 +105,11 @@ class _Job:
         self._on_start, self._on_rated = on_start, on_rated
 
     async def run(self, material: Material, total: int, output: RatingOutput) -> RatingReport:
-        settings = self._settings()
-        name = self._config.run or _name(settings, material.inputs)
         models: list[Cached] = []
         wrap = partial(cached, self._store, models)
         async with assembled_evaluator(self._config, self._given, wrap_llm=wrap) as evaluator:
+            settings = self._settings(evaluator)
+            name = self._config.run or _name(settings, material.inputs)
             # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
             run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
             for model in models:
@@ -120,14 +120,16 @@ class _Job:
         systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
         return RatingReport(self._store.run(name), systems, remarks)
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, evaluator: Evaluator) -> dict[str, Any]:
+        """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
         decided = effective(self._config, self._given).for_results()
         settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
-        if evaluator := self._given.evaluator:
-            settings["evaluator"] = getattr(evaluator, "signature", evaluator.name)
         if self._given.llm:
             settings["model"] = self._given.llm.model
-        return settings
+        if self._given.evaluator:
+            settings["evaluator"] = evaluator.name
+        signature = getattr(evaluator, "signature", None)
+        return {**settings, "signature": signature} if isinstance(signature, str) else settings
 
     async def _rate(self, material: Material, evaluator: Evaluator, run: Run) -> None:
         fruitful, fruitless = run.counts().done > 0, ""

@@ -110,7 +110,7 @@ def _shortened(message: Message) -> str:
     """The beginning of a constant instruction; the end of anything else, where the texts of the segment are."""
     text, cut = message.content, f"({len(message.content):,} characters, -v shows all)"
     if message.role == "system":
-        return text if len(text) <= _SYSTEM_SHOWN else f"{text[:_SYSTEM_SHOWN]}… {cut}"
+        return text if len(text) <= _SYSTEM_SHOWN else f"{' '.join(text[:_SYSTEM_SHOWN].split())}… {cut}"
     return text if len(text) <= _ASKED_SHOWN else f"{cut} …{text[-_ASKED_SHOWN:]}"
 
 

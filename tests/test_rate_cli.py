@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from mtagent.cli.rate import command
 from mtagent.config import Config
 from mtagent.store import Store
 from tests import killing
-from tests.commands import SOURCES, TRANSLATIONS, Shell, run, start
+from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run, start
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
 FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
@@ -354,3 +356,35 @@ def calls(folder: Path) -> int:
         return 0
     with Store(folder / "store.db") as store:
         return sum(summary.usage.calls for summary in store.runs())
+
+
+# --- the page
+
+
+def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "rating.md").read_text(encoding="utf-8")
+    ((words, shown),) = re.findall(r"```console\n\$ mtagent (.*)\n((?:.*\n)*?)```", page)
+    shutil.copytree(
+        ROOT / "mtagent" / "sample", tmp_path / "mtagent" / "sample", ignore=shutil.ignore_patterns("*.py*")
+    )
+    done = run(tmp_path, *words.split())
+    assert done.code == 0
+
+    def stable(text: str) -> list[str]:
+        said = re.sub(r"rate-\w+|rate-…", "rate-", re.sub(r"\d+\.\d$", "s", text, flags=re.MULTILINE))
+        return [" ".join(line.split()) for line in said.splitlines() if "rated=" not in line]
+
+    assert stable(done.err) == stable(shown)
+
+
+def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "rating.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == "a -0.1\n"
+
+
+def test_every_field_of_the_objects_is_documented(files: Shell) -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split("## Ratings\n")[1]
+    done = files(f"{FILES} -r es.txt -q")
+    assert [name for name in objects(done.out)[0] if f"`{name}`" not in page] == []

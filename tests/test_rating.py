@@ -276,6 +276,15 @@ def test_another_evaluator_system_or_order_is_another_run(tmp_path: Path) -> Non
     assert len({*names, done.run.name}) == 4
 
 
+def test_ratings_of_different_signatures_are_not_mixed_in_a_run(tmp_path: Path) -> None:
+    rated_file(tmp_path, Counting(), run="mine")
+    other = Counting()
+    other.signature = "counting|2"
+    with pytest.raises(StoreError, match=r"signature was 'counting\|1', is now 'counting\|2'"):
+        rated_file(tmp_path, other, run="mine")
+    assert other.asked == []
+
+
 def test_what_only_the_chain_goes_by_does_not_make_another_run(tmp_path: Path) -> None:
     name = rated_file(tmp_path).run.name
     assert rated_file(tmp_path, gate="none", stages="pe", concurrency=3, margin=1.0).run.name == name
