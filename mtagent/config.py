@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
 from mtagent.records import Record, Stage
@@ -88,7 +89,8 @@ class Config(ModelSettings):
     proofread: ModelSettings = ModelSettings()
     llm: str | None = None
     translator: str = "llm"
-    strategy: Literal["located", "paper"] = "located"
+    strategy: Strategy = "located"
+    fix: Fix = "offered"
     forced: bool = False
     stop_when_error_free: bool = True
     on_ambiguous: OnAmbiguous = "skip"
@@ -130,10 +132,15 @@ class Config(ModelSettings):
         open_settings: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
-            "gate": "guards" if offline else "rate",
+            "gate": "guards" if offline or self._judge_knows_given_texts_only else "rate",
             "model": None if offline else DEFAULT_MODEL,
         }
         return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
+
+    @property
+    def _judge_knows_given_texts_only(self) -> bool:
+        """Whether the judge reads its spans from a file: it cannot rate a text that was edited."""
+        return (self.judge.evaluator or self.evaluator or "").partition(":")[0] == "spans-file"
 
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.

@@ -23,6 +23,7 @@ class RubricMQM:
     """One call. The score is the negated sum of the severities 1 to 4; 0 is error-free."""
 
     name = "rubric-mqm"
+    suggests = True
 
     def __init__(self, llm: LLM, *, forced: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._forced = llm, forced
