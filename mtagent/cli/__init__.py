@@ -15,6 +15,7 @@ from mtagent.errors import MtagentError
 COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
+    "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
@@ -27,6 +28,7 @@ Examples:
   mtagent demo
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
+  mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
   mtagent runs list
 """
 
