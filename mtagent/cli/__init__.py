@@ -16,6 +16,7 @@ COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),

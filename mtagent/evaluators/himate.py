@@ -202,6 +202,11 @@ class HiMATE:
         return found
 
     @property
+    def model(self) -> str:
+        """The model that all agents ask."""
+        return self._llm.model
+
+    @property
     def reflection_signature(self) -> str:
         """The prompts that a confidence depends on."""
         return ",".join([*(self._prompts[name].signature for name in PROMPTS[:3]), typology.SIGNATURE])
