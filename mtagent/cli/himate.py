@@ -24,10 +24,9 @@ Examples:
   mtagent himate calibrate -s dev.src -t dev.tgt -l zh-en
   mtagent himate show
 """
-_OF_THE_CHAIN = frozenset(
-    "preset stages evaluator judge fix gate margin stage_model judge_model translator strategy forced "
-    "stop_when_error_free on_ambiguous skip_guards".split()
-)
+_OF_THE_CHAIN = {"preset", "stages", "evaluator", "judge", "fix", "gate", "margin", "stage_model", "judge_model"} | {
+    *("translator", "strategy", "forced", "stop_when_error_free", "on_ambiguous", "skip_guards")
+}
 
 
 def _name(option: Any) -> str:

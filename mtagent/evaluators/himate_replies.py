@@ -55,12 +55,10 @@ def _says_none(data: Any) -> bool:
         return False
     fields = {_plain(key): value for key, value in data.items()}
     said = next((_truth(fields[name]) for name in _EXISTS if name in fields), None)
-    listed = next((fields[name] for name in ("errors", "annotations") if name in fields), None)
-    marked = bool(listed) or bool(fields.get("span"))
     if said is None:
         return False
-    if said != marked and (said or marked):
-        raise RatingParseError(f"it says that {'an' if said else 'no'} error exists, and lists {len(listed or [])}")
+    if said != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
+        raise RatingParseError(f"it says that {'an' if said else 'no'} error exists, and lists another number of them")
     return not said
 
 
@@ -170,7 +168,7 @@ def parse_sure(reply: str) -> tuple[Verdict, float]:
     return parse_verdict(reply), percent
 
 
-_NUMBER = re.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/])")
+_NUMBER = re.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
 
 
 def _answer(reply: str) -> str:
@@ -184,7 +182,7 @@ def _answer(reply: str) -> str:
         pairs = data if isinstance(data, Pairs) else list(data.items()) if isinstance(data, dict) else []
         text = "\n".join(f"{key}: {value}" for key, value in pairs if _plain(key) not in ("explanation", "reason"))
         text = re.sub(r"(?i)^corrected: *(?:true|yes)", "corrected", re.sub(r"(?i)^verdict: *", "", text))
-    return re.sub(r"[*_#`\"“”]+", "", text).strip()
+    return re.sub(r"[*#`\"“”]+|\b_|_\b", "", text).strip()
 
 
 def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
@@ -251,7 +249,7 @@ def _fields(data: Any) -> dict[str, Any]:
 
 
 def _truth(value: Any) -> bool | None:
-    word = str(value).strip().rstrip(".").casefold()
+    word = "" if value is None else str(value).strip().rstrip(".").casefold()
     return True if word in _YES else False if word in _NO else None
 
 
