@@ -62,9 +62,9 @@ async def calibrate_file(
         return found, store.run(run.name)
 
 
-def default_file(config: Config, calibration: Calibration) -> Path:
-    """Where the evaluator looks for a calibration: in the folder of the store."""
-    return confidence.file_of((config.store or default_path()).parent, calibration.model, calibration.pair)
+def data_folder(config: Config) -> Path:
+    """Where the evaluator looks for calibrations: in the folder of the store."""
+    return (config.store or default_path()).parent
 
 
 def _only_pair(config: Config, files: Files) -> tuple[str, int]:
@@ -74,6 +74,8 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     for segment in read_segments(config, files):
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] += 1
         translated += segment.translation is not None
+    if not pairs:
+        raise InputError(f"{files.source}: there is no segment in it")
     if not translated:
         raise InputError(f"{files.source}: there is no translation in it to calibrate on: give -t")
     if len(pairs) > 1:
@@ -144,9 +146,9 @@ def _calibration(
 ) -> Calibration:
     values = [check.confidence for check in checks if check.confidence is not None]
     if len(values) < FEWEST:
+        why = f"{segments[1]} of {segments[0]} segments failed" if segments[1] else "take more segments with errors"
         raise MtagentError(
-            f"there are {len(values)} confidences, and at least {FEWEST} are needed: nothing was calibrated. Take more "
-            "segments, with more errors in them"
+            f"nothing was calibrated: of {FEWEST} confidences that are needed at least there are {len(values)}; {why}"
         )
     kinds: set[Kind] = {check.kind for check in checks}
     if len(kinds) > 1:

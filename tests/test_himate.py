@@ -326,6 +326,13 @@ async def test_a_threshold_that_was_calibrated_otherwise_is_refused(
         await HiMATE(THREE.model(), confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
 
 
+async def test_a_threshold_for_log_probabilities_is_not_used_for_words(tmp_path: Path) -> None:
+    calibrated(tmp_path)
+    panel = Panel(**{**vars(THREE), "sure": None})
+    with pytest.raises(ConfigError, match="is one for log-probabilities, but there are confidences in words"):
+        await HiMATE(panel.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"model": 1}', "\udcff"])
 async def test_a_broken_calibration_is_named(content: str, tmp_path: Path) -> None:
     path = file_of(tmp_path, "m", "en-fr")

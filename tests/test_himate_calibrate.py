@@ -146,7 +146,7 @@ async def test_a_segment_that_fails_is_left_out_counted_and_tried_again(config: 
 
 
 async def test_fewer_than_two_confidences_are_refused(config: Config, files: Files) -> None:
-    with pytest.raises(MtagentError, match="there are 1 confidences, and at least 2 are needed"):
+    with pytest.raises(MtagentError, match="of 2 confidences that are needed at least there are 1; take more"):
         await calibrated(config.model_copy(update={"limit": 1}), files, scripted())
 
 
@@ -170,6 +170,13 @@ async def test_several_language_pairs_are_refused(config: Config, tmp_path: Path
 async def test_sources_alone_are_refused(config: Config, files: Files) -> None:
     with pytest.raises(InputError, match="no translation in it to calibrate on: give -t"):
         await calibrated(config, Files(source=files.source, format="lines"), scripted())
+
+
+async def test_a_file_without_segments_is_refused(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    files = Files(source=tmp_path / "empty", translation=tmp_path / "empty", format="lines")
+    with pytest.raises(InputError, match="empty: there is no segment in it"):
+        await calibrated(config, files, scripted())
 
 
 # --- the command
@@ -213,7 +220,7 @@ def test_calibrate_show_and_rate(server: str, dev: Shell) -> None:
     assert "threshold:-1(en-es,p60,n=4)" in details
     # the mistranslation was discussed, and found to be minor; the awkward word was certain
     ratings = [
-        rating for line in dev.read("d.jsonl") for step in json.loads(line)["steps"] for rating in step["ratings"]
+        rating for line in dev.read("d.jsonl") for step in json.loads(line)["stages"] for rating in step["ratings"]
     ]
     assert [rating["score"] for rating in ratings] == [-1, -5, 0, -6]
 
@@ -248,6 +255,25 @@ def test_other_prompts_need_another_calibration(server: str, dev: Shell) -> None
     assert done.code == 1
     assert "was calibrated with other prompts" in done.err
     assert "calibrate again: mtagent himate calibrate -s DEV.src -t DEV.tgt -l en-es --model org/m-1" in done.err
+
+
+@pytest.mark.loopback
+def test_a_data_folder_that_cannot_be_made_is_named(server: str, dev: Shell) -> None:
+    dev.write("himate", "a file where the folder should be")
+    done = dev(f"{LINE} --base-url {server} -q")
+    assert done.code == 1
+    assert done.err.splitlines()[-1].endswith("/himate: cannot be made: file exists")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [([], "dev.src has 4, dev.tgt has 0"), (["Uno."], "dev.src has 4, dev.tgt has 1")],
+)
+def test_translations_that_do_not_fit_the_sources_are_named(lines: list[str], message: str, dev: Shell) -> None:
+    dev.write("dev.tgt", *lines)
+    done = dev(f"{LINE} --base-url http://127.0.0.1:9/v1")
+    assert done.code == 1
+    assert message in done.err
 
 
 def test_show_without_any_calibration_shows_the_columns(dev: Shell) -> None:

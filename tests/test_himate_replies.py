@@ -183,6 +183,18 @@ def test_a_correction_is_taken_as_it_is(text: str) -> None:
     assert parse_correction(text, SEGMENT, before) == text
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Teh translation is correct in all three files.", "The translation is correct in all three files."),
+        ("No chnages to the timetable are planned.", "No changes to the timetable are planned."),
+        ("Nothing to declare?", "Nothing to declare!"),
+    ],
+)
+def test_a_translation_that_reads_like_a_remark_is_taken(before: str, after: str) -> None:
+    assert parse_correction(after, SEGMENT, before) == after
+
+
 def test_a_correction_keeps_the_outer_white_space_of_the_translation() -> None:
     assert parse_correction(BETTER, SEGMENT, f" {KEEP}\n") == f" {BETTER}\n"
 

@@ -67,8 +67,8 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
     Takes translations that are not evaluated later on, about 150 of them. Each costs 19 calls, and 2 more for each
     type of error that is flagged. The same command again pays only for what is missing.
     """
-    from mtagent.calibration import calibrate_file, default_file
-    from mtagent.evaluators.confidence import write
+    from mtagent.calibration import calibrate_file, data_folder
+    from mtagent.evaluators.confidence import keep, write
 
     files = Files(
         source=options.pop("source"), translation=options.pop("translation"), format=options.pop("format_name")
@@ -86,11 +86,10 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
             )
         )
     progress.finish(run)
-    path = output or default_file(config, found)
-    if path != STANDARD and output is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write(found, path)
-    if path != STANDARD:
+    path = output or keep(found, data_folder(config))
+    if output is not None:
+        write(found, output)
+    if output != STANDARD:
         click.echo(f"{found.threshold:.6g}")
     if not quiet:
         about = f"{found.n} confidences from {found.smallest:.4g} to {found.largest:.4g} ({found.confidence})"

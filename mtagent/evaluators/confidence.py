@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, OutputError
 from mtagent.formats.files import replacing
 from mtagent.records import Completion, Record
 
@@ -113,8 +113,19 @@ def read_all(folder: Path) -> list[Calibration]:
     return [_read(path) for path in sorted((folder / FOLDER).glob("*.json"))]
 
 
+def keep(calibration: Calibration, folder: Path) -> Path:
+    """Write a calibration to where :func:`read` finds it, and say where that is."""
+    path = file_of(folder, calibration.model, calibration.pair)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path.parent}: cannot be made: {(error.strerror or str(error)).lower()}") from error
+    write(calibration, path)
+    return path
+
+
 def write(calibration: Calibration, path: Path) -> None:
-    """Write a calibration, in the place of a former one. Raises :class:`mtagent.errors.OutputError`."""
+    """Write a calibration, in the place of a former one. Raises :class:`OutputError`."""
     with replacing(path) as sink:
         sink.write(calibration.model_dump_json(indent=1) + "\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple
 
 from mtagent import omission
@@ -92,7 +93,7 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
         text = plain_text(_unwrapped(reply, translation), translation)
     except (EmptyReply, UnreadableReply) as error:
         raise RatingParseError(str(error)) from None
-    if _REMARK.match(text) and not _REMARK.match(translation):
+    if _REMARK.match(text) and SequenceMatcher(None, text, translation).ratio() < _ALIKE:
         raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
     if text.count("\n") > translation.count("\n") == 0:
         raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
@@ -107,6 +108,7 @@ _REMARK = re.compile(
     r"|there (?:is|are) no (?:errors?|need|changes?)\b|(?:no|without) correction\b|same as (?:the )?original)",
     re.IGNORECASE,
 )
+_ALIKE = 0.6  # what begins like a remark may be the translation of such a sentence: then it is like the one before
 _TEXT_KEYS = ("correction", "corrected translation", "corrected", "translation", "corrected text", "text")
 
 
