@@ -19,8 +19,8 @@ _TOKEN = regex.compile(
 def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """``text`` with what all ``corrections`` of it change, and the corrections that could not go in.
 
-    The most important come first: one that touches words which a former one changed in another way is left out, all of
-    it, since half a rewording is worse than none.
+    The most important come first: one that changes what a former one changes in another way is left out, all of it,
+    since half a rewording is worse than none.
     """
     taken: list[Edit] = []
     left_out = []
@@ -34,7 +34,7 @@ def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]
 
 
 def word_edits(before: str, after: str) -> list[Edit]:
-    """The edits, word by word, that turn ``before`` into ``after``; between two of them at least one token stays."""
+    """The edits, word by word, that turn ``before`` into ``after``."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     starts = [0]
     for token in old:
@@ -47,9 +47,6 @@ def word_edits(before: str, after: str) -> list[Edit]:
 
 
 def _touch(one: Edit, other: Edit) -> bool:
-    """Whether two edits change the same place, or places with nothing between them."""
-    assert one.start is not None
-    assert one.end is not None
-    assert other.start is not None
-    assert other.end is not None
-    return one.start <= other.end and other.start <= one.end
+    """Whether two edits change the same place, or places with nothing in between."""
+    first, second = sorted((one, other), key=lambda edit: (edit.start or 0, edit.end or 0))
+    return (first.end or 0) >= (second.start or 0)
