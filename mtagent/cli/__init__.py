@@ -17,6 +17,7 @@ COMMANDS = {
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EVALUATORS = {
     "rate": "mtagent.evaluators.rate:RATE",
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
+    "himate": "mtagent.evaluators.himate:HiMATE",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
