@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EVALUATORS = {
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
     "rules": "mtagent.evaluators.rules:Rules",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
