@@ -132,7 +132,8 @@ _OTHER_NAMES = {
 
 def subtypes_of(core: str) -> tuple[Subtype, ...]:
     """The subtypes of a core type; a ``KeyError`` for an unknown one."""
-    CORES[core]
+    if core not in CORES:
+        raise KeyError(core)
     return tuple(subtype for subtype in SUBTYPES if subtype.core == core)
 
 
