@@ -36,12 +36,17 @@ _NEITHER = regex.compile(
     r"|\bno(?:t any)?[ -](?:errors?|mistakes?|issues?)\b",
     regex.IGNORECASE,
 )
+_SOME = regex.compile(rf"\d|\b(?:{'|'.join(_UP_TO_TEN[2:])}|one|except|but|apart|other)\b", regex.IGNORECASE)
 _PAIR = regex.compile(
     r"^[^\w\n]{0,20}(?<![\d.\-−–])(\d{1,4})(?:\.0)?\s*(?:[,;，、&]|\band\b|[ \t])\s*(\d{1,4})(?:\.0)?[^\w\n]{0,20}\Z",
     regex.MULTILINE,
 )
 _TAGGED = regex.compile(r"<\s*score\s*>([^<]{0,200})<\s*/\s*score\s*>", regex.IGNORECASE)
 _SCORE_LINE = regex.compile(r"\bscore\b[^\n]{0,200}?(?:\s*(?:[:=：]|\bis\b|\bof\b))++([^\n]*)", regex.IGNORECASE)
+_LEADS_TO_SCORE = regex.compile(
+    r"[^\"“”„«»「」]*\bscore\b[^\"“”„«»「」]*|[\W\d]*\d\s*=[\W\d]*|\W*(?:based\son|total|deduct)[^\"“”„«»「」]*",
+    regex.IGNORECASE,
+)
 _SCORE = regex.compile(r"(?:[^\n]*=)?+\s*(?P<minus>[-−–]?)\s*(?P<digits>\d{1,6})(?:\.0+)?(?:\s*points?)?\s*\.?\s*")
 _MARKS = regex.compile(r"[*_`]+")
 
@@ -92,6 +97,14 @@ def read_score(reply: str) -> Counted:
     return Counted(_score(lines[-1])) if lines else _fail("it gives no score", text)
 
 
+def without_score(reply: str) -> str:
+    """``reply`` without the score at its end, and the lines before it that lead to it."""
+    lines = _TAGGED.sub("", reply).rstrip().split("\n")
+    while lines and (_LEADS_TO_SCORE.fullmatch(lines[-1]) or not lines[-1].strip()):
+        lines.pop()
+    return "\n".join(lines)
+
+
 def _json(text: str) -> Counted | None:
     if "{" not in text and not text.startswith("["):
         return None
@@ -131,7 +144,7 @@ def _pair(text: str) -> Counted | None:
 
 
 def _neither(text: str) -> Counted | None:
-    return Counted.of(0, 0) if _NEITHER.search(text) and not any(char.isdigit() for char in text) else None
+    return Counted.of(0, 0) if _NEITHER.search(text) and not _SOME.search(text) else None
 
 
 def _tagged(text: str) -> Counted | None:

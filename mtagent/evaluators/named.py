@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EVALUATORS = {
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
     "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
     "rules": "mtagent.evaluators.rules:Rules",
 }
