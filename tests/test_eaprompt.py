@@ -142,6 +142,11 @@ def test_a_span_that_is_listed_twice_counts_twice() -> None:
         "\nTotal score: -5 - 5 - 1 = -11",
         "\n\nDeductions: 2 x 5 + 1 x 1 = 11\n\nFinal score = -11",
         "\n---\n<score> -11 </score>",
+        "\nNumber of major errors: 2\nNumber of minor errors: 1\n\n<score>-11</score>",
+        "\nMajor errors: 2\nMinor errors: 1\nScore: -11",
+        "\nThere are 2 major errors and 1 minor error.\nScore: 2 x -5 + 1 x -1 = -11",
+        "\n**Final Score:** <score>-11</score>",
+        "```\n<score>-11</score>\n```",
     ],
 )
 def test_one_reply_holds_the_list_and_the_score(end: str) -> None:

@@ -23,9 +23,7 @@ _NUMBER = rf"(?P<number>\d{{1,4}}|(?:{'|'.join(_WORDS)})\b)"
 _KIND = r"(?P<kind>major|minor)s?\b"
 _NOUN = r"(?:\s+(?:error|mistake|issue|one)s?\b)?"
 # The number ends a phrase: it is neither a part of another number nor the number of an item, as in `Major: (1) "Sie"`.
-_PHRASE_ENDS = (
-    r"(?=\s*(?:$|[,;&+/|]|[.)\]]?\s*(?:$|\n|and\b|major|minor|total)|\w+\s+(?:error|major|minor)|\(?(?:error|total)))"
-)
+_PHRASE_ENDS = r"(?=[.)\]]?\s*(?:$|[,;&+/|(，、；]|(?:and|major|minor|total|errors?)\b))"
 _LABELLED = regex.compile(
     rf"\b{_KIND}{_NOUN}\s*(?:count\s*)?(?:[:=：]|[-–—]\s|is\b|are\b|\((?=\d+\)))?\s*{_NUMBER}\)?{_PHRASE_ENDS}",
     regex.IGNORECASE | regex.MULTILINE,
@@ -38,12 +36,19 @@ _NEITHER = regex.compile(
 )
 _SOME = regex.compile(rf"\d|\b(?:{'|'.join(_UP_TO_TEN[2:])}|one|except|but|apart|other)\b", regex.IGNORECASE)
 _PAIR = regex.compile(
-    r"^[^\w\n]{0,20}(?<![\d.\-−–])(\d{1,4})(?:\.0)?\s*(?:[,;，、&]|\band\b|[ \t])\s*(\d{1,4})(?:\.0)?[^\w\n]{0,20}\Z",
+    r"^(?P<label>[^\d\n]{0,40}[:=：]\s?)?[^\w\n]{0,20}(?<![\d.\-−–])(?P<major>\d{1,4})(?:\.0)?"
+    r"\s*(?:[,;，、&]|\band\b|\s)\s*(?P<minor>\d{1,4})(?:\.0)?[^\w\n]{0,20}$",
     regex.MULTILINE,
 )
 _TAGGED = regex.compile(r"<\s*score\s*>([^<]{0,200})<\s*/\s*score\s*>", regex.IGNORECASE)
 _SCORE_LINE = regex.compile(r"\bscore\b[^\n]{0,200}?(?:\s*(?:[:=：]|\bis\b|\bof\b))++([^\n]*)", regex.IGNORECASE)
+_QUOTE = regex.compile(r"[\"“”„«»「」]")
 _LEADS_TO_SCORE = regex.compile(
+    r"\bscore\b|^(?=[^=]*+=)[\W\d]++$|^\W*(?:based\son|total|deduct)|\b\d{1,4}\s+(?:x\s+)?(?:major|minor)\b"
+    r"|\b(?:major|minor)(?:\s+errors?)?\s*[:=]\s*\d{1,4}\b(?!\s*[.)]\s*\w)",
+    regex.IGNORECASE,
+)
+_SCORE = regex.compile(
     r"[^\"“”„«»「」]*\bscore\b[^\"“”„«»「」]*|[\W\d]*\d\s*=[\W\d]*|\W*(?:based\son|total|deduct)[^\"“”„«»「」]*",
     regex.IGNORECASE,
 )
@@ -98,9 +103,9 @@ def read_score(reply: str) -> Counted:
 
 
 def without_score(reply: str) -> str:
-    """``reply`` without the score at its end, and the lines before it that lead to it."""
+    """``reply`` without the score at its end and the lines that lead to it: counts and sums, no quoted spans."""
     lines = _TAGGED.sub("", reply).rstrip().split("\n")
-    while lines and (_LEADS_TO_SCORE.fullmatch(lines[-1]) or not lines[-1].strip()):
+    while lines and not _QUOTE.search(lines[-1]) and (not lines[-1].strip() or _LEADS_TO_SCORE.search(lines[-1])):
         lines.pop()
     return "\n".join(lines)
 
@@ -139,8 +144,17 @@ def _both(found: Iterable[regex.Match[str]], text: str) -> Counted | None:
 
 
 def _pair(text: str) -> Counted | None:
-    pair = _PAIR.search(text)
-    return Counted.of(int(pair[1]), int(pair[2])) if pair else None
+    """Two numbers on a line of their own, or after a word such as "Answer:" that does not put them in another order."""
+    found = {
+        (int(pair["major"]), int(pair["minor"])) for pair in _PAIR.finditer(text) if _in_order(pair["label"] or "")
+    }
+    if len(found) > 1:
+        _fail("it gives several counts", text)
+    return Counted.of(*found.pop()) if found else None
+
+
+def _in_order(label: str) -> bool:
+    return regex.findall("major|minor", label.casefold()) in ([], ["major", "minor"])
 
 
 def _neither(text: str) -> Counted | None:
