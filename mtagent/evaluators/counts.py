@@ -48,10 +48,6 @@ _LEADS_TO_SCORE = regex.compile(
     r"|\b(?:major|minor)(?:\s+errors?)?\s*[:=]\s*\d{1,4}\b(?!\s*[.)]\s*\w)",
     regex.IGNORECASE,
 )
-_SCORE = regex.compile(
-    r"[^\"“”„«»「」]*\bscore\b[^\"“”„«»「」]*|[\W\d]*\d\s*=[\W\d]*|\W*(?:based\son|total|deduct)[^\"“”„«»「」]*",
-    regex.IGNORECASE,
-)
 _SCORE = regex.compile(r"(?:[^\n]*=)?+\s*(?P<minus>[-−–]?)\s*(?P<digits>\d{1,6})(?:\.0+)?(?:\s*points?)?\s*\.?\s*")
 _MARKS = regex.compile(r"[*_`]+")
 
