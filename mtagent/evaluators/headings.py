@@ -30,7 +30,7 @@ _HEADING = regex.compile(
     regex.IGNORECASE,
 )
 _WITHIN = regex.compile(rf"\b{_SEVERITY}{_ERRORS}(?:\s?\([^(){MARK}]{{0,40}}\))?\s?[:：]\s*+", regex.IGNORECASE)
-_ENDS = (MARK, ".", ";", "|", ",", ")", ":")
+_ENDS = (MARK, ".", ";", "|", ",", ")", "annotations:")
 _NONE_OF = regex.compile(
     rf"(?:there\s(?:are|is|were)\s)?no\s({_SEVERITY}(?:(?:,\s|\sor\s|\sand\s|/|,\sor\s){_SEVERITY})*+)"
     r"[\s-]+(?:translation\s)?(?:errors?|issues?)(?:\s(?:were\s|are\s)?(?:found|identified|detected|present))?\W*+",
@@ -51,7 +51,7 @@ _REMARK = regex.compile(
     regex.IGNORECASE,
 )
 _ABOUT_ALL = regex.compile(
-    r"the\s(?:rest|remaining|other|above|translation|overall)|this\stranslation|these", regex.IGNORECASE
+    r"the\s(?:rest|remaining|other|above|final|translation|overall)|this\stranslation|these", regex.IGNORECASE
 )
 _COMPLAINT = regex.compile(
     r"error|mistransl|omi(?:t|ss)|should|wrong|incorrect|missing|inaccura|awkward|\balso\b", regex.IGNORECASE
@@ -147,16 +147,17 @@ def _read_line(line: Line, reading: _Reading) -> None:
     section = reading.sections[-1]
     if says_none(line):
         section.states_none = True
+    elif not reading.after_blank and _explains_last(line, section):
+        return
     elif _is_remark(line, section, reading):
         reading.remarks.append(line)
         reading.in_remark = True
     elif line.open:
         _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
-    elif not _explains_last(line, section):
-        items = read_listed(line, reading.known)
-        if items is None:
-            _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
+    elif (items := read_listed(line, reading.known)) is not None:
         section.add(items)
+    else:
+        _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
 
 
 def _is_remark(line: Line, section: _Section, reading: _Reading) -> bool:

@@ -36,7 +36,8 @@ _SENTENCE = frozenset(
 _BULLETS = regex.compile(
     r"(?:[-*•‣▪◦·–—+>#]++\s*+|\(?\d{1,3}[.):\]]++\s*+|\[\d{1,3}\]\s*+|\(?[a-z][.)]\s++|\s++)*+", regex.IGNORECASE
 )
-_SEPARATOR = regex.compile(r"\s*+(?:[:：=|]|\s[-–—]+|[-–—]+(?=\s|$)|(?P<tight>(?<=\S)[-–—](?=[\w\[])))\s*+")
+# Not to be begun within white space: that would be tried again from every space of a long run.
+_SEPARATOR = regex.compile(r"(?<!\s)\s*+(?:[:：=|]|[-–—]++(?=\s|$)|(?P<tight>(?<=\S)[-–—](?=[\w\[])))\s*+")
 _NAME_ENDS = ("-", "–", "—", ":", "：", "=", "|")
 _EDGES = " \t\n-–—:：=>|(,→.;)/"
 _BEFORE_ITEM = r"(?:\(?\d{1,3}[.)]\s*+)"
@@ -69,7 +70,7 @@ _NONE = regex.compile(
 _FRAGMENTS = regex.compile(r"[:：,;()|=.]|\s[-–—]+\s|\s[-–—]+$|^[-–—]+")
 _CUT = regex.compile(r"\s\(|\s(?:->|→|=>|⇒|[-–—])\s|[;:,]\s|\.$")
 _ARROW = regex.compile(r"(?:->|→|=>|⇒)\s*+([^\s(;→>]++(?:\s[^\s(;→>]++)*+)")
-_ALTERNATIVE = regex.compile(r"\s*+(?:or|and|/|,)", regex.IGNORECASE)
+_ALTERNATIVE = regex.compile(r"\s*+,?\s*+(?:or\b|and\b|/)", regex.IGNORECASE)
 _QUOTE_MARKS = frozenset("\"'“”„«»‹›「」『』‘’‚`")
 _MOST_SEPARATORS = 6
 _MOST_WORDS = 6
@@ -128,7 +129,7 @@ class Known:
 def read_listed(line: Line, known: Known) -> list[Item] | None:
     """The errors of one line without its bullet; ``None`` if any part of it is no error."""
     items: list[Item] = []
-    for entry in _entries(plain(line)):
+    for entry in _entries(line):
         found = _read_entry(plain(entry), known)
         if found is None:
             return None
@@ -154,7 +155,7 @@ def _read_entry(entry: Line, known: Known) -> list[Item] | None:
     if rest.text.startswith(MARK) and len(spans) > 1:
         explanation = _words(rest.part(_end_of_list(rest)))
         return [Item(category, span, explanation=explanation) for span in spans]
-    if rest.quoted and not known.holds(rest.written()):
+    if rest.quoted and (rest.text.strip(_EDGES) == MARK or not known.holds(rest.written())):
         return [_described(category, rest, known)]
     return _without_quotes(category, rest.written(), known)
 
@@ -180,7 +181,7 @@ def _head(entry: Line) -> tuple[str, Line]:
 
 def is_category(text: str) -> bool:
     """Whether ``text`` names a kind of error."""
-    name = _category(text)
+    name = _category(text) if len(text) <= 2 * _LONGEST_CATEGORY else ""
     return _is_short(name) and " -" not in name and _KNOWN_WORD.search(name) is not None
 
 
