@@ -129,7 +129,7 @@ class Known:
 def read_listed(line: Line, known: Known) -> list[Item] | None:
     """The errors of one line without its bullet; ``None`` if any part of it is no error."""
     items: list[Item] = []
-    for entry in _entries(line):
+    for entry in _entries(plain(line)):
         found = _read_entry(plain(entry), known)
         if found is None:
             return None
