@@ -16,7 +16,10 @@ from mtagent.evaluators.rubric_mqm import parse
 from mtagent.records import Segment, Term
 
 SEGMENT = Segment(id="1", source="The bank pays.", source_lang="en", target_lang="es", translation="El banco paga.")
-ALL = ["translate", "rubric-mqm", "proofread", "compare"]
+ALL = [
+    *("translate", "rubric-mqm", "rubric-mqm-8", "rubric-mqm-100", "proofread", "compare"),
+    *("eaprompt-errors", "eaprompt-once", "single-agent"),
+]
 
 
 def values(segment: Segment = SEGMENT, **more: str | None) -> dict[str, str | None]:
