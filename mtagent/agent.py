@@ -37,7 +37,7 @@ class Agent:
         translator: object | None = None,
         *,
         evaluator: Evaluator | str | None = None,
-        judge: Evaluator | None = None,
+        judge: Evaluator | str | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
         config_file: str | Path | None = None,
@@ -45,11 +45,13 @@ class Agent:
     ) -> None:
         named = {"translator": translator, "evaluator": evaluator, "gate": gate, "llm": llm}
         settings |= {name: value for name, value in named.items() if isinstance(value, str)}
+        if isinstance(judge, str):
+            settings["judge"] = {"evaluator": judge}
         self.config = configuration.load(Path(config_file) if config_file else None, settings)
         self._given = Given(
             translator=None if isinstance(translator, str) else translator,
             evaluator=None if isinstance(evaluator, str) else evaluator,
-            judge=judge,
+            judge=None if isinstance(judge, str) else judge,
             gate=None if isinstance(gate, str) else gate,
             llm=None if isinstance(llm, str) else llm,
         )

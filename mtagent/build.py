@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mtagent import guards
 from mtagent.chain import Plan
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role
+from mtagent.correct import Corrector
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
@@ -65,16 +66,23 @@ async def assembled(
         models = _Models(config, given, stack, wrap_llm, offline)
         stages = config.stages or ()
         evaluator = given.evaluator or (
-            _named(config, config.evaluator or "rules", models.get("postedit")) if "postedit" in stages else None
+            named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
+            if "postedit" in stages
+            else None
         )
         yield Plan(
             stages=stages,
             translator=_translator(config, given, models, stack) if "translate" in stages else None,
             evaluator=evaluator,
+            corrector=Corrector(
+                models.get("postedit"),
+                strategy=config.strategy,
+                on_ambiguous=config.on_ambiguous,
+                fix=config.fix,
+                prompts_folder=config.prompts,
+            ),
             proofreader=_proofreader(config, models) if "proofread" in stages else None,
             gate=given.gate or _gate(config, given, models, evaluator),
-            strategy=config.strategy,
-            on_ambiguous=config.on_ambiguous,
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
         )
@@ -173,10 +181,11 @@ def _judge(config: Config, models: _Models, evaluator: Evaluator | None) -> Eval
     same = spec == config.evaluator and config.model_for("judge") == config.model_for("postedit") and not config.forced
     if evaluator is not None and same:
         return evaluator
-    return _named(config.model_copy(update={"forced": False}), spec, models.get("judge"))
+    return named_evaluator(config.model_copy(update={"forced": False}), spec, models.get("judge"))
 
 
-def _named(config: Config, spec: str, llm: LLM | None) -> Evaluator:
+def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
+    """The evaluator that ``spec`` names, asking ``llm``. Raises :class:`ConfigError`."""
     folder = (config.store or default_path()).parent
     return make_evaluator(spec, Surroundings(llm=llm, config=config, data_folder=folder))
 

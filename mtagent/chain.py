@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from mtagent import algorithm1, edits, guards
+from mtagent import edits, guards
+from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
 from mtagent.gate import Gate, OpenGate
 from mtagent.proofread import Proofreader
@@ -22,15 +23,14 @@ from mtagent.translators.lines import checked
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with a segment, and with which parts. ``strategy="paper"`` is the paper's Algorithm 1, unguarded."""
+    """What to do with a segment, and with which parts."""
 
     stages: tuple[Stage, ...]
     translator: Translator | None = None
     evaluator: Evaluator | None = None
     proofreader: Proofreader | None = None
     gate: Gate = field(default_factory=lambda: OpenGate("guards"))
-    strategy: Literal["located", "paper"] = "located"
-    on_ambiguous: edits.OnAmbiguous = "skip"
+    corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
 
@@ -41,7 +41,7 @@ class Plan:
         for stage in self.stages:
             if needs[stage] is None:
                 raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
-        if self.strategy == "paper" and self.gate.name != "none":
+        if self.corrector.strategy == "paper" and self.gate.name != "none":
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
             )
@@ -122,17 +122,15 @@ class _Work:
 
     async def _postedit(self) -> Step:
         assert self.plan.evaluator is not None
-        rating = await self._rate(self.plan.evaluator, self.text)
-        if rating.errors is None:
-            raise ConfigError(f"the evaluator {rating.evaluator} marks no error spans: it cannot drive post-editing")
-        self.error_free = not rating.errors
+        evaluator = self.plan.evaluator
+        rating = await self._rate(evaluator, self.text)
+        self.error_free = is_error_free(rating, evaluator)
         if self.error_free:
             return self._step("postedit", "unchanged", "no error found", ratings=(rating,))
-        if self.plan.strategy == "paper":
-            text, found = algorithm1.substitute(self.text, rating.errors)
-            return await self._settle("postedit", found, text, (rating,))
-        found = edits.locate(self.text, rating.errors, on_ambiguous=self.plan.on_ambiguous)
-        return await self._settle("postedit", found, edits.apply(self.text, found), (rating,))
+        suggests = getattr(evaluator, "suggests", False)
+        proposal = await self.plan.corrector.propose(self.segment, self.text, rating, suggests=suggests)
+        self._calls += proposal.calls
+        return await self._settle("postedit", proposal.edits, proposal.text, (rating,))
 
     async def _proofread(self) -> Step:
         assert self.plan.proofreader is not None
@@ -168,7 +166,7 @@ class _Work:
     def _known_error_free(self, text: str) -> bool:
         """Whether the gate had ``text`` rated by the editor's evaluator, and that found nothing any more."""
         rating = self._ratings.get((id(self.plan.evaluator), text))
-        return rating is not None and rating.errors == ()
+        return rating is not None and self.plan.evaluator is not None and is_error_free(rating, self.plan.evaluator)
 
     async def _rate(self, evaluator: Evaluator, text: str) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator."""

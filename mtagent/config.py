@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
 from mtagent.records import Record, Stage
@@ -88,7 +89,8 @@ class Config(ModelSettings):
     proofread: ModelSettings = ModelSettings()
     llm: str | None = None
     translator: str = "llm"
-    strategy: Literal["located", "paper"] = "located"
+    strategy: Strategy = "located"
+    fix: Fix = "offered"
     forced: bool = False
     stop_when_error_free: bool = True
     on_ambiguous: OnAmbiguous = "skip"

@@ -11,7 +11,7 @@ from mtagent import edits, paragraphs, sample
 from mtagent.agent import Agent
 from mtagent.errors import ModelError
 from mtagent.evaluators.rubric_mqm import parse
-from mtagent.records import Chain, Completion, Message, Schema, Segment
+from mtagent.records import Chain, Completion, Message, Schema, Segment, Tool
 
 _QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
 
@@ -32,6 +32,7 @@ class DemoModel:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:

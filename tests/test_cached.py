@@ -8,8 +8,21 @@ import pytest
 
 from mtagent.errors import ModelError, RateLimited, StoreError, TranslatorError, Truncated
 from mtagent.llm.cached import Cached
+from mtagent.llm.fake import ScriptedLLM
 from mtagent.protocols import LLM
-from mtagent.records import Call, Chain, Completion, Message, Schema, Segment, Step, TokenLogprob, Usage
+from mtagent.records import (
+    Call,
+    Chain,
+    Completion,
+    Message,
+    Schema,
+    Segment,
+    Step,
+    TokenLogprob,
+    Tool,
+    ToolCall,
+    Usage,
+)
 from mtagent.store import Run, Store
 
 PAID = Usage(calls=1, input_tokens=100, cached_tokens=64, output_tokens=9, reasoning_tokens=3, cost=0.5)
@@ -104,6 +117,29 @@ async def test_a_reply_paid_for_by_another_run_costs_nothing(store):
     answer = await Cached(model, store, second.id).complete(ask("a"), segment="s")
     assert (answer.text, answer.usage) == ("one", REUSED)
     assert second.usage() == Usage()
+
+
+SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object"})
+WISH = ToolCall(id="1", name="search", arguments="{}")
+
+
+async def test_tool_calls_are_reused_and_tools_are_part_of_the_request(store):
+    answers = [Completion(text="", model="m", tool_calls=(WISH,), usage=PAID), "without tools"]
+    llm = ScriptedLLM(answers)
+    cached = Cached(llm, store, start(store).id)
+    first, again = [await cached.complete(ask("a"), tools=[SEARCH], segment="s") for _ in range(2)]
+    assert (first.text, first.tool_calls, first.usage) == ("", (WISH,), PAID)
+    assert again == first.model_copy(update={"usage": REUSED})
+    assert (await cached.complete(ask("a"), segment="s")).text == "without tools"
+    assert [request.tools for request in llm.requests] == [(SEARCH,), ()]
+    llm.finish()
+
+
+async def test_half_a_character_in_a_tool_call_is_stored_as_a_replacement(store):
+    broken = WISH.model_copy(update={"arguments": '{"q": "\ud800"}'})
+    cached = Cached(ScriptedLLM([Completion(text="", model="m", tool_calls=(broken,))]), store, start(store).id)
+    answers = [await cached.complete(ask("a"), tools=[SEARCH], segment="s") for _ in range(2)]
+    assert [answer.tool_calls[0].arguments for answer in answers] == ['{"q": "\ufffd"}'] * 2
 
 
 async def test_every_call_is_in_the_store_when_its_reply_is_given(store):

@@ -10,6 +10,7 @@ import pytest
 
 from mtagent import guards
 from mtagent.chain import Plan, improve
+from mtagent.correct import Corrector
 from mtagent.errors import AuthenticationError, ConfigError, OffScript, ServerError
 from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.gate import OpenGate, PairwiseGate, RateGate
@@ -266,7 +267,9 @@ async def test_even_without_gate_and_guards_a_line_stays_a_line() -> None:
 
 
 async def test_the_papers_strategy_replaces_without_asking() -> None:
-    papers = dataclasses.replace(plan(model(), ("postedit",), "none"), strategy="paper", stop_when_error_free=False)
+    papers = dataclasses.replace(
+        plan(model(), ("postedit",), "none"), corrector=Corrector(strategy="paper"), stop_when_error_free=False
+    )
     chain = await improve(segment(translation=BAD + " errado"), papers)
     assert chain.text == BAD.replace("errado", "acertado") + " errado"  # only the occurrence between spaces
     assert chain.steps[0].edits[0].start is None
@@ -274,7 +277,7 @@ async def test_the_papers_strategy_replaces_without_asking() -> None:
 
 def test_the_papers_strategy_goes_with_no_gate() -> None:
     with pytest.raises(ConfigError, match="--gate none"):
-        dataclasses.replace(plan(model()), strategy="paper")
+        dataclasses.replace(plan(model()), corrector=Corrector(strategy="paper"))
 
 
 def test_a_stage_without_its_part_is_refused() -> None:

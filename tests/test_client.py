@@ -31,9 +31,10 @@ from mtagent.llm.limiter import Limiter
 from mtagent.llm.sampling import Sampling
 from mtagent.pricing import price as list_price
 from mtagent.protocols import LLM
-from mtagent.records import Completion, Message, Usage
+from mtagent.records import Completion, Message, Tool, ToolCall, Usage
 from tests.clocks import FakeClock
 from tests.simulator import Fault, Settings, Simulator
+from tests.simulator.replies import calling
 
 pytestmark = pytest.mark.loopback
 
@@ -381,6 +382,114 @@ async def test_other_servers_words_are_understood_too(connect: Connect, fault: F
     session = await connect(Settings(script=[fault]), sampling=Sampling(seed=1, top_p=0.1, temperature=0))
     await session.ask(schema=SCHEMA)
     assert session.client.left_out == (name,)
+
+
+SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object", "properties": {}})
+WISH = ToolCall(id="call_0", name="search", arguments='{"query": "a"}')
+ROUND = (
+    *HELLO,
+    Message(role="assistant", content="First,", tool_calls=(WISH, ToolCall(id="2", name="look", arguments="{}"))),
+    Message(role="tool", content="found", tool_call_id="call_0"),
+    Message(role="tool", content="seen", tool_call_id="2"),
+)
+
+
+async def test_tools_are_offered_and_tool_calls_come_back(connect: Connect) -> None:
+    session = await connect(Settings(behaviour=lambda body: calling(("search", {"query": "a"}))))
+    completion = await session.ask(tools=[SEARCH])
+    assert (completion.text, completion.finish_reason, completion.tool_calls) == ("", "tool_calls", (WISH,))
+    assert completion.usage.output_tokens > 0
+    assert session.requests[0]["tools"] == [{"type": "function", "function": SEARCH.model_dump()}]
+    assert Completion.model_validate(completion.model_dump()) == completion
+
+
+async def test_a_reply_with_tool_calls_that_was_cut_off_is_asked_for_again(connect: Connect) -> None:
+    session = await connect(Settings(behaviour=lambda body: calling(("search", {"query": "a"})), truncate_below=90))
+    assert (await session.ask(tools=[SEARCH])).tool_calls == (WISH,)
+    assert [sent.get("max_tokens") for sent in session.requests] == [None, 4096]
+
+
+async def test_what_a_cut_off_tool_call_cost_is_told(connect: Connect) -> None:
+    session = await connect(Settings(behaviour=lambda body: calling(("search", {"query": "a"})), truncate_below=9999))
+    with pytest.raises(Truncated) as caught:
+        await session.ask(tools=[SEARCH])
+    [call] = caught.value.calls
+    assert (call.reply, call.tool_calls, call.usage.calls) == ("", (WISH,), 2)
+
+
+async def test_tools_that_are_refused_are_left_out_and_their_traces_sent_as_text(connect: Connect) -> None:
+    session = await connect(
+        Settings(unsupported=frozenset({"tools"})), sampling=Sampling(extra={"tool_choice": "auto"})
+    )
+    assert (await session.client.complete(ROUND, tools=[SEARCH])).tool_calls == ()
+    await session.client.complete(ROUND, tools=[SEARCH])
+    assert session.client.left_out == ("tools",)
+    assert ["tools" in sent for sent in session.requests] == [True, False, False]
+    for sent in session.requests[1:]:
+        assert "tool_choice" not in sent
+        assert sent["messages"][2:] == [
+            {
+                "role": "assistant",
+                "content": 'First,\n{"tool": "search", "arguments": {"query": "a"}}\n{"tool": "look", "arguments": {}}',
+            },
+            {"role": "user", "content": "Result of search:\nfound\n\nResult of look:\nseen"},
+        ]
+
+
+async def test_a_server_that_takes_no_messages_of_tools_gets_text_although_none_were_offered(connect: Connect) -> None:
+    session = await connect(Settings(unsupported=frozenset({"tools"})))
+    await session.client.complete(ROUND)
+    assert {message["role"] for message in session.requests[-1]["messages"]} == {"system", "user", "assistant"}
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (400, "Unrecognized request argument supplied: tools"),
+        (400, "Function calling is not enabled for this model"),
+        (400, "deepseek-reasoner does not support Function Calling"),
+        (422, "body.tools: Extra inputs are not permitted"),
+        (404, "No endpoints found that support tool use."),
+        (500, "tools param requires --jinja flag"),
+        (501, "tool_choice is not supported"),
+    ],
+)
+async def test_servers_without_tools_are_understood(connect: Connect, status: int, message: str) -> None:
+    session = await connect(Settings(script=[Fault("status", status, message=message)]))
+    assert (await session.ask(tools=[SEARCH])).text == "Hello"
+    assert session.client.left_out == ("tools",)
+    assert session.clock.slept == []
+    assert len(session.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "error"),
+    [
+        (400, "Invalid schema for function 'search': None is not of type 'object'.", BadRequest),
+        (400, "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.", BadRequest),
+        (404, "The model `tools-7b` does not exist or is not yours.", BadRequest),
+        (500, "Failed to parse tool call: unexpected end of input", ServerError),
+        (500, "The server had an error while processing your request.", ServerError),
+    ],
+)
+async def test_other_errors_do_not_cost_the_tools(connect: Connect, status: int, message: str, error: Any) -> None:
+    session = await connect(Settings(script=[Fault("status", status, message=message)] * 20), deadline=5)
+    with pytest.raises(error):
+        await session.ask(tools=[SEARCH])
+    assert session.client.left_out == ()
+
+
+async def test_a_reply_format_that_is_refused_beside_tools_is_still_sent_without_them(connect: Connect) -> None:
+    fault = Fault("status", 400, message="json mode cannot be combined with tool/function calling")
+    session = await connect(Settings(script=[fault, "one", fault, "two"]))
+    await session.ask(schema=SCHEMA, tools=[SEARCH])
+    await session.ask(schema=SCHEMA)
+    kinds = [sent.get("response_format", {}).get("type") for sent in session.requests]
+    assert kinds == ["json_schema", "json_object", "json_schema", "json_object"]
+    assert session.client.left_out == ("json_schema", "json_schema with tools")
+    assert ["tools" in sent for sent in session.requests] == [True, True, False, False]
 
 
 async def test_cached_tokens_are_counted_and_priced_apart(connect: Connect) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mtagent.errors import OutputError
 from mtagent.formats.details import details, write_details
-from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Usage
+from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, ToolCall, Usage
 
 SEGMENT = Segment(id="7", source="A cat.", source_lang="en", target_lang="de", translation="Ein Hund.", domain="news")
 SPAN = ErrorSpan(
@@ -23,6 +23,18 @@ RATE = Call(
     reply="{}",
     usage=Usage(calls=1, input_tokens=100, output_tokens=10, cost=0.5),
     seconds=1.5,
+)
+SEARCH = ToolCall(id="1", name="search", arguments='{"query": "cat"}')
+CORE = Call(
+    purpose="core",
+    model="m",
+    messages=(
+        Message(role="user", content="Rate this."),
+        Message(role="assistant", content="", tool_calls=(SEARCH,)),
+        Message(role="tool", content="A cat is an animal.", tool_call_id="1"),
+    ),
+    reply="",
+    tool_calls=(SEARCH,),
 )
 JUDGE = Call(purpose="judge", model="j", usage=Usage(calls=1, input_tokens=50, cost=0.25), error="EmptyReply: no text")
 STEP = Step(
@@ -98,6 +110,34 @@ def test_calls_tell_purpose_model_cost_and_time_and_messages_only_on_request(tmp
     assert (full["messages"], full["reply"]) == ([{"role": "user", "content": "Rate this."}], "{}")
 
 
+def test_tool_calls_are_told_with_the_messages_and_only_where_there_are_any() -> None:
+    chain = Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (RATE, CORE)}),))
+    _, brief = details(chain)["stages"][0]["calls"]
+    assert "tool_calls" not in brief
+    plain, full = details(chain, messages=True)["stages"][0]["calls"]
+    wish = SEARCH.model_dump()
+    assert plain["tool_calls"] == []
+    assert full["tool_calls"] == [wish]
+    assert [{*message} - {"role", "content"} for message in full["messages"]] == [
+        set(),
+        {"tool_calls"},
+        {"tool_call_id"},
+    ]
+    assert full["messages"][1]["tool_calls"] == (wish,)
+
+
+def test_ratings_tell_what_the_evaluator_knows_of_itself() -> None:
+    rating = Rating(evaluator="rate", score=3, confidence=0.5, gaps=("who?",), warnings=("odd",), correction="Kater")
+    step = STEP.model_copy(update={"ratings": (rating,)})
+    (told,) = details(Chain(segment=SEGMENT, steps=(step,)))["stages"][0]["ratings"]
+    assert (told["confidence"], told["gaps"], told["warnings"], told["correction"]) == (
+        0.5,
+        ("who?",),
+        ("odd",),
+        "Kater",
+    )
+
+
 def test_usage_adds_up_over_calls_and_an_unknown_price_stays_unknown() -> None:
     account = details(CHAIN)
     assert (account["usage"]["calls"], account["usage"]["input_tokens"], account["usage"]["cost"]) == (2, 150, 0.75)
@@ -140,4 +180,7 @@ def test_the_documentation_names_every_field() -> None:
             return set(value).union(*map(names, value.values()))
         return set().union(*map(names, value)) if isinstance(value, list | tuple) else set()
 
-    assert {name for name in names(details(CHAIN, messages=True)) if f"`{name}`" not in documentation} == set()
+    told = [CHAIN, Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (CORE,)}),))]
+    assert {
+        name for chain in told for name in names(details(chain, messages=True)) if f"`{name}`" not in documentation
+    } == set()

@@ -10,7 +10,7 @@ from mtagent.errors import ConfigError, InputError, OutputError, ServerError
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.recorded import Recorder, Replayer
 from mtagent.protocols import LLM
-from mtagent.records import Completion, Message, TokenLogprob, Usage
+from mtagent.records import Completion, Message, TokenLogprob, Tool, ToolCall, Usage
 
 SYSTEM = Message(role="system", content="Mark the errors.")
 FULL = Completion(
@@ -73,6 +73,27 @@ async def test_an_unknown_request_shows_the_nearest_difference(
 async def test_logprobs_are_part_of_the_request(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="differs in logprobs=True"):
         await Replayer(await recorded(tmp_path / "r.jsonl", hello="x")).complete(asking("hello"), logprobs=True)
+
+
+async def test_tool_calls_come_back_and_tools_are_part_of_the_request(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    tools = [Tool(name="search", description="Looks something up.", parameters={})]
+    wish = ToolCall(id="1", name="search", arguments="{}")
+    await Recorder(
+        ScriptedLLM([FULL.model_copy(update={"text": "", "tool_calls": (wish,)})], model="m"), path
+    ).complete(asking("hello"), tools=tools)
+    completion = await Replayer(path).complete(asking("hello"), tools=tools)
+    assert (completion.text, completion.tool_calls) == ("", (wish,))
+    with pytest.raises(InputError, match="differs in the tools"):
+        await Replayer(path).complete(asking("hello"))
+
+
+async def test_another_tool_call_in_a_message_is_shown(tmp_path: Path) -> None:
+    wishes = [ToolCall(id="1", name="search", arguments=arguments) for arguments in ('{"q": 1}', '{"q": 2}')]
+    old, new = ((SYSTEM, Message(role="assistant", content="", tool_calls=(wish,))) for wish in wishes)
+    await Recorder(ScriptedLLM(["x"]), tmp_path / "r.jsonl").complete(old)
+    with pytest.raises(InputError, match=r"differs in the tool calls of message 2 \(assistant\)"):
+        await Replayer(tmp_path / "r.jsonl").complete(new)
 
 
 async def test_two_models_in_one_file_are_told_apart(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, RateLimited, Refused, ServerError, Truncated
 from mtagent.llm.failure import Failure, clean, retry_after, status_failure
 from mtagent.llm.reply import Reply, read_reply, read_usage
+from mtagent.records import ToolCall
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -36,6 +37,107 @@ def test_reads_replies(payload: dict[str, Any], text: str, problem: type[Excepti
     reply = read_reply(payload, "asked")
     assert isinstance(reply, Reply)
     assert (reply.text, reply.problem, reply.model, reply.usage) == (text, problem, "asked", None)
+
+
+def wish(name: Any = "search", arguments: Any = '{"query": "a"}', **more: Any) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+SEARCH = ToolCall(id="call_1", name="search", arguments='{"query": "a"}')
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [wish()]},
+        {"tool_calls": [wish(arguments={"query": "a"})]},
+        {"tool_calls": [{"id": "call_1", "name": "search", "arguments": {"query": "a"}}]},
+        {"tool_calls": [wish()], "function_call": None, "refusal": None},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("finish_reason", ["tool_calls", "stop", None])
+def test_reads_tool_calls_and_takes_no_offence_at_the_missing_text(message: Any, finish_reason: str | None) -> None:
+    reply = read_reply(body(None, finish_reason, **message), "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.problem, reply.tool_calls) == ("", None, (SEARCH,))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [wish(id=None)]},
+        {"tool_calls": [wish(id="")]},
+        {"function_call": {"name": "search", "arguments": '{"query": "a"}'}},
+        {"function_call": {"name": "search", "arguments": '{"query": "a"}'}, "tool_calls": []},
+    ],
+    ids=str,
+)
+def test_a_missing_id_is_made_up_and_always_the_same(message: Any) -> None:
+    first, again = [read_reply(body(None, **message), "m") for _ in range(2)]
+    assert isinstance(first, Reply)
+    assert first == again
+    [call] = first.tool_calls
+    assert (call.name, call.arguments, len(call.id)) == ("search", '{"query": "a"}', 9)
+
+
+def test_ids_are_told_apart() -> None:
+    reply = read_reply(body(None, tool_calls=[wish(), wish(), wish(id=None), wish(id=None)]), "m")
+    assert isinstance(reply, Reply)
+    assert len({call.id for call in reply.tool_calls}) == 4
+    assert reply.tool_calls[0].id == "call_1"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("{}", "{}"),
+        ("", "{}"),
+        (" ", "{}"),
+        (None, "{}"),
+        ({}, "{}"),
+        ({"q": "é"}, '{"q": "é"}'),
+        ('{"q": "broken', '{"q": "broken'),
+        ('{"q": "\ud83d"}', '{"q": "\ufffd"}'),
+        ({"q": "\ud83d"}, '{"q": "\ufffd"}'),
+    ],
+    ids=str,
+)
+def test_arguments_are_kept_as_the_model_wrote_them(given: Any, read: str) -> None:
+    reply = read_reply(body("Let me see.", tool_calls=[wish(arguments=given)]), "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.tool_calls[0].arguments) == ("Let me see.", read)
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        (body(None, "length", tool_calls=[wish(arguments='{"que')]), Truncated),
+        (body(None, "content_filter", tool_calls=[wish()]), Refused),
+        (body(None, "stop", refusal="No.", tool_calls=[wish()]), Refused),
+        (body(None, "tool_calls"), EmptyReply),
+        (body("", "tool_calls", tool_calls=[], function_call={}), EmptyReply),
+        (body(" ", "stop", tool_calls=None), EmptyReply),
+    ],
+    ids=str,
+)
+def test_tool_calls_hide_no_problem(payload: Any, problem: type[Exception]) -> None:
+    reply = read_reply(payload, "m")
+    assert isinstance(reply, Reply)
+    assert reply.problem is problem
+
+
+def test_a_tool_call_without_a_name_is_passed_on_for_the_caller_to_answer() -> None:
+    reply = read_reply(body(None, tool_calls=[wish(name=None)]), "m")
+    assert isinstance(reply, Reply)
+    assert [call.name for call in reply.tool_calls] == [""]
+
+
+@pytest.mark.parametrize("calls", ["search", [None], ["search"], 5, {"a": 1}], ids=str)
+def test_what_is_no_tool_call_may_pass(calls: Any) -> None:
+    failure = read_reply(body(None, tool_calls=calls), "m")
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.transient) == (ServerError, True)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import aiohttp
 import pytest
 
 from tests.simulator import Fault, Settings, Simulator, read_journal
+from tests.simulator.replies import calling
 
 pytestmark = pytest.mark.loopback
 ROOT = Path(__file__).parents[1]
@@ -87,6 +88,23 @@ async def test_unsupported_parameters_are_refused_in_the_servers_words(sent: Any
     [(status, reply, _), (plain, _, _)] = await replies(Settings(unsupported=names), request(**sent), request())
     assert (status, plain, reply["error"]["param"]) == (400, 200, param)
     assert words in reply["error"]["message"]
+
+
+async def test_a_behaviour_may_call_tools() -> None:
+    wish = calling(("search", {"query": "a"}), ("finish", "{broken"))
+    plain, called = await replies(Settings(script=["one"], behaviour=lambda body: wish), request(), request())
+    choice = called[1]["choices"][0]
+    functions = [call["function"] for call in choice["message"]["tool_calls"]]
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("tool_calls", None)
+    assert [(of["name"], of["arguments"]) for of in functions] == [("search", '{"query": "a"}'), ("finish", "{broken")]
+    assert called[1]["usage"]["completion_tokens"] > plain[1]["usage"]["completion_tokens"]
+
+
+async def test_refused_tools_are_refused_in_messages_too() -> None:
+    settings = Settings(unsupported=frozenset({"tools"}))
+    answer = {"role": "tool", "content": "found", "tool_call_id": "1"}
+    sent = [request(tools=[{"type": "function"}]), {**request(), "messages": [answer]}, request()]
+    assert [status for status, _, _ in await replies(settings, *sent)] == [400, 400, 200]
 
 
 async def test_window_answers_429_and_says_when_to_come_back() -> None:

@@ -27,6 +27,7 @@ from mtagent.records import (
     Step,
     Term,
     TokenLogprob,
+    ToolCall,
     Usage,
 )
 from mtagent.store import Run, Store, default_path
@@ -58,16 +59,20 @@ usage = st.builds(
     Usage, calls=count, reused=count, input_tokens=count, cached_tokens=count, output_tokens=count,
     reasoning_tokens=count, cost=st.none() | number,
 )  # fmt: skip
-message = st.builds(Message, role=st.sampled_from(["system", "user", "assistant"]), content=text)
 
 
 def tuples(of: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(of, max_size=2).map(tuple)
 
 
+tool_call = st.builds(ToolCall, id=text, name=text, arguments=text)
+roles = st.sampled_from(["system", "user", "assistant", "tool"])
+message = st.builds(Message, role=roles, content=text, tool_calls=tuples(tool_call), tool_call_id=maybe)
+
 call = st.builds(
-    Call, purpose=text, model=text, messages=tuples(message), reply=maybe, usage=usage, seconds=number, error=maybe
-)
+    Call, purpose=text, model=text, messages=tuples(message), reply=maybe, tool_calls=tuples(tool_call), usage=usage,
+    seconds=number, error=maybe,
+)  # fmt: skip
 offsets = st.none() | st.tuples(count, count).map(sorted)
 
 
@@ -88,7 +93,8 @@ edit = st.builds(
 )  # fmt: skip
 rating = st.builds(
     Rating, evaluator=text, score=number, errors=st.none() | tuples(span()), explanation=maybe, calls=tuples(call),
-    signature=text,
+    signature=text, correction=maybe, confidence=st.none() | number, gaps=tuples(text), warnings=tuples(text),
+    seconds=number,
 )  # fmt: skip
 step = st.builds(
     Step, stage=st.sampled_from(["translate", "postedit", "proofread"]), text=text, proposed=maybe, edits=tuples(edit),
@@ -591,11 +597,14 @@ def paid(reply: str = "reply", **more: object) -> tuple[Call, Completion]:
     return Call(purpose="p", model="m", messages=messages, reply=answer.text, usage=answer.usage), answer
 
 
-@given(text, text, st.none() | tuples(st.builds(TokenLogprob, token=text, logprob=st.floats(allow_nan=False))), usage)
+logprobs = tuples(st.builds(TokenLogprob, token=text, logprob=st.floats(allow_nan=False)))
+
+
+@given(text, text, st.none() | logprobs, usage, tuples(tool_call))
 @settings(max_examples=60, deadline=None)
-def test_a_reply_comes_back_exactly_as_it_was_recorded(reply, finish_reason, logprobs, used):
+def test_a_reply_comes_back_exactly_as_it_was_recorded(reply, finish_reason, logprobs, used, tool_calls):
     used = used.model_copy(update={"reused": 0})
-    made, answer = paid(reply, finish_reason=finish_reason, logprobs=logprobs, usage=used)
+    made, answer = paid(reply, finish_reason=finish_reason, logprobs=logprobs, usage=used, tool_calls=tool_calls)
     with Store(":memory:") as store:
         run = start(store)
         store.record_call(run.id, "s", "p", "k", made, answer)
@@ -627,6 +636,41 @@ def test_an_unknown_price_stays_unknown_in_the_sum_of_a_run():
         assert run.usage().cost is None
 
 
+SEARCH = ToolCall(id="1", name="search", arguments='{"query": "æ"}')
+FINISH = ToolCall(id="2", name="finish", arguments="{}")
+
+
+def test_the_dialogue_shows_tool_calls_and_what_they_gave_back():
+    sent = (
+        Message(role="user", content="Rate."),
+        Message(role="assistant", content="First,", tool_calls=(SEARCH, FINISH)),
+        Message(role="tool", content="found", tool_call_id="1"),
+    )
+    _, answer = paid("", tool_calls=(FINISH,))
+    made = Call(purpose="p", model="m", messages=sent, reply="", tool_calls=(FINISH,), usage=answer.usage)
+    with Store(":memory:") as store:
+        run = start(store)
+        store.record_call(run.id, "s", "p", "k", made, answer)
+        assert store.database.query("SELECT role, text FROM dialogue ORDER BY turn") == [
+            ("user", "Rate."),
+            ("assistant", 'First,\nsearch({"query": "æ"})\nfinish({})'),
+            ("tool", "found"),
+            ("reply", "finish({})"),
+        ]
+
+
+def test_only_the_reply_with_the_tool_calls_that_failed_is_distrusted():
+    with Store(":memory:") as store:
+        run = start(store)
+        for key, wish in (("k1", SEARCH), ("k2", FINISH)):
+            made, answer = paid("", tool_calls=(wish,))
+            store.record_call(run.id, "s", "p", key, made, answer)
+        failed = made.model_copy(update={"tool_calls": (SEARCH,), "error": "no such tool"})
+        run.save(0, example("s", "failed", calls=(failed,)))
+        assert store.recall(run.id, "s", "k1") is None
+        assert store.recall(run.id, "s", "k2").tool_calls == (FINISH,)
+
+
 def test_a_constant_prompt_is_stored_once():
     with Store(":memory:") as store:
         run = start(store)
@@ -647,7 +691,7 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_pat
         old.executescript((Path(__file__).parent / "data" / "store_v1.sql").read_text())
     old.close()
     with Store(place) as store:
-        assert version(store.database.connection) == len(MIGRATIONS) > 1
+        assert version(store.database.connection) == len(MIGRATIONS) > 2
         run = start(store, "old")
         made, _ = paid("old reply")
         step = Step(
@@ -658,7 +702,8 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_pat
         given = Segment(id="s1", source="source", source_lang="en", target_lang="is", translation="before")
         assert list(run.chains()) == [Chain(segment=given, steps=(step,))]
         assert run.usage() == made.usage
-        assert store.recall(run.id, "new", "key-1").text == "old reply"
+        old = store.recall(run.id, "new", "key-1")
+        assert (old.text, old.tool_calls) == ("old reply", ())
         assert store.database.query("SELECT role, text FROM dialogue ORDER BY call, turn") == [
             ("system", "constant"), ("user", "about old reply"), ("reply", "old reply")
         ]  # fmt: skip

@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
+    "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
 }
 

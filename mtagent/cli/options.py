@@ -63,6 +63,11 @@ SETTING_OPTIONS = [
     click.option(
         "--strategy", type=click.Choice(["located", "paper"]), help="How spans are found; paper: Algorithm 1."
     ),
+    click.option(
+        "--fix",
+        type=click.Choice(["offered", "asked"]),
+        help="asked: always ask for each span, also where the evaluator offers a corrected text.",
+    ),
     click.option("--forced/--not-forced", default=None, help="Whether the reviewer must find an error."),
     click.option(
         "--stop-when-error-free/--go-on",

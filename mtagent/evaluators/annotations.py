@@ -6,7 +6,7 @@ Every evaluator that asks for JSON reads it here. What differs between them is h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from mtagent import mqm
 from mtagent.errors import RatingParseError
@@ -46,7 +46,7 @@ def named_severity(value: Any) -> Weighed:
     word = str(value).strip().casefold().removesuffix("error").removesuffix("errors").strip()
     if not isinstance(value, str) or word not in mqm.SEVERITIES:
         raise RatingParseError(f"the severity {str(value)[:40]!r} is none of {', '.join(mqm.SEVERITIES)}")
-    return Weighed(cast(Severity, word))
+    return Weighed(word)
 
 
 def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
@@ -120,8 +120,9 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
 
 def _whole(translation: str, category: str, weighed: Weighed) -> ErrorSpan:
     """A non-translation marks all of the text."""
-    place = {"text": translation, "start": 0, "end": len(translation)}
-    return ErrorSpan(**place, category=category, severity=weighed.severity, penalty=weighed.penalty)
+    severity, penalty = weighed
+    end = len(translation)
+    return ErrorSpan(text=translation, start=0, end=end, category=category, severity=severity, penalty=penalty)
 
 
 def stands_in(translation: str, span: str, before: str | None = None, after: str | None = None) -> bool:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from mtagent.config import Config
 
 EVALUATORS = {
+    "rate": "mtagent.evaluators.rate:RATE",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
     "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
     "rules": "mtagent.evaluators.rules:Rules",
+    "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and the options, and gives an evaluator."""

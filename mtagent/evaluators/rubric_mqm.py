@@ -31,6 +31,7 @@ class RubricMQM:
     """
 
     name = "rubric-mqm"
+    suggests = True
 
     def __init__(
         self,

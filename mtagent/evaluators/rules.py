@@ -21,6 +21,7 @@ class Rules:
     """
 
     name = "rules"
+    suggests = True
 
     def __init__(self, *, skip: frozenset[str] = frozenset()) -> None:
         if unknown := sorted(skip - RULES.keys()):

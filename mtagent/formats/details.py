@@ -9,7 +9,7 @@ from typing import Any
 
 from mtagent.errors import OutputError
 from mtagent.formats.files import replacing
-from mtagent.records import Call, Chain, Record, Step
+from mtagent.records import Call, Chain, Message, Record, Step
 
 
 def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
@@ -62,7 +62,16 @@ def _step(step: Step, messages: bool) -> dict[str, Any]:
 
 
 def _call(call: Call, messages: bool) -> dict[str, Any]:
-    return _plain(call, without=set() if messages else {"messages", "reply"})
+    told = _plain(call, without={"messages", "reply", "tool_calls"})
+    if messages:
+        told |= {"messages": [_message(message) for message in call.messages], "reply": call.reply}
+        told["tool_calls"] = [_plain(wish) for wish in call.tool_calls]
+    return told
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """A message with the fields of tool calls only where it has any: few have."""
+    return {"role": message.role, "content": message.content} | message.model_dump(exclude_defaults=True)
 
 
 def _plain(record: Record, without: set[str] | None = None) -> dict[str, Any]:

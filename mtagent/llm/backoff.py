@@ -15,11 +15,6 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 
 
-def is_transient(outcome: Reply | Failure) -> bool:
-    """Whether the same request may succeed later."""
-    return isinstance(outcome, Failure) and outcome.transient
-
-
 def last_outcome(state: RetryCallState) -> Reply | Failure:
     """What the last attempt brought."""
     assert state.outcome is not None

@@ -6,12 +6,12 @@ import copy
 import time
 from asyncio import Future, get_running_loop, shield
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.plain import whole_characters
 from mtagent.protocols import LLM
-from mtagent.records import Call, Completion, Message, Schema, Usage
+from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store import Store
 
 
@@ -19,7 +19,9 @@ from mtagent.store import Store
 class KeyedLLM(LLM, Protocol):
     """A model that can say what a request is made of."""
 
-    def key(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> str:
+    def key(
+        self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool] = ()
+    ) -> str:
         """A hash of everything that would be sent: model, settings and content."""
         ...
 
@@ -47,11 +49,13 @@ class Cached:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
-        key = self._llm.key(messages, schema, logprobs)
+        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
+        key = self._llm.key(messages, schema, logprobs, **offered)
         while (first := self._asked.get(key)) is not None:
             answer = await shield(first)
             if isinstance(answer, Completion):
@@ -65,7 +69,8 @@ class Cached:
         first = self._asked[key] = get_running_loop().create_future()
         answer = None
         try:
-            answer = await self._ask(key, messages, schema, logprobs, purpose, segment)
+            form = {"schema": schema, "logprobs": logprobs, **offered}
+            answer = await self._ask(key, messages, form, purpose, segment)
             return answer
         except MtagentError as error:
             answer = error
@@ -75,33 +80,36 @@ class Cached:
             first.set_result(answer)
 
     async def _ask(
-        self, key: str, messages: Sequence[Message], schema: Schema | None, logprobs: bool, purpose: str, segment: str
+        self, key: str, messages: Sequence[Message], form: dict[str, Any], purpose: str, segment: str
     ) -> Completion:
         begun = time.perf_counter()
+        asked = Call(purpose=purpose, model=self.model, messages=tuple(messages))
 
-        def called(reply: str | None, usage: Usage, error: str | None) -> Call:
-            seconds = time.perf_counter() - begun
-            sent = tuple(messages)
-            return Call(
-                purpose=purpose, model=self.model, messages=sent, reply=reply, usage=usage, seconds=seconds, error=error
-            )
+        def called(**came: Any) -> Call:
+            return asked.model_copy(update={"seconds": time.perf_counter() - begun, **came})
 
         try:
-            completion = await self._llm.complete(
-                messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment
-            )
+            completion = await self._llm.complete(messages, purpose=purpose, segment=segment, **form)
         except ModelError as error:
-            for failed in error.calls or (called(None, Usage(), str(error)),):
+            for failed in error.calls or (called(error=str(error)),):
                 self._store.record_call(self.run_id, segment, purpose, key, failed, None)
             raise
-        completion = completion.model_copy(update={"text": whole_characters(completion.text)})
-        call = called(completion.text, completion.usage, None)
+        completion = _whole(completion)
+        call = called(reply=completion.text, tool_calls=completion.tool_calls, usage=completion.usage)
         try:
             self._store.record_call(self.run_id, segment, purpose, key, call, completion)
         except StoreError as error:
             error.calls = (call,)
             raise
         return completion
+
+
+def _whole(completion: Completion) -> Completion:
+    """``completion`` without halves of characters, which no store takes."""
+    calls = [
+        ToolCall(**{k: whole_characters(v) for k, v in call.model_dump().items()}) for call in completion.tool_calls
+    ]
+    return completion.model_copy(update={"text": whole_characters(completion.text), "tool_calls": tuple(calls)})
 
 
 def _without_calls(error: MtagentError) -> MtagentError:

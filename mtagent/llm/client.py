@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, ModelError, RateLimited, Refused, Truncated
-from mtagent.llm.backoff import backoff, is_transient, last_outcome
+from mtagent.llm.backoff import backoff, last_outcome
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import Failure
 from mtagent.llm.limiter import Limiter
-from mtagent.llm.parameters import LearntParameters
+from mtagent.llm.parameters import LearntParameters, refused_parameter
 from mtagent.llm.reply import Reply, read_reply
 from mtagent.llm.request import Body, estimated_tokens, key_of, request_body, with_more_room
 from mtagent.llm.sampling import Sampling
 from mtagent.llm.server import server_address, server_key
 from mtagent.pricing import price as list_price
-from mtagent.records import Call, Completion, Message, Schema, Usage
+from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 Price = Callable[[str, Usage, str | None], float | None]
 FIRST_CONNECTIONS = 4
@@ -90,9 +90,15 @@ class OpenAIClient:
         """Parameters that the model refused so far and that are no longer sent."""
         return self._learnt.left_out
 
-    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
-        """A hash that names this request: model, server, settings and messages."""
-        return key_of(self._body(messages, schema, logprobs), self.base_url)
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
+        """A hash that names this request: model, server, settings, messages and tools."""
+        return key_of(self._body(messages, schema, logprobs, tools), self.base_url)
 
     async def complete(
         self,
@@ -100,6 +106,7 @@ class OpenAIClient:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
@@ -109,7 +116,7 @@ class OpenAIClient:
         says how many. An error carries in ``calls`` what was paid before it.
         """
         exchange = Exchange(self._deadline, self._clock.now())
-        outcome = await self._converse(self._body(messages, schema, logprobs), exchange)
+        outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
         usage = exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid)
         if isinstance(outcome, Failure):
             error = outcome.kind(self._explain(outcome, exchange))
@@ -121,14 +128,15 @@ class OpenAIClient:
             finish_reason=outcome.finish_reason,
             usage=usage,
             logprobs=outcome.logprobs,
+            tool_calls=outcome.tool_calls,
         )
 
     async def aclose(self) -> None:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
 
-    def _body(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> Body:
-        return request_body(self.model, self._parameters, messages, schema, logprobs)
+    def _body(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool]) -> Body:
+        return request_body(self.model, self._parameters, messages, schema, logprobs, tools)
 
     async def _converse(self, body: Body, exchange: Exchange) -> Reply | Failure:
         """A usable reply; an empty one and one that was cut off get a second chance each."""
@@ -159,13 +167,18 @@ class OpenAIClient:
     async def _persistent(self, sent: Body, exchange: Exchange) -> Reply | Failure:
         """A reply, after trying again whatever may pass, until the deadline."""
         retrying = AsyncRetrying(
-            retry=retry_if_result(is_transient),
+            retry=retry_if_result(lambda outcome: self._may_pass(outcome, sent)),
             wait=backoff,
             stop=lambda state: state.upcoming_sleep > exchange.left(self._clock.now()) or self._nobody_there(state),
             sleep=self._clock.sleep,
             retry_error_callback=last_outcome,
         )
         return await retrying(self._once, sent, exchange)
+
+    @staticmethod
+    def _may_pass(outcome: Reply | Failure, sent: Body) -> bool:
+        """Whether asking again can help. A server that knows no tools may say so with a 500, which will not pass."""
+        return isinstance(outcome, Failure) and outcome.transient and refused_parameter(outcome, sent) is None
 
     def _nobody_there(self, state: RetryCallState) -> bool:
         """Whether no connection was ever made: a wrong address, more likely than a server that will be back."""
@@ -207,6 +220,7 @@ class OpenAIClient:
             model=self.model,
             messages=messages,
             reply=exchange.reply.text if exchange.reply else None,
+            tool_calls=exchange.reply.tool_calls if exchange.reply else (),
             usage=usage,
             seconds=self._clock.now() - exchange.started,
             error=error,

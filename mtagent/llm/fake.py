@@ -40,9 +40,15 @@ class ScriptedLLM:
         self._reply: Reply | None = replies if callable(replies) else None
         self._left: list[Answer] = [] if callable(replies) else list(reversed(list(replies)))
 
-    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
         """A hash that names this request, as that of the real client does."""
-        return request_key(self.model, None, Sampling(), messages, schema, logprobs)
+        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
     async def complete(
         self,
@@ -82,9 +88,15 @@ class ForbiddenLLM:
 
     model = "forbidden"
 
-    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
         """A hash that names this request."""
-        return request_key(self.model, None, Sampling(), messages, schema, logprobs)
+        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
     async def complete(
         self,

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -13,7 +14,7 @@ from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.llm.request import request_key
 from mtagent.llm.sampling import Sampling
 from mtagent.protocols import LLM
-from mtagent.records import Completion, Message, Schema
+from mtagent.records import Completion, Message, Schema, Tool
 
 CONTEXT = 40
 
@@ -28,12 +29,13 @@ class Recording(BaseModel):
     messages: tuple[Message, ...]
     reply_schema: Schema | None = None
     logprobs: bool = False
+    tools: tuple[Tool, ...] = ()
     completion: Completion
 
 
-def _key(model: str, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> str:
+def _key(model: str, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool]) -> str:
     """Names a request whatever server and sampling settings it was made with: those are not known on replay."""
-    return request_key(model, None, Sampling(), messages, schema, logprobs)
+    return request_key(model, None, Sampling(), messages, schema, logprobs, tools)
 
 
 class Recorder:
@@ -44,9 +46,15 @@ class Recorder:
         self._llm = llm
         self._path = Path(path)
 
-    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
         """The name under which the reply is recorded."""
-        return _key(self.model, messages, schema, logprobs)
+        return _key(self.model, messages, schema, logprobs, tools)
 
     async def complete(
         self,
@@ -54,19 +62,22 @@ class Recorder:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
         """Ask, write down, and return; see :class:`mtagent.protocols.LLM`. Raises :class:`OutputError` too."""
+        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         completion = await self._llm.complete(
-            messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment
+            messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment, **offered
         )
         recording = Recording(
-            key=self.key(messages, schema, logprobs),
+            key=self.key(messages, schema, logprobs, tools),
             asked=self.model,
             messages=tuple(messages),
             reply_schema=schema,
             logprobs=logprobs,
+            tools=tuple(tools),
             completion=completion,
         )
         self._write(recording)
@@ -97,9 +108,15 @@ class Replayer:
         for recording in reversed(self._known):
             self._replies[recording.key].append(recording.completion)
 
-    def key(self, messages: Sequence[Message], schema: Schema | None = None, logprobs: bool = False) -> str:
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
         """The name under which a reply is looked up."""
-        return _key(self.model, messages, schema, logprobs)
+        return _key(self.model, messages, schema, logprobs, tools)
 
     async def complete(
         self,
@@ -107,13 +124,14 @@ class Replayer:
         *,
         schema: Schema | None = None,
         logprobs: bool = False,
+        tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
         """The recorded reply; see :class:`mtagent.protocols.LLM`."""
-        replies = self._replies.get(self.key(messages, schema, logprobs))
+        replies = self._replies.get(self.key(messages, schema, logprobs, tools))
         if replies is None:
-            difference = self._difference(messages, schema, logprobs)
+            difference = self._difference(messages, schema, logprobs, tools)
             raise InputError(
                 f"{self._path}: no recorded reply to this request ({purpose or 'no purpose'}); {difference}"
             )
@@ -127,7 +145,9 @@ class Replayer:
             raise ConfigError(f"{self._path} holds replies of {', '.join(models) or 'no model'}; say which to replay")
         return models[0]
 
-    def _difference(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> str:
+    def _difference(
+        self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool]
+    ) -> str:
         if not self._known:
             return f"nothing is recorded for {self.model}"
         asked = _flat(messages)
@@ -138,11 +158,13 @@ class Replayer:
             if old.content != new.content:
                 change = _first_change(old.content, new.content)
                 return f"the nearest one differs in message {number} ({new.role}), {change}"
+            if (old.tool_calls, old.tool_call_id) != (new.tool_calls, new.tool_call_id):
+                return f"the nearest one differs in the tool calls of message {number} ({new.role})"
         if len(nearest.messages) != len(messages):
             return f"the nearest one has {len(nearest.messages)} messages, this one {len(messages)}"
-        return "the nearest one differs in " + (
-            "the schema" if nearest.reply_schema != schema else f"logprobs={logprobs}"
-        )
+        if nearest.reply_schema != schema:
+            return "the nearest one differs in the schema"
+        return "the nearest one differs in " + ("the tools" if nearest.tools != tuple(tools) else f"{logprobs=}")
 
 
 def _read(path: Path) -> Iterator[Recording]:

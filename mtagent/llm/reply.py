@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from mtagent.errors import EmptyReply, ModelError, Refused, ServerError, Truncated
 from mtagent.llm.failure import Failure, clean
 from mtagent.llm.plain import whole_characters
-from mtagent.records import TokenLogprob, Usage
+from mtagent.llm.tools import read_tool_calls
+from mtagent.records import TokenLogprob, ToolCall, Usage
 
 
 class Reply(NamedTuple):
@@ -24,6 +25,7 @@ class Reply(NamedTuple):
     logprobs: tuple[TokenLogprob, ...] | None
     problem: type[ModelError] | None
     detail: str
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 def read_reply(payload: object, model: str) -> Reply | Failure:
@@ -33,6 +35,7 @@ def read_reply(payload: object, model: str) -> Reply | Failure:
         message = choice["message"]
         refusal = message.get("refusal")
         text = whole_characters(_text(message.get("content")))
+        tool_calls = read_tool_calls(message)
         finish_reason = str(choice.get("finish_reason") or "stop")
     except (KeyError, IndexError, TypeError, AttributeError):
         return broken_body(payload)
@@ -44,8 +47,9 @@ def read_reply(payload: object, model: str) -> Reply | Failure:
         finish_reason,
         read_usage(usage) if isinstance(usage, Mapping) else None,
         _logprobs(logprobs) if logprobs else None,
-        _problem(text, finish_reason, refusal),
+        _problem(bool(text.strip() or tool_calls), finish_reason, refusal),
         clean(str(refusal or ""), ""),
+        tool_calls,
     )
 
 
@@ -56,12 +60,12 @@ def broken_body(payload: object) -> Failure:
     return Failure(ServerError, clean(detail, ""), 200, transient=True)
 
 
-def _problem(text: str, finish_reason: str, refusal: object) -> type[ModelError] | None:
+def _problem(says_something: bool, finish_reason: str, refusal: object) -> type[ModelError] | None:
     if refusal or finish_reason == "content_filter":
         return Refused
     if finish_reason == "length":
         return Truncated
-    return None if text.strip() else EmptyReply
+    return None if says_something else EmptyReply
 
 
 def _text(content: object) -> str:

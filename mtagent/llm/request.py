@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtagent.llm.sampling import Sampling
-from mtagent.records import Message, Schema
+from mtagent.llm.tools import sent_message, sent_tool
+from mtagent.records import Message, Schema, Tool
 
 Body = dict[str, Any]
 OPENAI = "https://api.openai.com/v1"
@@ -18,10 +19,15 @@ ROOM = ("max_completion_tokens", "max_tokens")
 
 
 def request_body(
-    model: str, parameters: Body, messages: Sequence[Message], schema: Schema | None, logprobs: bool
+    model: str,
+    parameters: Body,
+    messages: Sequence[Message],
+    schema: Schema | None,
+    logprobs: bool,
+    tools: Sequence[Tool] = (),
 ) -> Body:
     """The body of a chat completion request."""
-    body: Body = {"model": model, "messages": [{"role": m.role, "content": m.content} for m in messages], **parameters}
+    body: Body = {"model": model, "messages": [sent_message(message) for message in messages], **parameters}
     if schema is not None:
         body["response_format"] = {
             "type": "json_schema",
@@ -29,6 +35,8 @@ def request_body(
         }
     if logprobs:
         body["logprobs"] = True
+    if tools:
+        body["tools"] = [sent_tool(tool) for tool in tools]
     return body
 
 
@@ -39,9 +47,10 @@ def request_key(
     messages: Sequence[Message],
     schema: Schema | None,
     logprobs: bool,
+    tools: Sequence[Tool] = (),
 ) -> str:
     """A name for the request: equal for equal requests, different as soon as anything that is sent differs."""
-    return key_of(request_body(model, sampling.parameters(), messages, schema, logprobs), base_url)
+    return key_of(request_body(model, sampling.parameters(), messages, schema, logprobs, tools), base_url)
 
 
 def key_of(body: Body, base_url: str | None) -> str:
@@ -62,4 +71,10 @@ def with_more_room(body: Body, put_out: int) -> Body:
 def estimated_tokens(body: Body) -> int:
     """Tokens that a request may take: a quarter of its characters, and the room for the reply."""
     room = next((int(body[name]) for name in ROOM if name in body), 0)
-    return sum(len(message["content"]) for message in body["messages"]) // 4 + room
+    offered = len(json.dumps(body["tools"], ensure_ascii=False)) if "tools" in body else 0
+    return (sum(map(_characters, body["messages"])) + offered) // 4 + room
+
+
+def _characters(message: Body) -> int:
+    calls = message.get("tool_calls")
+    return len(message["content"] or "") + (len(json.dumps(calls, ensure_ascii=False)) if calls else 0)

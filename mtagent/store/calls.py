@@ -15,17 +15,17 @@ from typing import Any
 
 from mtagent.records import Call, Chain, Completion, TokenLogprob, Usage
 from mtagent.store.database import Database
-from mtagent.store.rows import keep_text, pack_messages, text_hash
+from mtagent.store.rows import keep_text, pack_messages, pack_tool_calls, text_hash, unpack_tool_calls
 
-_INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, reply_model, finish_reason,
-    logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost, seconds, at)
-    VALUES ({", ".join("?" * 19)})"""
+_INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
+    finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
+    seconds, at) VALUES ({", ".join("?" * 20)})"""
 
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
 _RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.text, reply_model, finish_reason,
-    logprobs, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+    logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
@@ -64,12 +64,19 @@ class CallLog:
         rows = self._database.query(_RECALL, wanted, f"segment {segment!r}")
         if not rows:
             return None
-        own, text, model, finish_reason, logprobs, *numbers = rows[0]
+        own, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
         usage = Usage(reused=1)
         if own and self._account(run_id, segment, key):
             usage = _usage(numbers)
         tokens = None if logprobs is None else tuple(TokenLogprob(token=t, logprob=p) for t, p in json.loads(logprobs))
-        return Completion(text=text, model=model, finish_reason=finish_reason, usage=usage, logprobs=tokens)
+        return Completion(
+            text=text,
+            model=model,
+            finish_reason=finish_reason,
+            usage=usage,
+            logprobs=tokens,
+            tool_calls=unpack_tool_calls(tool_calls),
+        )
 
     def usage(self, run_id: int) -> Usage:
         """What a run has paid, failed calls included."""
@@ -84,8 +91,15 @@ class CallLog:
         for call in (call for call in calls if call.error and call.reply is not None):
             connection.execute(
                 "UPDATE calls SET error = ? WHERE run_id = ? AND segment = ? AND messages = ? AND reply = ?"
-                " AND error IS NULL",
-                (call.error, run_id, chain.segment.id, pack_messages(call.messages, {}), text_hash(call.reply or "")),
+                " AND tool_calls IS ? AND error IS NULL",
+                (
+                    call.error,
+                    run_id,
+                    chain.segment.id,
+                    pack_messages(call.messages, {}),
+                    text_hash(call.reply or ""),
+                    pack_tool_calls(call.tool_calls),
+                ),
             )
 
     def forget(self, run_id: int, segment: str) -> None:
@@ -127,17 +141,18 @@ def now() -> str:
 
 def _call_row(
     run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None, texts: dict[str, str]
-) -> tuple[Any, ...]:
+) -> list[Any]:
     messages = pack_messages(call.messages, texts)
     answer: tuple[str | None, ...]
     if completion is None:
         reply = None if call.reply is None else keep_text(call.reply, texts)
-        answer = (reply, None, None, None, call.error or "no usable reply")
+        answer = (reply, pack_tool_calls(call.tool_calls), None, None, None, call.error or "no usable reply")
     else:
         reply = keep_text(completion.text, texts)
-        answer = (reply, completion.model, completion.finish_reason, _pack_logprobs(completion), None)
+        said = (completion.model, completion.finish_reason, _pack_logprobs(completion))
+        answer = (reply, pack_tool_calls(completion.tool_calls), *said, None)
     numbers = _usage_values(call.usage)
-    return (run_id, segment, purpose, key, call.model, messages, *answer, *numbers, call.seconds, now())
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *numbers, call.seconds, now()]
 
 
 def _pack_logprobs(completion: Completion) -> str | None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Term, Usage
+from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Term, ToolCall, Usage
 
 Row = tuple[Any, ...]
 SegmentState = Literal["changed", "kept", "rejected", "failed"]
@@ -26,7 +26,8 @@ EDIT_COLUMNS = (
     'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, detail'
 )
 RATING_COLUMNS = (
-    "run_id, position, step, number, segment, stage, evaluator, score, signature, explanation, errors, calls"
+    "run_id, position, step, number, segment, stage, evaluator, score, signature, explanation, errors, calls, "
+    "correction, confidence, gaps, warnings, seconds"
 )
 
 
@@ -87,7 +88,8 @@ def rating_rows(run_id: int, position: int, chain: Chain, number: int, texts: di
 def _rating_values(rating: Rating, texts: dict[str, str]) -> Row:
     errors = None if rating.errors is None else _json([error.model_dump() for error in rating.errors])
     said = (rating.evaluator, rating.score, rating.signature, rating.explanation)
-    return (*said, errors, pack_calls(rating.calls, texts))
+    more = (rating.correction, rating.confidence, _json(rating.gaps), _json(rating.warnings), rating.seconds)
+    return (*said, errors, pack_calls(rating.calls, texts), *more)
 
 
 def read_segment(row: Row) -> Segment:
@@ -135,12 +137,41 @@ def _read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
         explanation=row[9],
         errors=None if row[10] is None else tuple(ErrorSpan(**error) for error in json.loads(row[10])),
         calls=unpack_calls(row[11], texts),
+        correction=row[12],
+        confidence=row[13],
+        gaps=tuple(json.loads(row[14])),
+        warnings=tuple(json.loads(row[15])),
+        seconds=row[16],
     )
 
 
 def pack_messages(messages: Iterable[Message], texts: dict[str, str]) -> str:
-    """Messages as JSON ``[[role, hash], …]``; their texts are added to ``texts`` by hash."""
-    return _json([[message.role, keep_text(message.content, texts)] for message in messages])
+    """Messages as JSON ``[[role, hash], …]``; their texts are added to ``texts`` by hash.
+
+    A message that calls tools, or answers such a call, has its further fields as a third item.
+    """
+    return _json(_packed(messages, texts))
+
+
+def _packed(messages: Iterable[Message], texts: dict[str, str]) -> list[list[Any]]:
+    return [[message.role, keep_text(message.content, texts), *_tool_fields(message)] for message in messages]
+
+
+def _tool_fields(message: Message) -> list[dict[str, Any]]:
+    if not message.tool_calls and message.tool_call_id is None:
+        return []
+    return [message.model_dump(include={"tool_calls", "tool_call_id"}, exclude_defaults=True)]
+
+
+def pack_tool_calls(calls: Iterable[ToolCall]) -> str | None:
+    """Tool calls as JSON; ``None`` for none."""
+    packed = [call.model_dump() for call in calls]
+    return _json(packed) if packed else None
+
+
+def unpack_tool_calls(packed: str | None) -> tuple[ToolCall, ...]:
+    """The tool calls that :func:`pack_tool_calls` packed."""
+    return () if packed is None else tuple(ToolCall(**call) for call in json.loads(packed))
 
 
 def keep_text(text: str, texts: dict[str, str]) -> str:
@@ -152,20 +183,20 @@ def keep_text(text: str, texts: dict[str, str]) -> str:
 
 def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
     """Calls as JSON, with hashes in the place of texts."""
-    return _json(
-        [
-            {
-                "purpose": call.purpose,
-                "model": call.model,
-                "messages": [[message.role, keep_text(message.content, texts)] for message in call.messages],
-                "reply": None if call.reply is None else keep_text(call.reply, texts),
-                "usage": call.usage.model_dump(),
-                "seconds": call.seconds,
-                "error": call.error,
-            }
-            for call in calls
-        ]
-    )
+    return _json([_pack_call(call, texts) for call in calls])
+
+
+def _pack_call(call: Call, texts: dict[str, str]) -> dict[str, Any]:
+    packed = {
+        "purpose": call.purpose,
+        "model": call.model,
+        "messages": _packed(call.messages, texts),
+        "reply": None if call.reply is None else keep_text(call.reply, texts),
+        "usage": call.usage.model_dump(),
+        "seconds": call.seconds,
+        "error": call.error,
+    }
+    return {**packed, "tool_calls": [of.model_dump() for of in call.tool_calls]} if call.tool_calls else packed
 
 
 def unpack_calls(packed: str, texts: Mapping[str, str]) -> tuple[Call, ...]:
@@ -174,7 +205,10 @@ def unpack_calls(packed: str, texts: Mapping[str, str]) -> tuple[Call, ...]:
 
 
 def _unpack_call(call: dict[str, Any], texts: Mapping[str, str]) -> Call:
-    messages = tuple(Message(role=role, content=texts[address]) for role, address in call["messages"])
+    messages = tuple(
+        Message(role=role, content=texts[address], **(more[0] if more else {}))
+        for role, address, *more in call["messages"]
+    )
     reply = None if call["reply"] is None else texts[call["reply"]]
     return Call(**{**call, "messages": messages, "reply": reply, "usage": Usage(**call["usage"])})
 
@@ -183,7 +217,7 @@ def addresses(packed: Iterable[str]) -> set[str]:
     """The hashes of all texts that packed calls name."""
     found: set[str] = set()
     for call in (call for calls in packed for call in json.loads(calls)):
-        found.update(address for _, address in call["messages"])
+        found.update(address for _, address, *_ in call["messages"])
         found.update([call["reply"]] if call["reply"] is not None else [])
     return found
 

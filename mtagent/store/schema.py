@@ -61,6 +61,35 @@ _DIALOGUE = """CREATE VIEW dialogue AS
       FROM calls JOIN texts ON texts.hash = calls.reply"""
 
 
+_CALLED = """(SELECT group_concat(json_extract(value, '$.name') || '(' || json_extract(value, '$.arguments') || ')',
+                    char(10)) FROM json_each({calls}))"""
+
+
+def _said(calls: str) -> str:
+    """SQL for a text and, each on a line after it, the tool calls that came with it: ``search({"query": "…"})``."""
+    called = _CALLED.format(calls=calls)
+    return f"texts.text || coalesce(CASE texts.text WHEN '' THEN '' ELSE char(10) END || {called}, '')"
+
+
+_TOOLS = (
+    "ALTER TABLE calls ADD COLUMN tool_calls TEXT",
+    "ALTER TABLE ratings ADD COLUMN correction TEXT",
+    "ALTER TABLE ratings ADD COLUMN confidence REAL",
+    "ALTER TABLE ratings ADD COLUMN gaps TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE ratings ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE ratings ADD COLUMN seconds REAL NOT NULL DEFAULT 0",
+    "DROP VIEW dialogue",
+    f"""CREATE VIEW dialogue AS
+    SELECT calls.id AS call, run_id, segment, purpose, message.key AS turn,
+           json_extract(message.value, '$[0]') AS role, {_said("message.value, '$[2].tool_calls'")} AS text
+      FROM calls, json_each(calls.messages) AS message
+      JOIN texts ON texts.hash = json_extract(message.value, '$[1]')
+    UNION ALL
+    SELECT calls.id, run_id, segment, purpose, json_array_length(calls.messages), 'reply', {_said("calls.tool_calls")}
+      FROM calls JOIN texts ON texts.hash = calls.reply""",
+)
+
+
 def _tables(connection: sqlite3.Connection) -> None:
     for statement in _TABLES:
         connection.execute(statement)
@@ -70,7 +99,12 @@ def _dialogue(connection: sqlite3.Connection) -> None:
     connection.execute(_DIALOGUE)
 
 
-MIGRATIONS: Sequence[Migration] = (_tables, _dialogue)
+def _tools(connection: sqlite3.Connection) -> None:
+    for statement in _TOOLS:
+        connection.execute(statement)
+
+
+MIGRATIONS: Sequence[Migration] = (_tables, _dialogue, _tools)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -67,6 +67,11 @@ def unsupported(body: Body, names: frozenset[str]) -> Error | None:
     if "reasoning_effort" in names and "reasoning_effort" in body:
         text = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
         return error(text, param="reasoning_effort", code="unsupported_parameter")
+    if "tools" in names and "tools" in body:
+        text = "Unsupported parameter: 'tools' is not supported with this model."
+        return error(text, param="tools", code="unsupported_parameter")
+    if "tools" in names and any(m["role"] == "tool" or "tool_calls" in m for m in body["messages"]):
+        return error("This model does not support tool calling: no message may have tool_calls or the role tool.")
     return _unsupported_format(body, names)
 
 

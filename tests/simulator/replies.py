@@ -19,7 +19,28 @@ def tokens(text: str) -> int:
 
 def prompt_text(body: Body) -> str:
     """All messages as one text, in order."""
-    return "".join(f"<{m['role']}>{m['content']}" for m in body["messages"])
+    return "".join(f"<{m['role']}>{said(m)}" for m in body["messages"])
+
+
+def said(message: Body) -> str:
+    """Text and tool calls of a message as one text, for counting tokens."""
+    calls = message.get("tool_calls")
+    return f"{message['content'] or ''}{json.dumps(calls) if calls else ''}"
+
+
+def calling(*calls: tuple[str, Body | str], content: str | None = None) -> Body:
+    """A message that calls tools: pairs of name and arguments, which may be text that is no JSON."""
+    return {
+        "content": content,
+        "tool_calls": [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+            }
+            for number, (name, given) in enumerate(calls)
+        ],
+    }
 
 
 class PrefixCache:
@@ -58,11 +79,15 @@ def logprobs(text: str) -> dict[str, Any]:
     return {"content": [{"token": p, "logprob": -0.25, "bytes": list(p.encode()), "top_logprobs": []} for p in pieces]}
 
 
-def completion(body: Body, number: int, text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Body:
-    """A whole reply body without usage."""
+def completion(
+    body: Body, number: int, text: str | Body | None, *, finish: str = "stop", refusal: str | None = None
+) -> Body:
+    """A whole reply body without usage; a message in the place of the text may hold tool calls."""
+    message = text if isinstance(text, dict) else {"content": text}
+    text = message["content"]
     choice: dict[str, Any] = {
         "index": 0,
-        "message": {"role": "assistant", "content": text, "refusal": refusal, "annotations": []},
+        "message": {"role": "assistant", "refusal": refusal, "annotations": [], **message},
         "logprobs": logprobs(text or "") if body.get("logprobs") else None,
         "finish_reason": finish,
     }

@@ -178,12 +178,15 @@ class Simulator:
         return Answer(fault.status, payload, retry_after_header(fault.retry_after, fault.style))
 
     def _reply(self, body: Body, number: int, text: str | None, *, cut: bool = False) -> Body:
-        text = text if text is not None else (self.settings.behaviour or replies.default_behaviour)(body)
+        reply = text if text is not None else (self.settings.behaviour or replies.default_behaviour)(body)
         room = body.get("max_completion_tokens", body.get("max_tokens")) or 0
         cut = cut or (self.settings.truncate_below is not None and room < self.settings.truncate_below)
-        text = text[: len(text) // 2] if cut else text
-        reply = replies.completion(body, number, text, finish="length" if cut else "stop")
-        return self._with_usage(reply, body, text)
+        if isinstance(reply, dict):
+            finish = "length" if cut else "tool_calls"
+            return self._with_usage(replies.completion(body, number, reply, finish=finish), body, replies.said(reply))
+        reply = reply[: len(reply) // 2] if cut else reply
+        finish = "length" if cut else "stop"
+        return self._with_usage(replies.completion(body, number, reply, finish=finish), body, reply)
 
     def _with_usage(self, reply: Body, body: Body, text: str) -> Body:
         if not self.settings.usage:
