@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from mtagent import prompts
+from mtagent.agent import Agent
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.counts import Counted
 from mtagent.evaluators.eaprompt import EAPrompt, parse, parse_once
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, Segment, Usage
+from mtagent.records import Completion, Message, Segment, Usage
 
 SOURCE = "The nurse “Ana” told them at 5 p.m. that they were free to go."
 TEXT = "Die Krankenschwester „Ana“ sagte ihnen um 5 Uhr, dass sie l'hôpital gratis verlassen kann."
@@ -294,6 +296,19 @@ def test_options_come_from_the_evaluators_name() -> None:
     for wrong in ("0", "3"):
         with pytest.raises(ConfigError, match=f"steps is 1 or 2, not {wrong}"):
             make_evaluator(f"eaprompt:steps={wrong}", surroundings)
+
+
+def test_it_drives_post_editing_with_fixes_that_are_asked_for() -> None:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        fixes = [{"number": n, "suggestion": fix, "before": "", "after": ""} for n, fix in ((1, "frei"), (2, "17 Uhr"))]
+        fixes.append({"number": 3, "suggestion": None, "before": "", "after": ""})
+        return {"rate": LIST, "count": "2, 1", "fix": json.dumps({"fixes": fixes})}[purpose]
+
+    llm = ScriptedLLM(reply)
+    agent = Agent(llm=llm, evaluator="eaprompt", gate="guards", stages="pe", skip_guards=("numbers",))
+    (chain,) = agent.postedit([SOURCE], [TEXT], "en", "de")
+    assert chain.text == TEXT.replace("gratis", "frei").replace("5 Uhr", "17 Uhr")
+    assert [request.purpose for request in llm.requests] == ["rate", "count", "fix"]
 
 
 @pytest.mark.data

@@ -13,7 +13,7 @@ from mtagent.config import Config
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.single_agent import SingleAgent, parse
-from mtagent.evaluators.typology import SUBTYPES, described
+from mtagent.evaluators.typology import SIGNATURE, SUBTYPES, described
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment, Term
 
@@ -174,7 +174,7 @@ async def test_a_rating_is_signed_timed_and_keeps_its_call() -> None:
     llm = ScriptedLLM([f"[{ONE}]"], model="gpt-x")
     rating = await SingleAgent(llm).rate(SEGMENT, TEXT)
     assert rating.signature.startswith("single-agent|model:gpt-x|prompt:single-agent@1#")
-    assert rating.signature.endswith("|weights:himate|version:0.1.0")
+    assert rating.signature.endswith(f"|{SIGNATURE}|weights:himate|version:0.1.0")
     assert ([call.purpose for call in rating.calls], rating.explanation) == (["rate"], None)
     assert rating.seconds > 0
     assert rating.errors is not None
@@ -214,7 +214,7 @@ async def test_one_call_asks_for_all_19_kinds_and_shows_no_reference() -> None:
 def test_two_examples_are_shown_one_of_the_pair_and_one_without_error(pair: str, shown: str) -> None:
     source_lang, target_lang = pair.split("-")
     segment = Segment(id="1", source="s", source_lang=source_lang, target_lang=target_lang)
-    messages = prompts.load("single-agent").render(prompts.segment_values(segment, translation="t"))
+    messages = prompts.load("single-agent").render(prompts.segment_values(segment, translation="t", typology="-"))
     users = [message.content for message in messages[:-1] if message.role == "user"]
     assert [f"{shown} translation" in users[0], "Portuguese translation" in users[1], len(users)] == [True, True, 2]
 

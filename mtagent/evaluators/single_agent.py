@@ -11,8 +11,8 @@ from typing import Any
 
 import mtagent
 from mtagent import mqm, prompts
+from mtagent.evaluators import typology
 from mtagent.evaluators.annotations import located, named_severity, read_error, read_items
-from mtagent.evaluators.typology import category_of
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.reading import read_json
 from mtagent.llm.sampling import settings_of
@@ -35,6 +35,7 @@ class SingleAgent:
                 f"model:{llm.model}",
                 f"prompt:{self._prompt.signature}",
                 *settings_of(llm),
+                typology.SIGNATURE,
                 "weights:himate",
                 f"version:{mtagent.__version__}",
             ]
@@ -42,7 +43,7 @@ class SingleAgent:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        values = prompts.segment_values(segment, translation=translation)
+        values = prompts.segment_values(segment, translation=translation, typology=typology.described())
         with Dialogue(self._llm, segment.id) as dialogue:
             marked = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
         errors = tuple(error for error in marked if error.severity != "neutral")
@@ -70,7 +71,7 @@ def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
 
 def _category(item: dict[str, Any]) -> str:
     """``core/subtype`` of an item, which may name the two apart."""
-    return category_of(
+    return typology.category_of(
         "/".join(item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip())
     )
 
