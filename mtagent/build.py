@@ -119,6 +119,7 @@ class _Models:
             deadline=self._config.deadline,
             timeout=self._config.timeout,
             limiter=self._limiter(base_url),
+            leave_out=() if local is None or local.tools else ("tools",),
         )
         self._stack.push_async_callback(client.aclose)
         return client

@@ -132,10 +132,15 @@ class Config(ModelSettings):
         open_settings: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
-            "gate": "guards" if offline else "rate",
+            "gate": "guards" if offline or self._judge_knows_given_texts_only else "rate",
             "model": None if offline else DEFAULT_MODEL,
         }
         return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
+
+    @property
+    def _judge_knows_given_texts_only(self) -> bool:
+        """Whether the judge reads its spans from a file: it cannot rate a text that was edited."""
+        return (self.judge.evaluator or self.evaluator or "").partition(":")[0] == "spans-file"
 
     def model_for(self, role: Role) -> ModelSettings:
         """The settings of the model that plays ``role``; the judge is asked like the post-editor if nothing is said."""
