@@ -25,6 +25,8 @@ EVALUATORS = {
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "himate": "mtagent.evaluators.himate:HiMATE",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
+    "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }

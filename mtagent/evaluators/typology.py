@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -114,6 +115,8 @@ _OTHER_NAMES = {
     "untranslated": "untranslated text",
     "inappropriate": "inappropriate for context",
     "inconsistent": "inconsistent use",
+    "terminology/inconsistency": "inconsistent use",
+    "fluency/inconsistent": "inconsistency",
     "awkward style": "awkward",
     "awkwardness": "awkward",
     "encoding": "character encoding",
@@ -129,7 +132,8 @@ _OTHER_NAMES = {
 
 def subtypes_of(core: str) -> tuple[Subtype, ...]:
     """The subtypes of a core type; a ``KeyError`` for an unknown one."""
-    CORES[core]
+    if core not in CORES:
+        raise KeyError(core)
     return tuple(subtype for subtype in SUBTYPES if subtype.core == core)
 
 
@@ -139,9 +143,9 @@ def subtype_of(category: str) -> Subtype | None:
     ``None`` where it names a core type alone, or nothing of this typology.
     """
     parts = [_plain(part) for part in _SEPARATOR.split(category)]
-    name = _OTHER_NAMES.get(parts[-1], parts[-1])
-    named = [subtype for subtype in SUBTYPES if subtype.name == name]
-    return named[0] if named else None
+    said = [_OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])]
+    named = {subtype.name: subtype for subtype in SUBTYPES}
+    return next((named[name] for name in reversed(said) if name in named), None)
 
 
 def category_of(written: str) -> str:

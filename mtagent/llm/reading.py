@@ -67,7 +67,7 @@ def _read_any(answer: str, last: bool) -> Any:
     try:
         whole = _DECODER.decode(answer)
     except (ValueError, RecursionError):
-        return _search(_without_thoughts(answer), last)
+        return _search(without_thoughts(answer), last)
     if isinstance(whole, str):
         return _search(whole, last)
     return whole if isinstance(whole, dict | list) else _fail("no JSON object or list in the reply", answer)
@@ -187,7 +187,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict | Pairs)
 
 
-def _without_thoughts(answer: str) -> str:
+def without_thoughts(answer: str) -> str:
     """What comes after the last block of thoughts."""
     tags = list(_THOUGHTS.finditer(answer))
     if tags and not tags[-1].group(1) and not answer[: tags[-1].start()].strip():

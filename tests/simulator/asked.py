@@ -87,7 +87,7 @@ def _pattern(text: str) -> str:
     pieces, seen = _VARIABLE.split(text), set[str]()
     for place in range(1, len(pieces), 2):
         name = pieces[place]
-        pieces[place] = f"(?P={name})" if name in seen else f"(?P<{name}>[^\n]*?)"
+        pieces[place] = f"(?P={name})" if name in seen else f"(?P<{name}>(?s:.*?))"
         seen.add(name)
     literal = [re.escape(piece) if place % 2 == 0 else piece for place, piece in enumerate(pieces)]
     return "".join(literal) + (r"(?=\n|\Z)" if pieces[-1] == "" else "")
