@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from mtagent.config import Config
 
 EVALUATORS = {
+    "gemba-da": "mtagent.evaluators.gemba_scores:GembaDA",
+    "gemba-esa": "mtagent.evaluators.gemba_esa:GembaESA",
+    "gemba-mqm": "mtagent.evaluators.gemba_mqm:GembaMQM",
+    "gemba-sqm": "mtagent.evaluators.gemba_scores:GembaSQM",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
     "rules": "mtagent.evaluators.rules:Rules",
 }
