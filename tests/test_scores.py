@@ -1,4 +1,4 @@
-"""Scores from 0 to 100 in the shapes that models give them: read, or refused; never a number that means something else."""
+"""Scores from 0 to 100 in the shapes that models give them: read, or refused; no count and no range."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_what_is_no_single_score_on_the_scale_is_an_error(reply: str) -> None:
 
 
 def test_an_error_says_what_is_wrong() -> None:
-    with pytest.raises(RatingParseError, match="between 0 and 100.*105"):
+    with pytest.raises(RatingParseError, match=r"between 0 and 100.*105"):
         parse_score("105")
     with pytest.raises(RatingParseError, match="several scores"):
         parse_score("Score: 80. Score: 90.")
