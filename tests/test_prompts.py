@@ -150,7 +150,7 @@ def test_a_broken_prompt_file_is_named_with_the_reason(text: str, complaint: str
 
 
 def test_an_unknown_prompt_is_named_with_those_there_are() -> None:
-    with pytest.raises(PromptError, match="no prompt 'nope'; there are: compare, .*proofread"):
+    with pytest.raises(PromptError, match=r"no prompt 'nope'; there are: compare, .*proofread"):
         prompts.load("nope")
 
 
