@@ -101,6 +101,7 @@ def test_scores_in_many_shapes(reply: str, score: float) -> None:
         "-5",
         "105",
         "7/10",
+        "8{0",
         "Score: -5",
         "Score: 105",
         "Score: 7/10",

@@ -16,7 +16,7 @@ import regex
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.annotations import located, named_severity, read_annotations, read_error, read_items
-from mtagent.evaluators.listed import Item, Known, is_category, plain, read_listed, says_none
+from mtagent.evaluators.listed import Item, Known, category_of, is_category, plain, read_listed, says_none
 from mtagent.evaluators.quoted import MARK, Line, read_lines
 from mtagent.llm.plain import whole_characters
 from mtagent.llm.reading import EXCERPT, Pairs, read_json, without_thoughts
@@ -38,11 +38,12 @@ _NONE_OF = regex.compile(
 )
 _NAMES = regex.compile(_SEVERITY, regex.IGNORECASE)
 _FENCE = regex.compile(r"^[ \t]*+```[\w-]*+[ \t]*+$\n?", regex.MULTILINE)
-_JSON = regex.compile(r"\{|\[\s*+[\[{\"'\]]")
+_JSON = regex.compile(r"^[ \t]*+(?:\{|\[\s*+[\[{\"'\]])|\{\s*+[\"']", regex.MULTILINE)
 _LABEL = regex.compile(r"(explanation|reason(?:ing)?|rationale|justification|comment)\s?[:：]\s*+", regex.IGNORECASE)
 _SUGGESTION = regex.compile(
     rf"(?:suggest(?:ion|ed(?:\s\w+)?)|correct(?:ion|ed(?:\s\w+)?)|fix)\s?[:：]\s?{MARK}\.?", regex.IGNORECASE
 )
+_CATEGORY = regex.compile(r"(?:error\s)?(?:category|type)\s?[:：]\s*+([^:：]++)", regex.IGNORECASE)
 _REMARK = regex.compile(
     r"overall|in\s(?:summary|conclusion|total|general|short)|to\s(?:sum|conclude)|summary|conclusion|notes?\b|please"
     r"|let\sme\sknow|i\shope|hope\sth|if\syou|feel\sfree|based\son|total|(?:mqm\s|overall\s|quality\s|final\s)?score"
@@ -153,11 +154,19 @@ def _read_line(line: Line, reading: _Reading) -> None:
         reading.remarks.append(line)
         reading.in_remark = True
     elif line.open:
-        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+        section.add(_without_end_of_quote(line, reading.known))
     elif (items := read_listed(line, reading.known)) is not None:
         section.add(items)
     else:
         _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
+
+
+def _without_end_of_quote(line: Line, known: Known) -> list[Item]:
+    """The error of a line whose last quote has no end, if that is because it stands so in the texts."""
+    items = read_listed(Line(line.written()), known)
+    if items is None or any(item.explanation for item in items):
+        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+    return items
 
 
 def _is_remark(line: Line, section: _Section, reading: _Reading) -> bool:
@@ -176,6 +185,8 @@ def _explains_last(line: Line, section: _Section) -> bool:
     error = section.errors[-1]
     if _SUGGESTION.fullmatch(line.text) and error["suggestion"] is None:
         error["suggestion"] = line.quoted[0].text
+    elif (named := _CATEGORY.fullmatch(line.text)) and is_category(named[1]) and error["category"] == "other":
+        error["category"] = category_of(named[1])
     elif (label := _LABEL.match(line.text)) and error["explanation"] is None:
         error["explanation"] = line.part(label.end()).written()
     else:

@@ -106,7 +106,8 @@ def _in_text(answer: str) -> float:
 def _plain(answer: str) -> str:
     """``answer`` without Markdown, quotes and tags, with plain digits and spaces."""
     answer = answer.replace(_OF_100, " ").replace(_SCALE, " ")
-    text = _DECORATION.sub("", unicodedata.normalize("NFKC", answer))
+    text = unicodedata.normalize("NFKC", answer)
+    text = _DECORATION.sub(lambda mark: " " if text[mark.start() - 1 : mark.start()].isdigit() else "", text)
     return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
 
 
