@@ -411,12 +411,9 @@ def human_errors(data: Path) -> Iterator[tuple[str, str, list[tuple[str, str, st
     """Source, translation, and the errors that people marked in it, those with the worst severity first."""
     lines = (data / "mqm_spans.jsonl").read_text(encoding="utf-8").split("\n")
     for row in map(json.loads, filter(None, lines)):
-        spans = [s for s in row["spans"] if s["side"] == "tgt" and s["text"].strip() and s["severity"] != "neutral"]
-        errors = [
-            (s["severity"], s["category"].casefold().replace("_", " "), s["text"])
-            for s in spans
-            if "/" in (s["category"] or "")
-        ]
+        marked = [s for s in row["spans"] if s["side"] == "tgt" and s["text"].strip() and s["severity"] != "neutral"]
+        errors = [(s["severity"], (s["category"] or "").casefold().replace("_", " "), s["text"]) for s in marked]
+        errors = [error for error in errors if "/" in error[1].strip("/")]
         if errors:
             yield row["src"], row["tgt"], sorted(errors, key=lambda e: ("critical", "major", "minor").index(e[0]))
 
