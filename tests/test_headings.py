@@ -315,6 +315,10 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         major('accuracy/mistranslation - "perro rojo"', "and the tense is wrong"),
         major('"not there" is what I would write.'),
         major("2 errors"),
+        major('accuracy/mistranslation - "rojo"', 'Source: "red"'),
+        major('accuracy/mistranslation - "rojo" should be "azul"', 'Suggestion: "verde"'),
+        'There are no critical errors.\nstyle/awkward - "ayer"\nMinor:\nno-error',
+        "No major errors.",
         major("no doubt there are errors"),
         major("No wrong words but 3 errors"),
         major('accuracy/mistranslation - `perro "rojo"'),
@@ -334,6 +338,17 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
 def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_headed(reply, TEXT, source=SOURCE)
+
+
+def test_a_statement_about_other_severities_does_not_end_a_section() -> None:
+    reply = 'Minor:\nThere are no major errors.\nstyle/awkward - "ayer"'
+    assert spans(reply) == [("minor", "style/awkward", "ayer")]
+    assert spans("No major errors.\nMinor:\nNo minor errors.") == []
+
+
+def test_an_explanation_that_names_a_kind_of_error_is_no_error() -> None:
+    (error,) = read_headed(major('accuracy/mistranslation - "rojo". Literal translation: "azul".'), TEXT)
+    assert (error.text, error.explanation) == ("rojo", 'Literal translation: "azul"')
 
 
 def test_remarks_may_repeat_errors() -> None:

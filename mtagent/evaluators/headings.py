@@ -79,8 +79,16 @@ class _Reading:
     sections: list[_Section] = field(default_factory=list)
     introduction: list[Line] = field(default_factory=list)
     remarks: list[Line] = field(default_factory=list)
+    none: set[Severity] = field(default_factory=set)
     after_blank: bool = False
     in_remark: bool = False
+
+    def add_none(self, statement: str) -> None:
+        """Take over what a line like "There are no major or critical errors" states, under a heading or without."""
+        for severity in _NAMES.findall(statement):
+            self.none |= set(_named(severity))
+        if self.sections and self.sections[-1].severity in self.none:
+            self.sections[-1].states_none = True
 
 
 def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[ErrorSpan, ...]:
@@ -95,7 +103,7 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     reading = _Reading(Known(translation, source))
     if not _JSON.match(_FENCE.sub("", answer).strip()):
         _read_text(_FENCE.sub("", answer).strip(), reading)
-    if not reading.sections:
+    if not (reading.sections or reading.none):
         if not _JSON.search(answer):
             _fail("it has no heading (Critical, Major, Minor)", answer)
         reading.sections = _sections_in_json(read_json(answer), reading.known)
@@ -105,22 +113,21 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
 
 
 def _read_text(answer: str, reading: _Reading) -> None:
-    for line in read_lines(answer, reading.known.texts):
-        for severities, part in _pieces(plain(line)):
-            reading.sections += map(_Section, severities)
-            reading.in_remark = reading.in_remark and not severities
-            if part.text:
-                _read_line(part, reading)
-        reading.after_blank = not line.text.strip()
+    for line in map(plain, read_lines(answer, reading.known.texts)):
+        if _NONE_OF.fullmatch(line.text):
+            reading.add_none(line.text)
+        else:
+            for severities, part in _pieces(line):
+                reading.sections += map(_Section, severities)
+                reading.in_remark = reading.in_remark and not severities
+                if part.text:
+                    _read_line(part, reading)
+        reading.after_blank = not line.text
         reading.in_remark = reading.in_remark and not reading.after_blank
 
 
 def _pieces(line: Line) -> Iterator[tuple[list[Severity], Line]]:
     """A line cut at the headings in it: the severity that each piece begins, if it begins one, and its text."""
-    if _NONE_OF.fullmatch(line.text):
-        for severity in _NAMES.findall(line.text):
-            yield [cast(Severity, severity.casefold())], Line("no-error")
-        return
     heading = _HEADING.match(line.text)
     if heading and heading["dash"] and not (heading.end() < len(line.text) and _is_content(line.part(heading.end()))):
         heading = None
@@ -224,15 +231,15 @@ def _section_in_json(section: _Section, value: Any, known: Known) -> _Section:
 
 def _errors(reading: _Reading) -> tuple[ErrorSpan, ...]:
     """The errors of all sections, if nothing speaks against it that these are all."""
-    translation, found, stated = reading.known.translation, list[ErrorSpan](), set[Severity]()
+    translation, found, stated = reading.known.translation, list[ErrorSpan](), reading.none
     for section in reading.sections:
         errors = [read_error(error, translation, named_severity) for error in section.errors]
         found += [error for error in errors if error]
         if section.states_none or None in errors:
             stated.add(section.severity)
-    last = reading.sections[-1]
-    if not (last.errors or last.states_none):
-        _fail("nothing stands under the last heading: neither an error nor no-error", last.severity)
+    for last in reading.sections[-1:]:
+        if not (last.errors or last.states_none):
+            _fail("nothing stands under the last heading: neither an error nor no-error", last.severity)
     if not found and not stated.issuperset(REQUIRED):
         _fail("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
     _check_remarks(reading, found)

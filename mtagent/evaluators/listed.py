@@ -42,7 +42,7 @@ _NAME_ENDS = ("-", "–", "—", ":", "：", "=", "|")
 _EDGES = " \t\n-–—:：=>|(,→.;)/"
 _BEFORE_ITEM = r"(?:\(?\d{1,3}[.)]\s*+)"
 _NEXT_BY_CATEGORY = regex.compile(
-    rf"(?:[,;|.]\s*+{_BEFORE_ITEM}?|\s{_BEFORE_ITEM})(?={_KNOWN}[\w /'-]{{0,60}}?\s*+[-–—:(]+\s*+{MARK})"
+    rf"(?:[,;|]\s*+{_BEFORE_ITEM}?|\s{_BEFORE_ITEM})(?={_KNOWN}\b[\w /'-]{{0,60}}?\s*+[-–—]+\s*+{MARK})"
     rf"|\s(?={_DIMENSION}\s?/\s?[\w '-]{{1,60}}?\s*+[-–—:(]+\s*+{MARK})",
     regex.IGNORECASE,
 )
@@ -66,6 +66,11 @@ _NONE = regex.compile(
     rf"|translation|{_DIMENSION}|or|and)\s)*+(?:errors?|issues?|problems?|mistakes?))"
     r"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:found|identified|detected|present|observed|noted|report|here))?"
     r"(?:\sin\s(?:the|this)\stranslation)?(?:\s?\([^()]*+\))?",
+    regex.IGNORECASE,
+)
+_NO_CATEGORY = regex.compile(
+    r"\b(?:suggest|correct|fix\b|better\b|source|original|reference|translat|target|text|context|expla|reason|rationale"
+    r"|example|note|comment|instead|meaning|literally|score|(?:word|phrase|sentence)s?\b)",
     regex.IGNORECASE,
 )
 _FRAGMENTS = regex.compile(r"[:：,;()|=.]|\s[-–—]+\s|\s[-–—]+$|^[-–—]+")
@@ -95,10 +100,7 @@ class Item(NamedTuple):
 
 def plain(line: Line) -> Line:
     """``line`` without bullets, numbers and Markdown's emphasis."""
-    text = line.text
-    for emphasis in ("**", "__"):
-        text = text.replace(emphasis, "")
-    text = text.translate(_PLAIN)
+    text = line.text.replace("**", "").replace("__", "").translate(_PLAIN)
     line = line._replace(text=text.strip())
     line = _without_quoted_category(line.part(_BULLETS.match(line.text).end()))  # type: ignore[union-attr]
     return line._replace(text=line.text.removeprefix("*").removesuffix("*").strip())
@@ -179,8 +181,9 @@ def _head(entry: Line) -> tuple[str, Line]:
         return best[0], entry.part(best[1])
     if first < 0 and is_category(head):
         return category_of(head), Line("")
-    is_named = first > 0 and head.rstrip().endswith(_NAME_ENDS) and _is_short(category_of(head))
-    return (category_of(head), entry.part(first)) if is_named else ("", entry)
+    name = category_of(head)
+    is_named = first > 0 and head.rstrip().endswith(_NAME_ENDS) and _is_short(name) and not _NO_CATEGORY.search(name)
+    return (name, entry.part(first)) if is_named else ("", entry)
 
 
 def is_category(text: str) -> bool:
