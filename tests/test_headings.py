@@ -266,6 +266,7 @@ def test_severities_come_from_the_headings() -> None:
         f"{NONE}\n\nThe translation is excellent!",
         f"{NONE}\n\nOverall, a very good translation. Let me know if you need more.",
         f"{NONE}\nThe final score for this translation is 0.\n<score>0</score>".replace("The final", "\nThe final"),
+        f"{NONE}\n\n(Note: names were left as they are.)",
         f"Here are my annotations for the translation:\n\n{NONE}",
         "**Major errors:**\nNone\n\n**Minor errors:**\nNone",
         "Major errors: None\nMinor errors: None",

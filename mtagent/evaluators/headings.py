@@ -180,9 +180,10 @@ def _is_remark(line: Line, section: _Section, reading: _Reading) -> bool:
     """Whether a line belongs to what a model says after it has listed the errors."""
     if not (section.errors or section.states_none):
         return False
-    if reading.in_remark or _REMARK.match(line.text):
+    text = line.text.lstrip("([")
+    if reading.in_remark or _REMARK.match(text):
         return True
-    return reading.after_blank and _ABOUT_ALL.match(line.text) is not None
+    return reading.after_blank and _ABOUT_ALL.match(text) is not None
 
 
 def _explains_last(line: Line, section: _Section) -> bool:
