@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
@@ -62,6 +67,7 @@ ONE = [("major", "accuracy/mistranslation", "perro rojo")]
         '{"critical": [], "major": [{"span": "perro rojo", "category": "accuracy/mistranslation"}], "minor": []}',
         '```json\n{"Major": ["accuracy/mistranslation - \\"perro rojo\\""], "Minor": ["no-error"]}\n```',
         'Sure:\n```json\n[{"span": "perro rojo", "category": "accuracy/mistranslation", "severity": "Major"}]\n```',
+        'Sure: {"errors": [{"span": "perro rojo", "category": "accuracy/mistranslation", "severity": "major"}]}',
         '\ufeffMajor:\r\naccuracy/mistranslation - "perro rojo"\r\nMinor:\r\nno-error\r\n',
     ],
 )
@@ -129,6 +135,12 @@ def major(*lines: str) -> str:
         ('accuracy/mistranslation - "AYER"', [("accuracy/mistranslation", "AYER")]),
         ("accuracy/mistranslation - perro rojo (wrong animal)", [("accuracy/mistranslation", "perro rojo")]),
         ("accuracy/mistranslation: perro rojo.", [("accuracy/mistranslation", "perro rojo")]),
+        ("accuracy/mistranslation\u00a0― “ayer”", [("accuracy/mistranslation", "ayer")]),
+        ("accuracy/mistranslation : « ayer »", [("accuracy/mistranslation", "ayer")]),
+        ('accuracy/mistranslation - "yesterday" -> "ayer"', [("accuracy/mistranslation", "ayer")]),
+        ('**Mistranslation**: The word "yesterday" is translated as "ayer".', [("mistranslation", "ayer")]),
+        ('"ayer"\n   - Category: accuracy/mistranslation', [("accuracy/mistranslation", "ayer")]),
+        ("准确性/误译 - “ayer”", [("准确性/误译", "ayer")]),
         ("accuracy - no-error", []),
         ('no-error - ""', []),
     ],
@@ -160,6 +172,7 @@ def test_lines_of_errors(line: str, found: list[tuple[str, str]]) -> None:
         ('A 5" screen', 'style/awkward - 5" screen', '5" screen'),
         ("Say `ls` now", "style/awkward - ``Say `ls` now``", "Say `ls` now"),
         ("It says accuracy/omission - so.", 'style/awkward - "accuracy/omission - so"', "accuracy/omission - so"),
+        ("One\ntwo", 'style/awkward - "One\\ntwo"', "One\ntwo"),
         ("Wait , here", 'fluency/punctuation - " ,"', " ,"),
         ("C:\\new and \\1", 'style/awkward - "C:\\new and \\1"', "C:\\new and \\1"),
         ("Ein “Haus” hier", "style/awkward - “Ein “Haus” hier”", "Ein “Haus” hier"),
@@ -253,6 +266,7 @@ def test_severities_come_from_the_headings() -> None:
         f"{NONE}\n\nThe translation is excellent!",
         f"{NONE}\n\nOverall, a very good translation. Let me know if you need more.",
         f"{NONE}\nThe final score for this translation is 0.\n<score>0</score>".replace("The final", "\nThe final"),
+        f"{NONE}\n\n(Note: names were left as they are.)",
         f"Here are my annotations for the translation:\n\n{NONE}",
         "**Major errors:**\nNone\n\n**Minor errors:**\nNone",
         "Major errors: None\nMinor errors: None",
@@ -302,10 +316,18 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         major('accuracy/mistranslation - "perro rojo"', "and the tense is wrong"),
         major('"not there" is what I would write.'),
         major("2 errors"),
+        major('accuracy/mistranslation - "rojo"', 'Source: "red"'),
+        major('accuracy/mistranslation - "rojo" should be "azul"', 'Suggestion: "verde"'),
+        'There are no critical errors.\nstyle/awkward - "ayer"\nMinor:\nno-error',
+        "No major errors.",
+        major("no doubt there are errors"),
+        major("No wrong words but 3 errors"),
+        major('accuracy/mistranslation - `perro "rojo"'),
         f'{NONE}\nNote: there is also a mistranslation, "perro rojo".',
         f'{NONE}\n\nOverall:\naccuracy/mistranslation - "perro rojo"',
         f'accuracy/mistranslation - "perro rojo"\n{NONE}',
         f"{NONE}\nThe tense of the verb could be better.",
+        "The translation is excellent [1], and I found this: []",
         '{"critical": [], "major": [{"span": "perro rojo", "cat',
         '{"critical": [], "major": ["a mistake"], "minor": []}',
         '{"major": [{"category": "accuracy/mistranslation"}], "minor": []}',
@@ -317,6 +339,17 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
 def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_headed(reply, TEXT, source=SOURCE)
+
+
+def test_a_statement_about_other_severities_does_not_end_a_section() -> None:
+    reply = 'Minor:\nThere are no major errors.\nstyle/awkward - "ayer"'
+    assert spans(reply) == [("minor", "style/awkward", "ayer")]
+    assert spans("No major errors.\nMinor:\nNo minor errors.") == []
+
+
+def test_an_explanation_that_names_a_kind_of_error_is_no_error() -> None:
+    (error,) = read_headed(major('accuracy/mistranslation - "rojo". Literal translation: "azul".'), TEXT)
+    assert (error.text, error.explanation) == ("rojo", 'Literal translation: "azul"')
 
 
 def test_remarks_may_repeat_errors() -> None:
@@ -368,3 +401,103 @@ def test_no_reply_takes_long(reply: str, translation: str) -> None:
     with contextlib.suppress(RatingParseError):
         read_headed(reply, translation, source=translation)
     assert time.perf_counter() - began < 5
+
+
+FORMS: list[Callable[[str, str], str]] = [
+    lambda category, span: f'{category} - "{span}"',
+    lambda category, span: f"- **{category}** – “{span}”",
+    lambda category, span: f"* {category}: '{span}'",
+    lambda category, span: f"{category}: «{span}»",
+    lambda category, span: f'(1) "{span}" - {category}',
+    lambda category, span: f'2. "{span}" ({category})',
+    lambda category, span: f'{category} - "{span}" (this is not what the source says)',
+]
+
+
+def written(errors: list[tuple[str, str, str]], form: Callable[[str, str], str]) -> str:
+    """A reply with ``errors``, each a severity, a category and a span."""
+    return "\n".join(
+        f"{severity.title()}:\n"
+        + ("\n".join(form(category, span) for sev, category, span in errors if sev == severity) or "no-error")
+        for severity in ("critical", "major", "minor")
+    )
+
+
+def human_errors(data: Path) -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Source, translation, and the errors that people marked in it, those with the worst severity first."""
+    lines = (data / "mqm_spans.jsonl").read_text(encoding="utf-8").split("\n")
+    for row in map(json.loads, filter(None, lines)):
+        marked = [s for s in row["spans"] if s["side"] == "tgt" and s["text"].strip() and s["severity"] != "neutral"]
+        errors = [(s["severity"], (s["category"] or "").casefold().replace("_", " "), s["text"]) for s in marked]
+        errors = [error for error in errors if "/" in error[1].strip("/")]
+        if errors:
+            yield row["src"], row["tgt"], sorted(errors, key=lambda e: ("critical", "major", "minor").index(e[0]))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("form", FORMS)
+def test_what_people_marked_comes_back_whole(data: Path, form: Callable[[str, str], str]) -> None:
+    rows = list(human_errors(data))
+    assert len(rows) > 500
+    for source, translation, errors in rows:
+        found = read_headed(written(errors, form), translation, source=source)
+        assert [(e.severity, e.category, e.text) for e in found] == errors
+
+
+@pytest.mark.parametrize("form", FORMS[:3])
+def test_a_reply_cut_off_anywhere_gives_no_error_that_it_does_not_name_whole(form: Callable[[str, str], str]) -> None:
+    errors = [
+        ("major", "accuracy/mistranslation", "perro rojo"),
+        ("minor", "style/awkward", "«central» ayer"),
+        ("minor", "fluency/grammar", "a el"),
+    ]
+    reply = written(errors, form)
+    assert spans(reply) == errors
+    for end in range(len(reply)):
+        try:
+            found = spans(reply[:end])
+        except RatingParseError:
+            continue
+        assert found
+        assert found == errors[: len(found)]
+
+
+PIECES = st.sampled_from(
+    [
+        *"\"'“”«»`(){}[]\\ \n\ue000\ud83d\x00",
+        *(
+            "Major:",
+            "Minor:",
+            "no-error",
+            "none",
+            "accuracy/mistranslation",
+            "style",
+            " - ",
+            ": ",
+            "\n\n",
+            "```",
+            "(1) ",
+        ),
+        *(
+            "ayer",
+            "perro rojo",
+            "should be",
+            "->",
+            ", ",
+            "and",
+            "Overall,",
+            "<think>",
+            "</think>",
+            "errors",
+            "no",
+            "Note: ",
+        ),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_any_text_is_read_or_refused(reply: str) -> None:
+    with contextlib.suppress(RatingParseError):
+        for error in read_headed(reply, TEXT, source=SOURCE):
+            assert error.start is None or error.text

@@ -16,7 +16,7 @@ import regex
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.annotations import located, named_severity, read_annotations, read_error, read_items
-from mtagent.evaluators.listed import Item, Known, is_category, plain, read_listed, says_none
+from mtagent.evaluators.listed import Item, Known, category_of, is_category, plain, read_listed, says_none
 from mtagent.evaluators.quoted import MARK, Line, read_lines
 from mtagent.llm.plain import whole_characters
 from mtagent.llm.reading import EXCERPT, Pairs, read_json, without_thoughts
@@ -38,11 +38,12 @@ _NONE_OF = regex.compile(
 )
 _NAMES = regex.compile(_SEVERITY, regex.IGNORECASE)
 _FENCE = regex.compile(r"^[ \t]*+```[\w-]*+[ \t]*+$\n?", regex.MULTILINE)
-_JSON = regex.compile(r"\{|\[\s*+[\[{\"'\]]")
+_JSON = regex.compile(r"^[ \t]*+(?:\{|\[\s*+[\[{\"'\]])|\{\s*+[\"']", regex.MULTILINE)
 _LABEL = regex.compile(r"(explanation|reason(?:ing)?|rationale|justification|comment)\s?[:：]\s*+", regex.IGNORECASE)
 _SUGGESTION = regex.compile(
     rf"(?:suggest(?:ion|ed(?:\s\w+)?)|correct(?:ion|ed(?:\s\w+)?)|fix)\s?[:：]\s?{MARK}\.?", regex.IGNORECASE
 )
+_CATEGORY = regex.compile(r"(?:error\s)?(?:category|type)\s?[:：]\s*+([^:：]++)", regex.IGNORECASE)
 _REMARK = regex.compile(
     r"overall|in\s(?:summary|conclusion|total|general|short)|to\s(?:sum|conclude)|summary|conclusion|notes?\b|please"
     r"|let\sme\sknow|i\shope|hope\sth|if\syou|feel\sfree|based\son|total|(?:mqm\s|overall\s|quality\s|final\s)?score"
@@ -78,8 +79,16 @@ class _Reading:
     sections: list[_Section] = field(default_factory=list)
     introduction: list[Line] = field(default_factory=list)
     remarks: list[Line] = field(default_factory=list)
+    none: set[Severity] = field(default_factory=set)
     after_blank: bool = False
     in_remark: bool = False
+
+    def add_none(self, statement: str) -> None:
+        """Take over what a line like "There are no major or critical errors" states, under a heading or without."""
+        for severity in _NAMES.findall(statement):
+            self.none |= set(_named(severity))
+        if self.sections and self.sections[-1].severity in self.none:
+            self.sections[-1].states_none = True
 
 
 def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[ErrorSpan, ...]:
@@ -94,7 +103,7 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     reading = _Reading(Known(translation, source))
     if not _JSON.match(_FENCE.sub("", answer).strip()):
         _read_text(_FENCE.sub("", answer).strip(), reading)
-    if not reading.sections:
+    if not (reading.sections or reading.none):
         if not _JSON.search(answer):
             _fail("it has no heading (Critical, Major, Minor)", answer)
         reading.sections = _sections_in_json(read_json(answer), reading.known)
@@ -104,22 +113,21 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
 
 
 def _read_text(answer: str, reading: _Reading) -> None:
-    for line in read_lines(answer, reading.known.texts):
-        for severities, part in _pieces(plain(line)):
-            reading.sections += map(_Section, severities)
-            reading.in_remark = reading.in_remark and not severities
-            if part.text:
-                _read_line(part, reading)
-        reading.after_blank = not line.text.strip()
+    for line in map(plain, read_lines(answer, reading.known.texts)):
+        if _NONE_OF.fullmatch(line.text):
+            reading.add_none(line.text)
+        else:
+            for severities, part in _pieces(line):
+                reading.sections += map(_Section, severities)
+                reading.in_remark = reading.in_remark and not severities
+                if part.text:
+                    _read_line(part, reading)
+        reading.after_blank = not line.text
         reading.in_remark = reading.in_remark and not reading.after_blank
 
 
 def _pieces(line: Line) -> Iterator[tuple[list[Severity], Line]]:
     """A line cut at the headings in it: the severity that each piece begins, if it begins one, and its text."""
-    if _NONE_OF.fullmatch(line.text):
-        for severity in _NAMES.findall(line.text):
-            yield [cast(Severity, severity.casefold())], Line("no-error")
-        return
     heading = _HEADING.match(line.text)
     if heading and heading["dash"] and not (heading.end() < len(line.text) and _is_content(line.part(heading.end()))):
         heading = None
@@ -153,20 +161,29 @@ def _read_line(line: Line, reading: _Reading) -> None:
         reading.remarks.append(line)
         reading.in_remark = True
     elif line.open:
-        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+        section.add(_without_end_of_quote(line, reading.known))
     elif (items := read_listed(line, reading.known)) is not None:
         section.add(items)
     else:
         _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
 
 
+def _without_end_of_quote(line: Line, known: Known) -> list[Item]:
+    """The error of a line whose last quote has no end, if that is because it stands so in the texts."""
+    items = read_listed(Line(line.written()), known)
+    if items is None or any(item.explanation for item in items):
+        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+    return items
+
+
 def _is_remark(line: Line, section: _Section, reading: _Reading) -> bool:
     """Whether a line belongs to what a model says after it has listed the errors."""
     if not (section.errors or section.states_none):
         return False
-    if reading.in_remark or _REMARK.match(line.text):
+    text = line.text.lstrip("([")
+    if reading.in_remark or _REMARK.match(text):
         return True
-    return reading.after_blank and _ABOUT_ALL.match(line.text) is not None
+    return reading.after_blank and _ABOUT_ALL.match(text) is not None
 
 
 def _explains_last(line: Line, section: _Section) -> bool:
@@ -176,6 +193,8 @@ def _explains_last(line: Line, section: _Section) -> bool:
     error = section.errors[-1]
     if _SUGGESTION.fullmatch(line.text) and error["suggestion"] is None:
         error["suggestion"] = line.quoted[0].text
+    elif (named := _CATEGORY.fullmatch(line.text)) and is_category(named[1]) and error["category"] == "other":
+        error["category"] = category_of(named[1])
     elif (label := _LABEL.match(line.text)) and error["explanation"] is None:
         error["explanation"] = line.part(label.end()).written()
     else:
@@ -213,15 +232,15 @@ def _section_in_json(section: _Section, value: Any, known: Known) -> _Section:
 
 def _errors(reading: _Reading) -> tuple[ErrorSpan, ...]:
     """The errors of all sections, if nothing speaks against it that these are all."""
-    translation, found, stated = reading.known.translation, list[ErrorSpan](), set[Severity]()
+    translation, found, stated = reading.known.translation, list[ErrorSpan](), reading.none
     for section in reading.sections:
         errors = [read_error(error, translation, named_severity) for error in section.errors]
         found += [error for error in errors if error]
         if section.states_none or None in errors:
             stated.add(section.severity)
-    last = reading.sections[-1]
-    if not (last.errors or last.states_none):
-        _fail("nothing stands under the last heading: neither an error nor no-error", last.severity)
+    for last in reading.sections[-1:]:
+        if not (last.errors or last.states_none):
+            _fail("nothing stands under the last heading: neither an error nor no-error", last.severity)
     if not found and not stated.issuperset(REQUIRED):
         _fail("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
     _check_remarks(reading, found)

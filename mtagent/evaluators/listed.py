@@ -42,7 +42,7 @@ _NAME_ENDS = ("-", "–", "—", ":", "：", "=", "|")
 _EDGES = " \t\n-–—:：=>|(,→.;)/"
 _BEFORE_ITEM = r"(?:\(?\d{1,3}[.)]\s*+)"
 _NEXT_BY_CATEGORY = regex.compile(
-    rf"(?:[,;|.]\s*+{_BEFORE_ITEM}?|\s{_BEFORE_ITEM})(?={_KNOWN}[\w /'-]{{0,60}}?\s*+[-–—:(]+\s*+{MARK})"
+    rf"(?:[,;|]\s*+{_BEFORE_ITEM}?|\s{_BEFORE_ITEM})(?={_KNOWN}\b[\w /'-]{{0,60}}?\s*+[-–—]+\s*+{MARK})"
     rf"|\s(?={_DIMENSION}\s?/\s?[\w '-]{{1,60}}?\s*+[-–—:(]+\s*+{MARK})",
     regex.IGNORECASE,
 )
@@ -62,16 +62,24 @@ _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MAR
 _RENDERED = regex.compile(rf"\b(?:translated|rendered|became|put)\s(?:as|to|into|with|by)\s{MARK}", regex.IGNORECASE)
 _NONE = regex.compile(
     r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|n\s?/\s?a|na|nil|nothing|not\sapplicable|zero\serrors"
-    r"|no\s(?:\w+\s(?:or\s)?){0,5}(?:errors?|issues?|problems?|mistakes?))"
+    rf"|no\s(?:(?:critical|major|minor|neutral|serious|significant|notable|obvious|apparent|other|further|such|mqm"
+    rf"|translation|{_DIMENSION}|or|and)\s)*+(?:errors?|issues?|problems?|mistakes?))"
     r"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:found|identified|detected|present|observed|noted|report|here))?"
     r"(?:\sin\s(?:the|this)\stranslation)?(?:\s?\([^()]*+\))?",
+    regex.IGNORECASE,
+)
+_NO_CATEGORY = regex.compile(
+    r"\b(?:suggest|correct|fix\b|better\b|source|original|reference|translat|target|text|context|expla|reason|rationale"
+    r"|example|note|comment|instead|meaning|literally|score|(?:word|phrase|sentence)s?\b)",
     regex.IGNORECASE,
 )
 _FRAGMENTS = regex.compile(r"[:：,;()|=.]|\s[-–—]+\s|\s[-–—]+$|^[-–—]+")
 _CUT = regex.compile(r"\s\(|\s(?:->|→|=>|⇒|[-–—])\s|[;:,]\s|\.$")
 _ARROW = regex.compile(r"(?:->|→|=>|⇒)\s*+([^\s(;→>]++(?:\s[^\s(;→>]++)*+)")
+_ARROWS = regex.compile(r"\s*+(?:->|→|=>|⇒)")
 _ALTERNATIVE = regex.compile(r"\s*+,?\s*+(?:or\b|and\b|/)", regex.IGNORECASE)
-_QUOTE_MARKS = frozenset("\"'“”„«»‹›「」『』‘’‚`")
+_QUOTE_MARKS = tuple("\"'“”„«»‹›「」『』‘’‚`")
+_PLAIN = str.maketrans(dict.fromkeys("\u00a0\u202f\u3000", " ") | dict.fromkeys("‐‑−―", "-"))
 _MOST_SEPARATORS = 6
 _MOST_WORDS = 6
 _LONGEST_CATEGORY = 60
@@ -92,9 +100,7 @@ class Item(NamedTuple):
 
 def plain(line: Line) -> Line:
     """``line`` without bullets, numbers and Markdown's emphasis."""
-    text = line.text
-    for emphasis in ("**", "__"):
-        text = text.replace(emphasis, "")
+    text = line.text.replace("**", "").replace("__", "").translate(_PLAIN)
     line = line._replace(text=text.strip())
     line = _without_quoted_category(line.part(_BULLETS.match(line.text).end()))  # type: ignore[union-attr]
     return line._replace(text=line.text.removeprefix("*").removesuffix("*").strip())
@@ -149,7 +155,7 @@ def _read_entry(entry: Line, known: Known) -> list[Item] | None:
     if entry.text.startswith(MARK):
         return _span_first(entry, known)
     category, rest = _head(entry)
-    if not category:
+    if not category or rest.text.startswith(_QUOTE_MARKS):  # a quote that has no end
         return None
     spans = _quoted_list(rest)
     if rest.text.startswith(MARK) and len(spans) > 1:
@@ -165,23 +171,24 @@ def _head(entry: Line) -> tuple[str, Line]:
     first = entry.text.find(MARK)
     head = entry.text if first < 0 else entry.text[:first]
     if first > 0 and is_category(head):
-        return _category(head), entry.part(first)
+        return category_of(head), entry.part(first)
     best = "", 0
     for separator in islice(_SEPARATOR.finditer(head), _MOST_SEPARATORS):
         left = head[: separator.start()]
         if is_category(left) and (not separator["tight"] or _KNOWN_WORD.search(left.rpartition("/")[2])):
-            best = _category(left), separator.end()
+            best = category_of(left), separator.end()
     if best[0]:
         return best[0], entry.part(best[1])
     if first < 0 and is_category(head):
-        return _category(head), Line("")
-    is_named = first > 0 and head.rstrip().endswith(_NAME_ENDS) and _is_short(_category(head))
-    return (_category(head), entry.part(first)) if is_named else ("", entry)
+        return category_of(head), Line("")
+    name = category_of(head)
+    is_named = first > 0 and head.rstrip().endswith(_NAME_ENDS) and _is_short(name) and not _NO_CATEGORY.search(name)
+    return (name, entry.part(first)) if is_named else ("", entry)
 
 
 def is_category(text: str) -> bool:
     """Whether ``text`` names a kind of error."""
-    name = _category(text) if len(text) <= 2 * _LONGEST_CATEGORY else ""
+    name = category_of(text) if len(text) <= 2 * _LONGEST_CATEGORY else ""
     return _is_short(name) and " -" not in name and _KNOWN_WORD.search(name) is not None
 
 
@@ -195,7 +202,7 @@ def _is_short(name: str) -> bool:
     )
 
 
-def _category(written: str) -> str:
+def category_of(written: str) -> str:
     """A category with its dimension before a slash: ``Accuracy (Mistranslation)`` is ``accuracy/mistranslation``."""
     written = written.strip(_EDGES + "[]_*`").replace("_", " ")
     levels = _TWO_LEVELS.fullmatch(written)
@@ -227,15 +234,16 @@ def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[s
     others = [quoted.text for quoted in tail.quoted]
     if len(others) != 1:
         return span, None, tail
+    here, there = span in known.translation, others[0] in known.translation
+    missing = category.endswith("omission")
+    if there and not here and not missing and (_RENDERED.search(tail.text) or _ARROWS.match(tail.text)):
+        return others[0], None, Line(f"for {span!r}")
     if fix := _FIX.search(tail.text):
         left = Line(f"{tail.text[: fix.start()].rstrip()} {tail.text[fix.end() :].lstrip()}".strip())
         return (span, None, tail) if _ALTERNATIVE.match(tail.text, fix.end()) else (span, others[0], left)
-    here, there = span in known.translation, others[0] in known.translation
     if (instead := _INSTEAD.match(tail.text)) and here != there:
         left = tail.part(instead.end())
         return (span, others[0], left) if here else (others[0], span, left)
-    if there and not here and _RENDERED.search(tail.text) and not category.endswith("omission"):
-        return others[0], None, Line(f"for {span!r}")
     return span, None, tail
 
 
@@ -266,9 +274,13 @@ def _category_in(tail: Line) -> tuple[str, str | None]:
     place = next((i for i, part in enumerate(parts) if is_category(part)), None)
     if place is None:
         return (parts[0], None) if len(parts) == 1 and _is_short(parts[0]) else ("", _words(tail))
-    category, used = _category(parts[place]), 1
-    if len(parts) > place + 1 and is_category(joined := f"{category}: {parts[place + 1]}") and "/" in _category(joined):
-        category, used = _category(joined), 2
+    category, used = category_of(parts[place]), 1
+    if (
+        len(parts) > place + 1
+        and is_category(joined := f"{category}: {parts[place + 1]}")
+        and "/" in category_of(joined)
+    ):
+        category, used = category_of(joined), 2
     return category, _words(tail) if len(parts) > used else None
 
 
@@ -285,5 +297,4 @@ def _without_quotes(category: str, said: str, known: Known) -> list[Item] | None
             return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(tail)))]
     if says_none(Line(said)):
         return [Item("no-error", None)]
-    is_missing = category.endswith("omission") and said[0] not in _QUOTE_MARKS
-    return [Item(category, said)] if is_missing else None
+    return [Item(category, said)] if category.endswith("omission") else None

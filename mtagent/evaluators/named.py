@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from mtagent.config import Config
 
 EVALUATORS = {
-    "rate": "mtagent.evaluators.rate:RATE",
-    "m-mad": "mtagent.evaluators.m_mad:MMAD",
-    "himate": "mtagent.evaluators.himate:HiMATE",
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "gemba-mqm": "mtagent.evaluators.gemba_mqm:GembaMQM",
+    "gemba-esa": "mtagent.evaluators.gemba_esa:GembaESA",
+    "gemba-da": "mtagent.evaluators.gemba_scores:GembaDA",
+    "gemba-sqm": "mtagent.evaluators.gemba_scores:GembaSQM",
     "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
     "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
+    "m-mad": "mtagent.evaluators.m_mad:MMAD",
+    "himate": "mtagent.evaluators.himate:HiMATE",
+    "rate": "mtagent.evaluators.rate:RATE",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }

@@ -103,16 +103,19 @@ def _marked(line: str, known: Sequence[str]) -> Line:
             is_open = True
             break
         close = end + len(quote)
-        quoted.append(Quoted(_unescaped(line[start + len(quote) : end], known), line[start:close]))
+        quoted.append(Quoted(_as_meant(line[start + len(quote) : end], known), line[start:close]))
         pieces += [line[at:start], MARK]
         at = close
     return Line("".join([*pieces, line[at:]]), tuple(quoted), is_open)
 
 
-def _unescaped(text: str, known: Sequence[str]) -> str:
-    if "\\" not in text or any(text in one for one in known):
+def _as_meant(text: str, known: Sequence[str]) -> str:
+    """A quoted span without what models add to it: escapes, and the spaces of French quotes."""
+    if any(text in one for one in known):
         return text
-    return text.replace('\\"', '"').replace("\\'", "'")
+    escaped = text.replace('\\"', '"').replace("\\'", "'")
+    spellings = (escaped, text.strip(), escaped.replace("\\n", "\n").strip())
+    return next((spelling for spelling in spellings if any(spelling in one for one in known)), escaped)
 
 
 def _spans(line: str, known: Sequence[str]) -> Iterator[tuple[int, str, int | None]]:
