@@ -100,7 +100,7 @@ async def assembled_evaluator(
     config = effective(config, given).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
         models = _Models(config, given, stack, wrap_llm, offline)
-        yield given.evaluator or _named(config, config.evaluator or "rules", models.get(None))
+        yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
 
 
 class _Models:
