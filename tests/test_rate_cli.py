@@ -388,3 +388,19 @@ def test_every_field_of_the_objects_is_documented(files: Shell) -> None:
     page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split("## Ratings\n")[1]
     done = files(f"{FILES} -r es.txt -q")
     assert [name for name in objects(done.out)[0] if f"`{name}`" not in page] == []
+
+
+# --- other evaluators
+
+
+@pytest.mark.parametrize("name", ["o.jsonl", "o.tsv", "en-es.rules.seg.rating"])
+def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> None:
+    before = files(f"{FILES} -q")
+    assert files(f"{FILES} -q -o {name}").code == 0
+    again = files(f"rate -s en.txt -t es.txt -l en-es -q --evaluator spans-file:path={name},system=es")
+    assert again.code == 0, again.err
+    own = [o["errors"] for o in objects(before.out) if o["system"] == "es"]
+    read = [o["errors"] for o in objects(again.out)]
+    place = ("start", "end", "severity")
+    assert [[[e[p] for p in place] for e in of] for of in read] == [[[e[p] for p in place] for e in of] for of in own]
+    assert sum(map(len, read)) == 1
