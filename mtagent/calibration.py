@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from mtagent import languages
-from mtagent.batch import read_segments
+from mtagent.batch import cached, read_segments
 from mtagent.build import Given, assembled
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
@@ -18,8 +18,7 @@ from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import HiMATE
 from mtagent.evaluators.himate_findings import Check
 from mtagent.files import Files
-from mtagent.llm.cached import Cached, KeyedLLM
-from mtagent.protocols import LLM
+from mtagent.llm.cached import Cached
 from mtagent.records import Chain, Segment, Step
 from mtagent.runner import improve_all
 from mtagent.store import Run, RunSummary, Store, default_path
@@ -49,7 +48,7 @@ async def calibrate_file(
     with files.spooled() as files, Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models: list[Cached] = []
-        async with assembled(config, given, wrap_llm=partial(_cached, store, models)) as plan:
+        async with assembled(config, given, wrap_llm=partial(cached, store, models)) as plan:
             assert isinstance(plan.evaluator, HiMATE)
             run = _start(store, config, files, total)
             for model in models:
@@ -81,13 +80,6 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     if len(pairs) > 1:
         raise ConfigError(f"{files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time")
     return next(iter(pairs)), pairs.total()
-
-
-def _cached(store: Store, models: list[Cached], llm: LLM) -> LLM:
-    if not isinstance(llm, KeyedLLM):
-        return llm
-    models.append(Cached(llm, store))
-    return models[-1]
 
 
 def _start(store: Store, config: Config, files: Files, total: int) -> Run:
