@@ -70,7 +70,7 @@ def _dialogue(calls: Sequence[Call], full: bool) -> Iterator[str]:
         yield f"\n{number}. {call.purpose}  ({call.model}, {_cost(call.usage)}, {call.seconds:.1f} s)"
         former, common = _continued(calls[: number - 1], call)
         if common:
-            yield _field("before", f"the first {common} messages are those of call {former}")
+            yield _field("before", f"as in call {former} ({common} message{'s' if common > 1 else ''})")
         yield from _asked(call.messages[common:], full, fresh=not common)
         if call.reply is not None and (call.reply or not call.tool_calls):
             yield _field("reply", call.reply)

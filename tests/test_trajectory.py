@@ -83,7 +83,7 @@ def test_a_conversation_that_goes_on_shows_what_is_new() -> None:
     lines = story(first, other, again)
     start = lines.index("3. debate  (gpt, 30 + 4 tokens, $0.0025, 1.3 s)")
     assert lines[start + 1 : start + 4] == [
-        "before       the first 3 messages are those of call 1",
+        "before       as in call 1 (3 messages)",
         "user         Sure?",
         "reply        yes",
     ]
@@ -98,7 +98,7 @@ def test_tool_calls_and_their_answers_are_shown() -> None:
     assert lines.count("reply        ") == 0
     start = next(i for i, line in enumerate(lines) if line.startswith("2. core"))
     assert lines[start + 1 : start + 4] == [
-        "before       the first 3 messages are those of call 1",
+        "before       as in call 1 (3 messages)",
         "tool         a shore",
         "reply        done",
     ]
