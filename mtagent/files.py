@@ -12,6 +12,7 @@ from pathlib import Path
 from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.evaluators.named import parse_spec
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,20 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
     """The content hash of every file in ``named``, and of those that ``config`` names."""
-    files = {**named, "glossary": config.glossary, "keep": config.keep}
+    files = {**named, "glossary": config.glossary, "keep": config.keep, **_of_evaluators(config)}
     if config.prompts is not None:
         files |= {f"prompts/{path.name}": path for path in sorted(config.prompts.glob("*.toml"))}
     return {name: _sha256(path) for name, path in files.items() if path is not None}
+
+
+def _of_evaluators(config: Config) -> dict[str, Path]:
+    """The files that editor and judge read, by the option that names them: ratings change with their content."""
+    found = {}
+    for spec in filter(None, (config.evaluator, config.judge.evaluator)):
+        name, options = parse_spec(spec)
+        if "path" in options:
+            found[f"{name}:{options['path']}"] = Path(options["path"])
+    return found
 
 
 def same_file(one: Path | None, other: Path | None) -> bool:

@@ -27,7 +27,7 @@ FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with simulator("--behaviour", "tests.simulator.chain:improving") as base_url:
+    with simulator("--behaviour", "tests.simulator.evaluators:answer") as base_url:
         yield base_url
 
 
@@ -247,6 +247,26 @@ def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Sh
 
 
 @pytest.mark.loopback
+@pytest.mark.parametrize("evaluator", ["m-mad", "rate"])
+def test_evaluators_of_many_calls_rate_several_systems_and_tell_their_story(
+    evaluator: str, server: str, files: Shell
+) -> None:
+    done = files(f"{FILES} --base-url {server} --evaluator {evaluator} -o o.jsonl --name many")
+    assert done.code == 0, done.err
+    found = [json.loads(line) for line in files.read("o.jsonl")]
+    assert [o["usage"]["calls"] > 1 for o in found] == [True, False, True, True, True, True]
+    assert all(o["score"] is not None and o["signature"].startswith(f"{evaluator}|") for o in found)
+    with Store(files.folder / "store.db") as store:
+        assert store.run("many").usage.calls == sum(o["usage"]["calls"] for o in found)
+    shown = files("rate --show es/2").out
+    assert shown.count("\nreply ") == found[2]["usage"]["calls"]
+    assert f"rating       {evaluator}: " in shown
+    before = (files.folder / "o.jsonl").read_bytes()
+    assert files(f"{FILES} --base-url {server} --evaluator {evaluator} -o o.jsonl --name many").code == 0
+    assert (files.folder / "o.jsonl").read_bytes() == before
+
+
+@pytest.mark.loopback
 def test_equal_texts_are_asked_for_once_and_the_table_adds_up(server: str, files: Shell) -> None:
     done = files(f"{FILES} --base-url {server} -o o.jsonl")
     assert done.code == 0
@@ -262,7 +282,7 @@ def test_equal_texts_are_asked_for_once_and_the_table_adds_up(server: str, files
 
 @pytest.mark.loopback
 def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_only_it(files: Shell) -> None:
-    with simulator("--script", "404", "--behaviour", "tests.simulator.chain:improving") as address:
+    with simulator("--script", "404", "--behaviour", "tests.simulator.evaluators:answer") as address:
         line = f"{FILES} --base-url {address} -o o.jsonl --concurrency 1"
         done = files(line)
         assert done.code == 3
@@ -330,7 +350,7 @@ def test_a_rating_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice
 
 @pytest.mark.loopback
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(files: Shell) -> None:
-    with simulator("--behaviour", "tests.simulator.chain:improving", "--latency", "0.3") as address:
+    with simulator("--behaviour", "tests.simulator.evaluators:answer", "--latency", "0.3") as address:
         files.write("en.txt", *(f"Text {i}." for i in range(40)))
         files.write("es.txt", *(f"Texto errado {i}." for i in range(40)))
         line = ["rate", "-s", "en.txt", "-t", "es.txt", "-l", "en-es", "--base-url", address, "-o", "o.jsonl"]

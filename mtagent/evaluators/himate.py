@@ -226,15 +226,23 @@ class HiMATE:
             seconds=case.dialogue.seconds,
         )
 
+    @property
+    def signature(self) -> str:
+        """What ratings depend on, as far as it is known before one; a rating's own says how it came about."""
+        return self._signed(f"confidence:{self._kind}", "calibrated")
+
     def _signature(self, case: _Case, findings: list[Finding]) -> str:
+        confidence = "confidence:verbal(no logprobs)" if self._fell_back(findings) else f"confidence:{self._kind}"
+        return self._signed(confidence, case.calibration.signature if case.calibration else "none(all discussed)")
+
+    def _signed(self, confidence: str, threshold: str) -> str:
         used = PROMPTS[: _USED[self._stages]]
         parts = [f"model:{self._llm.model}", *(f"prompt:{self._prompts[name].signature}" for name in used)]
         parts += [typology.SIGNATURE, *settings_of(self._llm), f"stages:{self._stages}"]
         if self._stages != "se":
-            parts.append("confidence:verbal(no logprobs)" if self._fell_back(findings) else f"confidence:{self._kind}")
+            parts.append(confidence)
         if self._stages == "se+sr+cd":
-            known = case.calibration.signature if case.calibration else "none(all discussed)"
-            parts.append(f"threshold:{known if self._threshold is None else f'{self._threshold:.6g}'}")
+            parts.append(f"threshold:{threshold if self._threshold is None else f'{self._threshold:.6g}'}")
             parts.append(f"turns:{self._turns}")
         return "|".join([self.name, *parts, f"version:{mtagent.__version__}"])
 

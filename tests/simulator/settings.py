@@ -81,4 +81,4 @@ def parse_fault(text: str) -> Fault:
         return Fault("status", int(head), retry_after=float(retry_after) if retry_after else None)
     if head not in KINDS:
         raise ValueError(f"unknown fault {head!r}; known: a status code, {', '.join(KINDS)}")
-    return Fault(head)  # type: ignore[arg-type]
+    return Fault(head)
