@@ -27,6 +27,13 @@ FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
+    with simulator("--behaviour", "tests.simulator.chain:improving") as base_url:
+        yield base_url
+
+
+@pytest.fixture(scope="module")
+def panel() -> Iterator[str]:
+    """A server that knows the prompts of all evaluators."""
     with simulator("--behaviour", "tests.simulator.evaluators:answer") as base_url:
         yield base_url
 
@@ -249,9 +256,9 @@ def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Sh
 @pytest.mark.loopback
 @pytest.mark.parametrize("evaluator", ["m-mad", "rate"])
 def test_evaluators_of_many_calls_rate_several_systems_and_tell_their_story(
-    evaluator: str, server: str, files: Shell
+    evaluator: str, panel: str, files: Shell
 ) -> None:
-    done = files(f"{FILES} --base-url {server} --evaluator {evaluator} -o o.jsonl --name many")
+    done = files(f"{FILES} --base-url {panel} --evaluator {evaluator} -o o.jsonl --name many")
     assert done.code == 0, done.err
     found = [json.loads(line) for line in files.read("o.jsonl")]
     assert [o["usage"]["calls"] > 1 for o in found] == [True, False, True, True, True, True]
@@ -262,7 +269,7 @@ def test_evaluators_of_many_calls_rate_several_systems_and_tell_their_story(
     assert shown.count("\nreply ") == found[2]["usage"]["calls"]
     assert f"rating       {evaluator}: " in shown
     before = (files.folder / "o.jsonl").read_bytes()
-    assert files(f"{FILES} --base-url {server} --evaluator {evaluator} -o o.jsonl --name many").code == 0
+    assert files(f"{FILES} --base-url {panel} --evaluator {evaluator} -o o.jsonl --name many").code == 0
     assert (files.folder / "o.jsonl").read_bytes() == before
 
 
