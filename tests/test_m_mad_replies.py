@@ -28,6 +28,8 @@ SHAPES = [
     pytest.param(f'{{"annotations": [{ONE}]}}', id="as asked for"),
     pytest.param(f'{{"errors": [{ONE}]}}', id="another key"),
     pytest.param(f'{{"annotations": {ONE}}}', id="one object, as the paper prints it"),
+    pytest.param(f'{{"Annotations": [{ONE}]}}', id="a capital letter"),
+    pytest.param(f'{{"annotations\\n": [{ONE}]}}', id="a line break, as the paper prints it"),
     pytest.param(f"[{ONE}]", id="list alone"),
     pytest.param(ONE, id="object alone"),
     pytest.param(f'{{"Brücke": {{{FIELDS}}}}}', id="keyed by span"),
@@ -85,6 +87,12 @@ UNREADABLE = [
     f'{{"annotations": [{ONE}], "annotations": []}}',
     f'{{"annotations": [{ONE}]}}'.replace("Brücke", "\\ud83d"),
     "Score: -5",
+    f'{{"annotations": [], "errors": [{ONE}]}}',
+    f'{{"errors": [], "annotations": [{ONE}]}}',
+    f'{{"annotations": [{ONE}]}}'.replace("Brücke", "..."),
+    f'{{"annotations": [{ONE}]}}'.replace("Brücke", "…"),
+    '{"annotations": [{"error_span": "Brücke", "category": "no-error", "severity": "major"}]}',
+    '{"annotations": [{"error_span": "Brücke", "category": "none", "severity": "minor"}]}',
 ]
 NO_ERROR = [
     '{"annotations": []}',
@@ -225,7 +233,8 @@ NEITHER = [
     "I cannot say yes or no.", "I'm sorry, but I can't assist with that.", "<think>yes", "<think>yes</think>",
     'I am to return "yes" if they agree', "是", "Ja", "nope", "yesterday",
     "noted", "no-error in both", "1", "true", "See error no. 3", '{"annotations": []}',
-    "I would say yes if the spans agreed",
+    "I would say yes if the spans agreed", "I would not say yes.", "The answer is not yes.", "I can't say **yes**.",
+    "Yes, they are not consistent.", "Yes, the annotations are inconsistent.", "Yes. They disagree on the severity.",
 ]  # fmt: skip
 
 
