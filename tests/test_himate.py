@@ -170,6 +170,7 @@ def one(talk: list[dict[str, Any]], severity: str = "major") -> Panel:
 async def test_a_discussion_ends_with_agreement(talk: list[dict[str, Any]], turns: int, score: float) -> None:
     rating = await HiMATE(one(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score, rating.warnings) == (turns, score, ())
+    assert len(kept(rating)) == (score < 0)
     assert all(text == "arretée" for _, text, _ in kept(rating))
 
 
@@ -200,7 +201,12 @@ async def test_several_errors_of_one_subtype_are_judged_one_by_one() -> None:
         corrected={SPELLING: "La vieille horloge sur la mur s'est arrêtée."},
         talk={SPELLING: [opinion(view(False, number=2), view(True, "minor", number=1)), AGREE]},
     )
-    rating = await HiMATE(panel.model(), threshold=0.0).rate(SEGMENT, TEXT)
+    llm = panel.model()
+    rating = await HiMATE(llm, threshold=0.0).rate(SEGMENT, TEXT)
+    reflected = [
+        request.messages[-1].content for request in llm.requests if request.purpose.startswith(("corr", "ver"))
+    ]
+    assert [('1. major: "mure"' in shown, '2. major: "arretée"' in shown) for shown in reflected] == [(True, True)] * 2
     assert kept(rating) == [(SPELLING, "mure", "minor")]
     assert len(rating.calls) == 19 + 2 + 2
 
