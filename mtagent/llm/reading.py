@@ -173,10 +173,10 @@ def _best(groups: list[_Found], answer: str) -> _Found:
 
 def _last(groups: list[_Found], answer: str) -> _Found:
     """The last of those that hold the most. An empty list after them may be the conclusion, or none: it is refused."""
-    most = max(_substance(group.value) for group in groups)
-    if most and not groups[-1].value:
+    best = max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
+    if best.value and not groups[-1].value:
         _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
-    return next(group for group in reversed(groups) if _substance(group.value) == most)
+    return best
 
 
 def _substance(value: Any) -> int:
