@@ -115,6 +115,7 @@ def test_a_wrong_spec_names_the_way_out(spec: str, reason: str) -> None:
 async def test_searxng(server: Server, path: str) -> None:
     search = open_search(f"searxng:{server.url}{path}", NOWHERE)
     assert isinstance(search, Search)
+    assert search.name == f"searxng:{server.url.removeprefix('http://')}"
     finds = await search.find("夺笋 & {key} #1 +", limit=5)
     assert finds[0] == Found(title="夺笋", text="Internet slang: harsh, sarcastic.", source="https://example.org/a")
     assert [find.title for find in finds] == ["夺笋", "Bamboo"]
