@@ -208,6 +208,7 @@ async def test_several_errors_of_one_subtype_are_judged_one_by_one() -> None:
     ]
     assert [('1. major: "mure"' in shown, '2. major: "arretée"' in shown) for shown in reflected] == [(True, True)] * 2
     assert kept(rating) == [(SPELLING, "mure", "minor")]
+    assert rating.warnings == ("fluency/spelling: the corrected text may also change what was dropped: 'arretée'",)
     assert len(rating.calls) == 19 + 2 + 2
 
 
