@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,8 @@ async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: fl
     rating = await HiMATE(THREE.model(), stages=stages, threshold=-0.5).rate(SEGMENT, TEXT)
     assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, found)
     assert f"|stages:{stages}|" in rating.signature
+    used = PROMPTS[: {"se": 1, "se+sr": 3, "se+sr+cd": 5}[stages]]
+    assert re.findall(r"\|prompt:([\w-]+)@", rating.signature) == list(used)
     assert (rating.correction is None) == (stages == "se")
 
 
@@ -331,6 +334,14 @@ async def test_a_threshold_that_was_calibrated_otherwise_is_refused(
     calibrated(tmp_path, **changes)
     with pytest.raises(ConfigError, match=message):
         await HiMATE(THREE.model(), confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
+
+
+async def test_what_cannot_be_used_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    calibrated(tmp_path)
+    llm = THREE.model()
+    with pytest.raises(ConfigError):
+        await HiMATE(llm, confidence="verbal", data_folder=tmp_path).rate(SEGMENT, TEXT)
+    assert llm.requests == []
 
 
 async def test_a_threshold_for_log_probabilities_is_not_used_for_words(tmp_path: Path) -> None:

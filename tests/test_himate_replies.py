@@ -226,6 +226,7 @@ def test_a_correction_keeps_the_outer_white_space_of_the_translation() -> None:
         f"{BETTER}\n\nI changed the verb to make it more natural.",
         f"1. {BETTER}\n2. Heben Sie den Kassenbon auf.",
         f"{BETTER}\n{BETTER}",
+        BETTER.replace(" ", "\n", 1),
         "I'm sorry, but I can't help with that.",
         "{}",
         '{"correction": null}',

@@ -214,6 +214,11 @@ def test_a_word_in_the_title_counts_more_than_in_the_text(tmp_path: Path) -> Non
         assert titles(knowledge, "bank")[0] == "Bank"
 
 
+def test_a_fence_is_closed_by_its_own_marks_only(tmp_path: Path) -> None:
+    content = "# A\n````\n```\n# no heading\n````\n# B\nx\n"
+    assert [title for title, _, _ in cut(tmp_path, "n.md", content)] == ["A", "B"]
+
+
 def test_a_long_section_is_cut_between_paragraphs(tmp_path: Path) -> None:
     paragraphs = [letter * (LONGEST // 2) for letter in "abc"] + ["d" * 3 * LONGEST]
     entries = read_notes(written(tmp_path, "n.md", "# T\n\n" + "\n\n".join(paragraphs)))

@@ -339,6 +339,12 @@ def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_
     ]
 
 
+def test_a_missing_word_is_not_put_where_the_same_word_was_wrong() -> None:
+    wrong = span("on", "accuracy/mistranslation", "major", 14)
+    missing = span("on", "accuracy/omission", "minor", side="omission")
+    assert remembered([missing], [wrong]) == (missing,)
+
+
 def test_annotations_are_shown_as_they_are_asked_for_and_can_be_read_again() -> None:
     errors = parse(f'{{"annotations": [{ONE}]}}', TEXT, "accuracy")
     assert parse(as_json(errors), TEXT) == errors
