@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,8 @@ async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: fl
     rating = await HiMATE(THREE.model(), stages=stages, threshold=-0.5).rate(SEGMENT, TEXT)
     assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, found)
     assert f"|stages:{stages}|" in rating.signature
+    used = PROMPTS[: {"se": 1, "se+sr": 3, "se+sr+cd": 5}[stages]]
+    assert re.findall(r"\|prompt:([\w-]+)@", rating.signature) == list(used)
     assert (rating.correction is None) == (stages == "se")
 
 
@@ -170,6 +173,7 @@ def one(talk: list[dict[str, Any]], severity: str = "major") -> Panel:
 async def test_a_discussion_ends_with_agreement(talk: list[dict[str, Any]], turns: int, score: float) -> None:
     rating = await HiMATE(one(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score, rating.warnings) == (turns, score, ())
+    assert len(kept(rating)) == (score < 0)
     assert all(text == "arretée" for _, text, _ in kept(rating))
 
 
@@ -200,8 +204,14 @@ async def test_several_errors_of_one_subtype_are_judged_one_by_one() -> None:
         corrected={SPELLING: "La vieille horloge sur la mur s'est arrêtée."},
         talk={SPELLING: [opinion(view(False, number=2), view(True, "minor", number=1)), AGREE]},
     )
-    rating = await HiMATE(panel.model(), threshold=0.0).rate(SEGMENT, TEXT)
+    llm = panel.model()
+    rating = await HiMATE(llm, threshold=0.0).rate(SEGMENT, TEXT)
+    reflected = [
+        request.messages[-1].content for request in llm.requests if request.purpose.startswith(("corr", "ver"))
+    ]
+    assert [('1. major: "mure"' in shown, '2. major: "arretée"' in shown) for shown in reflected] == [(True, True)] * 2
     assert kept(rating) == [(SPELLING, "mure", "minor")]
+    assert rating.warnings == ("fluency/spelling: the corrected text may also change what was dropped: 'arretée'",)
     assert len(rating.calls) == 19 + 2 + 2
 
 
@@ -324,6 +334,14 @@ async def test_a_threshold_that_was_calibrated_otherwise_is_refused(
     calibrated(tmp_path, **changes)
     with pytest.raises(ConfigError, match=message):
         await HiMATE(THREE.model(), confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
+
+
+async def test_what_cannot_be_used_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    calibrated(tmp_path)
+    llm = THREE.model()
+    with pytest.raises(ConfigError):
+        await HiMATE(llm, confidence="verbal", data_folder=tmp_path).rate(SEGMENT, TEXT)
+    assert llm.requests == []
 
 
 async def test_a_threshold_for_log_probabilities_is_not_used_for_words(tmp_path: Path) -> None:

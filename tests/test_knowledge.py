@@ -206,6 +206,19 @@ def test_markdown_is_cut_at_its_headings(tmp_path: Path) -> None:
     ]
 
 
+def test_a_word_in_the_title_counts_more_than_in_the_text(tmp_path: Path) -> None:
+    with Knowledge(tmp_path / "k.db", writing=True) as knowledge:
+        filler = [Entry(title=f"Note {n}", text="Water and sand.") for n in range(9)]
+        entries = [Entry(title="Money", text="A bank beside a bank."), Entry(title="Bank", text="A house of money.")]
+        knowledge.add("n", [*entries, *filler])
+        assert titles(knowledge, "bank")[0] == "Bank"
+
+
+def test_a_fence_is_closed_by_its_own_marks_only(tmp_path: Path) -> None:
+    content = "# A\n````\n```\n# no heading\n````\n# B\nx\n"
+    assert [title for title, _, _ in cut(tmp_path, "n.md", content)] == ["A", "B"]
+
+
 def test_a_long_section_is_cut_between_paragraphs(tmp_path: Path) -> None:
     paragraphs = [letter * (LONGEST // 2) for letter in "abc"] + ["d" * 3 * LONGEST]
     entries = read_notes(written(tmp_path, "n.md", "# T\n\n" + "\n\n".join(paragraphs)))

@@ -365,6 +365,8 @@ async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports
     system = {one.purpose: one.messages[0].content for one in llm.requests}
     assert "you defend the annotations" in system["m-mad accuracy round 1 supporter"]
     assert "Ask up to three questions" in system["m-mad accuracy round 1 reviewer"]
+    assert "Nobody else disputes them" in system["m-mad accuracy round 1 reviewer"]
+    assert "A reviewer puts questions" in system["m-mad accuracy round 1 supporter"]
     assert "Report to the judge" in system["m-mad accuracy closing reviewer"]
 
 
@@ -449,6 +451,10 @@ async def test_an_error_keeps_its_place_through_debate_and_judgement() -> None:
     rating = await MMAD(ScriptedLLM(Script(talk, judge=minor))).rate(SEGMENT, text)
     (error,) = rating.errors or ()
     assert (error.start, error.severity, error.before) == (18, "minor", "otra ")
+    llm = ScriptedLLM(Script({**talk, "accuracy judge": '{"analysis": "harmless", ' + minor[1:]}, judge=minor))
+    await MMAD(llm, strategy="deliberation").rate(SEGMENT, text)
+    (decided,) = json.loads(re.findall(r"<accuracy_errors>(.*?)</", request(llm, "judge"))[0])["annotations"]
+    assert (decided["before"], decided["severity"]) == ("otra ", "minor")
 
 
 # ---- failures, accounts, settings
@@ -491,6 +497,21 @@ async def test_a_failing_model_fails_the_rating_with_the_calls_that_were_made() 
     with pytest.raises(ModelError, match="down") as raised:
         await MMAD(ScriptedLLM(reply)).rate(SEGMENT, TEXT)
     assert len(raised.value.calls) == 4 + 3
+
+
+async def test_calls_under_way_when_another_fails_stand_on_the_error() -> None:
+    class Slow(ScriptedLLM):
+        async def complete(self, messages: Sequence[Message], **more: Any) -> Completion:
+            if not more["purpose"].startswith("m-mad style"):
+                await asyncio.sleep(60)
+            return await super().complete(messages, **more)
+
+    with pytest.raises(RatingParseError) as raised:
+        await MMAD(Slow(["?", "?"])).rate(SEGMENT, TEXT)
+    calls = {call.purpose: call for call in raised.value.calls}
+    assert sorted(calls) == sorted(f"m-mad {name} annotate" for name in DIMENSIONS)
+    assert "under way" in (calls["m-mad fluency annotate"].error or "")
+    assert len(raised.value.calls) == 5
 
 
 async def test_ratings_do_not_depend_on_each_other() -> None:

@@ -28,6 +28,8 @@ SHAPES = [
     pytest.param(f'{{"annotations": [{ONE}]}}', id="as asked for"),
     pytest.param(f'{{"errors": [{ONE}]}}', id="another key"),
     pytest.param(f'{{"annotations": {ONE}}}', id="one object, as the paper prints it"),
+    pytest.param(f'{{"Annotations": [{ONE}]}}', id="a capital letter"),
+    pytest.param(f'{{"annotations\\n": [{ONE}]}}', id="a line break, as the paper prints it"),
     pytest.param(f"[{ONE}]", id="list alone"),
     pytest.param(ONE, id="object alone"),
     pytest.param(f'{{"Brücke": {{{FIELDS}}}}}', id="keyed by span"),
@@ -85,6 +87,12 @@ UNREADABLE = [
     f'{{"annotations": [{ONE}], "annotations": []}}',
     f'{{"annotations": [{ONE}]}}'.replace("Brücke", "\\ud83d"),
     "Score: -5",
+    f'{{"annotations": [], "errors": [{ONE}]}}',
+    f'{{"errors": [], "annotations": [{ONE}]}}',
+    f'{{"annotations": [{ONE}]}}'.replace("Brücke", "..."),
+    f'{{"annotations": [{ONE}]}}'.replace("Brücke", "…"),
+    '{"annotations": [{"error_span": "Brücke", "category": "no-error", "severity": "major"}]}',
+    '{"annotations": [{"error_span": "Brücke", "category": "none", "severity": "minor"}]}',
 ]
 NO_ERROR = [
     '{"annotations": []}',
@@ -225,7 +233,8 @@ NEITHER = [
     "I cannot say yes or no.", "I'm sorry, but I can't assist with that.", "<think>yes", "<think>yes</think>",
     'I am to return "yes" if they agree', "是", "Ja", "nope", "yesterday",
     "noted", "no-error in both", "1", "true", "See error no. 3", '{"annotations": []}',
-    "I would say yes if the spans agreed",
+    "I would say yes if the spans agreed", "I would not say yes.", "The answer is not yes.", "I can't say **yes**.",
+    "Yes, they are not consistent.", "Yes, the annotations are inconsistent.", "Yes. They disagree on the severity.",
 ]  # fmt: skip
 
 
@@ -328,6 +337,12 @@ def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_
     assert [(error.side, error.before, error.start) for error in remembered([said], [first])] == [
         ("omission", "bleibt ", None)
     ]
+
+
+def test_a_missing_word_is_not_put_where_the_same_word_was_wrong() -> None:
+    wrong = span("on", "accuracy/mistranslation", "major", 14)
+    missing = span("on", "accuracy/omission", "minor", side="omission")
+    assert remembered([missing], [wrong]) == (missing,)
 
 
 def test_annotations_are_shown_as_they_are_asked_for_and_can_be_read_again() -> None:

@@ -14,6 +14,7 @@ from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import EVALUATORS, parse_spec
 from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.sampling import Sampling
 from mtagent.records import Rating, Segment
 
 
@@ -45,6 +46,15 @@ def test_each_evaluator_is_made_by_its_name_and_knows_it(name: str, tmp_path: Pa
     (tmp_path / "spans.jsonl").write_text('{"id": "1", "source": "a", "translation": "b", "errors": []}\n')
     evaluator = named_evaluator(Config(store=tmp_path / "s.db"), spec, ScriptedLLM([]))
     assert evaluator.name == name
+
+
+@pytest.mark.parametrize("name", sorted(EVALUATORS.keys() - {"rules", "spans-file"}))
+def test_each_evaluator_is_signed_with_the_settings_that_its_model_is_asked_with(name: str, tmp_path: Path) -> None:
+    cold, plain = ScriptedLLM([], model="m"), ScriptedLLM([], model="m")
+    cold.sampling = Sampling(temperature=0.0, seed=7)  # type: ignore[attr-defined]
+    config = Config(store=tmp_path / "s.db")
+    signed, unsigned = (getattr(named_evaluator(config, name, llm), "signature") for llm in (cold, plain))  # noqa: B009
+    assert ("|temperature:0.0|seed:7|" in signed, "temperature" in unsigned) == (True, False)
 
 
 def test_an_evaluator_that_asks_a_model_says_so_where_there_is_none() -> None:

@@ -24,6 +24,7 @@ from mtagent.errors import (
 )
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.rate import RATE
+from mtagent.evaluators.rate_case import LONGEST_FIND
 from mtagent.llm.cached import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import Answer, ForbiddenLLM, ScriptedLLM
@@ -344,6 +345,17 @@ async def test_a_search_makes_queries_and_a_summary_that_the_others_see() -> Non
     assert "[1] a\na pun\n\n[2] b\na pun on 多损啊" in asked(llm, "rate-summarise")[0]
     assert "<knowledge>- meaning of 夺笋啊: So mean.</knowledge>" in asked(llm, "rate-evaluate")[0]
     assert [tool.name for tool in llm.requests[0].tools] == ["evaluate", "search", "compare", "finish"]
+
+
+async def test_a_find_is_read_once_and_only_its_beginning() -> None:
+    class Twins(Notes):
+        async def find(self, query: str, *, limit: int = 5) -> list[Found]:
+            return [Found(title="t", text="x" * LONGEST_FIND + "END", source="s")]
+
+    search = call("search", query="q"), '{"queries": ["a", "b"]}', '{"answer": "So mean."}'
+    _, llm = await rated(*search, EVALUATE, assessed(4), finish(4), finder=Twins())
+    (shown,) = asked(llm, "rate-summarise")
+    assert ("[1] t\nx" in shown, "[2]" in shown, "END" in shown) == (True, False, False)
 
 
 async def test_no_search_is_offered_without_one() -> None:

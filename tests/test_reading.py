@@ -204,6 +204,12 @@ def test_the_last_value_counts_where_that_is_asked_for(reply: str, value: Any) -
     assert read_json(reply, last=True) == value
 
 
+@pytest.mark.parametrize("ending", ["I agree that there is none. []", "Mine:\n```json\n[]\n```", "Mine:\n{}"])
+def test_an_empty_list_after_others_is_no_licence_to_take_the_others(ending: str) -> None:
+    with pytest.raises(RatingParseError, match="ends with an empty list"):
+        read_json(f"The other holds {PLAIN}.\n{ending}", last=True)
+
+
 def test_a_value_cut_off_at_the_end_is_an_error_even_if_one_before_it_is_whole() -> None:
     with pytest.raises(RatingParseError):
         read_json(f'{PLAIN}\nIn the end:\n{{"errors": [{{"span": "ba', last=True)

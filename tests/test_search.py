@@ -37,7 +37,8 @@ class Server:
     async def answer(self, request: web.Request) -> web.Response:
         self.requests.append(request)
         await asyncio.sleep(self.delay)
-        return web.Response(status=self.status, body=self.body)
+        moved = {"Location": "/elsewhere"} if self.status == 302 and request.path != "/elsewhere" else {}
+        return web.Response(status=200 if request.path == "/elsewhere" else self.status, body=self.body, headers=moved)
 
 
 @pytest.fixture
@@ -114,6 +115,7 @@ def test_a_wrong_spec_names_the_way_out(spec: str, reason: str) -> None:
 async def test_searxng(server: Server, path: str) -> None:
     search = open_search(f"searxng:{server.url}{path}", NOWHERE)
     assert isinstance(search, Search)
+    assert search.name == f"searxng:{server.url.removeprefix('http://')}"
     finds = await search.find("夺笋 & {key} #1 +", limit=5)
     assert finds[0] == Found(title="夺笋", text="Internet slang: harsh, sarcastic.", source="https://example.org/a")
     assert [find.title for find in finds] == ["夺笋", "Bamboo"]
@@ -217,6 +219,9 @@ async def test_a_key_is_not_sent_on_to_another_server(server: Server, monkeypatc
     server.status = 302
     with pytest.raises(SearchError, match="status 302"):
         await parse(f"{server.url}/{{query}}#key=MY_KEY").find("x")
+    assert [request.path for request in server.requests] == ["/x"]
+    await parse(f"{server.url}/{{query}}#list=results").find("y")
+    assert [request.path for request in server.requests[1:]] == ["/y", "/elsewhere"]
 
 
 async def test_another_programs_database_is_no_knowledge(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ _LISTS = ("errors", "annotations")
 _SPAN = ("span", "error_span", "error span", "errorspan", "text")
 _WHOLE = frozenset({"all", "whole", "entire", "whole translation", "entire translation", "entire segment"})
 _YES = frozenset({"yes", "true", "1"})
+_GRAVE = frozenset({"critical", "major", "minor"})
+_PLACEHOLDERS = frozenset({"...", "…"})
 
 
 class Weighed(NamedTuple):
@@ -64,10 +66,11 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
     """One dictionary per error, with lower-case keys, whichever shape the JSON has."""
     if data == {}:
         raise RatingParseError("an empty object says neither which errors there are nor that there is none")
-    if isinstance(data, dict):
-        data = next((data[name] for name in _LISTS if isinstance(data.get(name), list | dict)), data)
-    if isinstance(data, Pairs) and any(key in _LISTS for key, _ in data):
+    pairs = data if isinstance(data, Pairs) else list(data.items()) if isinstance(data, dict) else []
+    lists = [value for key, value in pairs if _is_list(key, value)]
+    if len(lists) > 1 or (lists and isinstance(data, Pairs)):
         raise RatingParseError("it has several lists of errors")
+    data = lists[0] if lists else data
     if isinstance(data, Pairs) or (isinstance(data, dict) and not any(str(key).casefold() in _SPAN for key in data)):
         for span, info in data if isinstance(data, Pairs) else data.items():
             for one in info if type(info) is list else [info]:
@@ -75,6 +78,10 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
         return
     for one in data if isinstance(data, list) else [data]:
         yield _fields(one)
+
+
+def _is_list(key: object, value: Any) -> bool:
+    return str(key).strip().casefold() in _LISTS and isinstance(value, list | dict)
 
 
 def _fields(info: Any) -> dict[str, Any]:
@@ -94,7 +101,11 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
     said = span.strip().casefold() if isinstance(span, str) else ""
     if category in NO_ERROR or (said in NO_ERROR - {"none"} and said not in translation.casefold()):
+        if said and said in translation.casefold() and str(item.get("severity")).strip().casefold() in _GRAVE:
+            raise RatingParseError(f"it marks {said[:40]!r} as {item['severity']} and says that it is no error")
         return None
+    if said in _PLACEHOLDERS and said not in translation:
+        raise RatingParseError("it repeats the form of the reply instead of filling it in")
     weighed = severity(item.get("severity"))
     if mqm.is_non_translation(category) and (said in _WHOLE or not said):
         return _whole(translation, category, weighed)

@@ -71,8 +71,16 @@ def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None
     text, left_out = merged(translation, wanted)
     names = [by_correction[correction].subtype.category for correction in left_out]
     return text, [
-        f"{name}: its correction is not in the corrected text; another changes the same words" for name in names
+        *(f"{name}: its correction is not in the corrected text; another changes the same words" for name in names),
+        *(_overdone(finding) for finding in survivors if len(finding.kept) < len(finding.flagged)),
     ]
+
+
+def _overdone(finding: Finding) -> str:
+    """A warning: a correction is of all errors of its subtype, and cannot be taken apart."""
+    kept = {(error.text, error.start) for error in finding.kept}
+    dropped = [repr(error.text) for error in finding.flagged if (error.text, error.start) not in kept]
+    return f"{finding.subtype.category}: the corrected text may also change what was dropped: {', '.join(dropped)}"
 
 
 def story(finding: Finding) -> str:

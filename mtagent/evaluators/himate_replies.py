@@ -133,6 +133,8 @@ def parse_verdict(reply: str) -> Verdict:
         for verdict, pattern in _VERDICTS.items():
             rest, hits = pattern.subn(" ", rest)
             found += [verdict] if hits else []
+        if found == ["corrected"] and _DENIED.search(rest):
+            raise RatingParseError("it says that something was corrected, and denies it; give the verdict alone")
         if len(found) == 1:
             return found[0]
         if found:
@@ -151,6 +153,11 @@ _VERDICTS: dict[Verdict, re.Pattern[str]] = {
     "worse": re.compile(r"\bworse\b|\bworsened\b|\bdegraded\b"),
     "corrected": re.compile(r"\b(?:corrected|fixed|resolved|improved|mitigated|reduced)\b"),
 }
+# Beside "corrected" these mean something else than that, as in "nothing was corrected" or "corrected: false".
+_DENIED = re.compile(
+    r"\b(?:no|not|nothing|none|never|nor|neither|cannot|without|hardly|barely|fail(?:s|ed)?|unable|yet|whether|false|un"
+    r"|remains?|persists?|still|should|incorrectly)\b|n['’]t\b"
+)
 _CORRECTED_TEXT = re.compile(
     r"\b(?:the|a)? ?(?:corrected|revised|improved) (?:translation|version|text|sentence|one)\b"
 )
@@ -210,14 +217,23 @@ def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
 
 def _spoken(answer: str, standing: tuple[View, ...]) -> Opinion:
     """An opinion in plain words."""
-    if re.fullmatch(r"(?i)(?:yes, )?I (?:fully |completely |totally )?agree(?: with \w+(?: \w+){0,3})?[.!]?", answer):
+    if _AGREES.fullmatch(answer):
         return Opinion(standing, answer)
-    exists = re.search(r"(?i)\berror exists?\b\W*(yes|no|true|false)\b", answer)
-    severity = re.search(r"(?i)\bseverity\b\W*(?:is )?(major|minor|neutral|critical|none|n/a)\b", answer)
+    exists, severity = _SAID_EXISTS.search(answer), _SAID_SEVERITY.search(answer)
     if len(standing) != 1 or exists is None:
         raise RatingParseError("it is not in the form that was asked for")
     named = severity[1] if severity else None
     return Opinion((_view({"exists": exists[1], "severity": named}),), answer)
+
+
+_AGREES = re.compile(
+    r"(?:yes, )?I (?:fully |completely |totally )?agree"
+    r"(?: with (?:him|her|them|you|it|this|that|(?:the|this|that|his|her|their|your) (?:(?!not\b)\w+ ?){1,3}))?[.!]?",
+    re.IGNORECASE,
+)
+_ALONE = r"(?!\s*/|\s+(?:or|doubt|and)\b)"  # neither a choice, "yes/no", nor the beginning of "no doubt"
+_SAID_EXISTS = re.compile(rf"\berror exists?\b\W*(yes|no|true|false)\b{_ALONE}", re.IGNORECASE)
+_SAID_SEVERITY = re.compile(rf"\bseverity\b\W*(?:is )?(major|minor|neutral|critical|none|n/a)\b{_ALONE}", re.IGNORECASE)
 
 
 def _views(data: Any, count: int) -> tuple[View, ...] | None:

@@ -32,6 +32,12 @@ _SAID = regex.compile(
     | \A\W*+(yes|no) (?=\s+(?:they|the|these|those|it|both|there|because|since)\b)""",
     regex.IGNORECASE | regex.VERBOSE,
 )
+# A yes that is none: "I would not say yes", "yes, they are inconsistent".
+_NOT_YES = regex.compile(
+    r"\b(?:not|never|cannot|\w+n['’]t)\s+(?:\w+\s+){0,2}[\"'“‘*]*+yes\b"
+    r"|\b(?:inconsistent|disagree\w*)\b|\b(?:not|never|\w+n['’]t)\s+(?:\w+\s+)?(?:consistent|agree)\b",
+    regex.IGNORECASE,
+)
 _CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", regex.IGNORECASE)
 
 
@@ -75,7 +81,7 @@ def parse_consensus(reply: str) -> bool:
     words = _CHOICE.sub("", parse_words(reply))
     found = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
     answers = set(map(str.casefold, found))
-    if len(answers) != 1:
+    if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
         raise RatingParseError(f"it says neither yes nor no: {words[:80]!r}")
     return answers == {"yes"}
 

@@ -141,7 +141,7 @@ _PARAMETER = regex.compile(r"<parameter=([\w-]+)>(.*?)</parameter>", regex.DOTAL
 _LABELLED = regex.compile(
     r"^[\s*]*Action[\s*]*:[\s*`]*([\w.-]+)[\s*`]*\n+[\s*]*Action Input[\s*]*:[\s*]*(.*)", regex.M | regex.S | regex.I
 )
-_WRITTEN = regex.compile(rf"^[\s>*`-]*((?:{'|'.join(TOOLS)})\s*\()", regex.MULTILINE)
+_WRITTEN = regex.compile(rf"^[\s*`-]*((?:{'|'.join(TOOLS)})\s*\()", regex.MULTILINE)
 _BARE = regex.compile(rf"[\s`*]*({'|'.join(TOOLS)})[\s`*]*(?:\(\s*\))?[\s`*.]*")
 _NAMES = ("tool", "name", "function", "tool_name", "action")
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
@@ -176,7 +176,10 @@ def _labelled(text: str) -> tuple[Action, ...]:
 
 
 def _written_as_calls(text: str) -> tuple[Action, ...]:
-    """``finish(score=3, rationale="…")`` at the start of a line. All of them can be read, or it is no such reply."""
+    """``finish(score=3, rationale="…")`` at the start of a line. All of them can be read, or it is no such reply.
+
+    A line after ``>`` is a quotation, of a text that may want to be obeyed.
+    """
     actions: list[Action] = []
     at = 0
     while found := _WRITTEN.search(text, at):

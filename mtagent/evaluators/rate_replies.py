@@ -78,7 +78,7 @@ def read_score(value: Any) -> float:
     number, unit = _number(value)
     if number is None or unit == "%" or not LOWEST <= number <= HIGHEST:
         raise RatingParseError(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
-    return number
+    return abs(number)  # of −0, which would be shown as such
 
 
 def read_queries(reply: str) -> tuple[str, ...]:

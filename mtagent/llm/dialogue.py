@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -17,6 +18,7 @@ AGAIN = (
     "That reply could not be used: {reason}. Please give the whole reply again, exactly in the form that was asked "
     "for, and nothing else."
 )
+GIVEN_UP = "given up while it was under way; what it cost is not known"
 
 
 class Dialogue:
@@ -86,6 +88,10 @@ class Dialogue:
             completion = await self._llm.complete(
                 messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=self._segment, **offered
             )
+        except asyncio.CancelledError:  # the server may have worked and charged for it
+            given_up = Call(purpose=purpose, model=self._llm.model, messages=tuple(messages), error=GIVEN_UP)
+            self.calls.append(given_up.model_copy(update={"seconds": time.perf_counter() - began}))
+            raise
         except MtagentError as error:
             failed = Call(purpose=purpose, model=self._llm.model, messages=tuple(messages), error=str(error))
             paid = [call.model_copy(update={"purpose": purpose}) for call in error.calls]

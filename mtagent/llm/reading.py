@@ -77,7 +77,7 @@ def _search(answer: str, last: bool) -> Any:
     groups = list(_groups(list(_values(answer)), answer))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
-    return _last(groups).value if last else _best(groups, answer).value
+    return _last(groups, answer).value if last else _best(groups, answer).value
 
 
 def _values(answer: str) -> Iterator[_Found]:
@@ -171,9 +171,12 @@ def _best(groups: list[_Found], answer: str) -> _Found:
     return groups[best]
 
 
-def _last(groups: list[_Found]) -> _Found:
-    """The last of those that hold the most."""
-    return max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
+def _last(groups: list[_Found], answer: str) -> _Found:
+    """The last of those that hold the most. An empty list after them may be the conclusion, or none: it is refused."""
+    best = max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
+    if best.value and not groups[-1].value:
+        _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
+    return best
 
 
 def _substance(value: Any) -> int:

@@ -58,7 +58,7 @@ class Endpoint:
         self, template: str, paths: Paths = Paths(), *, name: str = "endpoint", hint: str = "", timeout: float = 20.0
     ) -> None:
         _check(template, paths)
-        self.name = name
+        self.name = f"{name}:{urlsplit(template).netloc}"  # stands in signatures: another server finds something else
         self._template, self._paths, self._hint, self._timeout = template, paths, hint, timeout
         self._where = f"search {name}: {urlsplit(template).netloc}"
 
