@@ -110,7 +110,7 @@ def is_non_translation(category: str) -> bool:
 
 def _counts_nothing(category: str) -> bool:
     plain = _plain(category).replace("-", " ")
-    return plain.startswith(("source error", "source issue", "no error"))
+    return plain.startswith(("source error", "source issue")) or plain in ("no error", "no errors")
 
 
 def weight(span: ErrorSpan, preset: Preset = "mqm") -> float:

@@ -321,6 +321,7 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         'There are no critical errors.\nstyle/awkward - "ayer"\nMinor:\nno-error',
         "No major errors.",
         major("no doubt there are errors"),
+        major('no errors except "ayer"'),
         major("No wrong words but 3 errors"),
         major('accuracy/mistranslation - `perro "rojo"'),
         f'{NONE}\nNote: there is also a mistranslation, "perro rojo".',

@@ -64,14 +64,16 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
     """One dictionary per error, with lower-case keys, whichever shape the JSON has."""
     if data == {}:
         raise RatingParseError("an empty object says neither which errors there are nor that there is none")
-    if isinstance(data, dict):
-        data = next((data[name] for name in _LISTS if isinstance(data.get(name), list | dict)), data)
-    if isinstance(data, Pairs) and any(key in _LISTS for key, _ in data):
+    lists = [data[name] for name in _LISTS if isinstance(data.get(name), list | dict)] if isinstance(data, dict) else []
+    if len(lists) > 1 or (isinstance(data, Pairs) and any(key in _LISTS for key, _ in data)):
         raise RatingParseError("it has several lists of errors")
+    data = lists[0] if lists else data
     if isinstance(data, Pairs) or (isinstance(data, dict) and not any(str(key).casefold() in _SPAN for key in data)):
         for span, info in data if isinstance(data, Pairs) else data.items():
+            if info == [] and str(span).strip().casefold() not in NO_ERROR:
+                raise RatingParseError(f"it says nothing about {str(span)[:40]!r}")
             for one in info if type(info) is list else [info]:
-                yield {**_fields(one), "span": span}
+                yield {"span": span, **_fields(one)}  # a key such as "issues" is no span beside the item's own
         return
     for one in data if isinstance(data, list) else [data]:
         yield _fields(one)
@@ -81,6 +83,8 @@ def _fields(info: Any) -> dict[str, Any]:
     if isinstance(info, str) and info.strip().casefold() in NO_ERROR:
         return {"category": "no-error"}
     if isinstance(info, Pairs):
+        if any(value != dict(info)[key] for key, value in info):
+            raise RatingParseError("an error says two different things under the same key")
         info = dict(info)
     if not isinstance(info, dict):
         raise RatingParseError(f"{str(info)[:40]!r} is no error with span, category and severity")
@@ -93,6 +97,8 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
     """The error of one item of :func:`read_items`, without offsets; ``None`` where it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
     said = span.strip().casefold() if isinstance(span, str) else ""
+    if category == "none" and said and said in translation.casefold():  # an error of no category, not no error
+        category = ""
     if category in NO_ERROR or (said in NO_ERROR - {"none"} and said not in translation.casefold()):
         return None
     weighed = severity(item.get("severity"))
