@@ -190,6 +190,24 @@ def test_a_fix_that_cannot_be_read_is_refused(reply: str, why: str) -> None:
         parse_fixes(reply, (VERB, LATEST))
 
 
+def test_a_fix_that_names_another_span_than_that_of_its_number_is_refused() -> None:
+    named = [
+        {"number": 1, "span": "SAMMELN", "suggestion": "holen"},
+        {"number": 2, "span": "sammeln", "suggestion": ""},
+    ]
+    with pytest.raises(UnreadableReply, match="fix for ' spätestens' says that it is for 'sammeln'"):
+        parse_fixes(json.dumps(named), (VERB, LATEST))
+    named[1]["span"] = "spätestens"
+    assert [error.suggestion for error in parse_fixes(json.dumps(named), (VERB, LATEST))] == ["holen", ""]
+
+
+async def test_the_edits_of_a_corrected_text_name_the_error_in_their_place() -> None:
+    text = "Die Klinik bleibt zu.\n\nBitte sammeln Sie es ab."
+    placed = [span(word, start=text.index(word), end=text.index(word) + len(word)) for word in ("Klinik", "sammeln")]
+    proposal = await Corrector().propose(SEGMENT, text, rating(placed, correction=text.replace("sammeln", "holen")))
+    assert [edit.span.text if edit.span else None for edit in proposal.edits] == ["sammeln"]
+
+
 def test_only_an_omission_takes_its_place_from_the_fix() -> None:
     moved, kept = parse_fixes(fixes("x", "y", before="bleibt", after=" zu"), (MISSING, VERB))
     assert (moved.before, moved.after) == ("bleibt", " zu")

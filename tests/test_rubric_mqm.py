@@ -110,6 +110,20 @@ def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
         parse(reply, TEXT)
 
 
+def test_a_source_error_whose_words_stand_in_the_translation_is_marked_there() -> None:
+    reply = ONE.replace('"severity"', '"is_source_error": true, "severity"')
+    (here,) = parse(reply, TEXT)
+    (there,) = parse(reply.replace('"perro rojo"', '"red dog"'), TEXT)
+    assert (here.side, here.start, there.side) == ("translation", TEXT.index("perro"), "source")
+
+
+def test_an_omission_without_words_has_its_place_between_its_neighbours() -> None:
+    reply = '[{"span": "", "before": "ayer", "after": ", y", "category": "omission", "severity": 2, "suggestion": "x"}]'
+    (error,) = parse(reply, TEXT)
+    assert error.side == "omission"
+    assert edits.apply(TEXT, edits.locate(TEXT, [error])) == TEXT.replace("ayer, y", "ayer x, y")
+
+
 def test_a_span_of_the_text_without_a_category_is_still_an_error() -> None:
     assert spans(ONE.replace('"mistranslation"', '"none"')) == [("perro rojo", "other", 3.0, "gato rojo")]
     assert parse('[{"span": "", "category": "none"}]', TEXT) == ()

@@ -215,7 +215,7 @@ def test_an_error_says_what_is_wrong() -> None:
     ],
 )
 def test_no_reply_takes_long(reply: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with contextlib.suppress(RatingParseError):
         parse_score(reply)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

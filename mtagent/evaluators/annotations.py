@@ -109,7 +109,7 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
         raise RatingParseError("an error has no span")
     before, after = _context(item.get("before")), _context(item.get("after"))
     suggestion, explanation = item.get("suggestion"), item.get("explanation")
-    marked = not omission or stands_in(translation, span, before, after)
+    marked = not omission or (span != "" and stands_in(translation, span, before, after))
     from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES
     return ErrorSpan(
         text=span,

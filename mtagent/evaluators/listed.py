@@ -31,7 +31,10 @@ _CATEGORY = regex.compile(r"[^\W\d_][\w /&'’-]*+", regex.IGNORECASE)
 _KNOWN_WORD = regex.compile(rf"\b{_KNOWN}\b", regex.IGNORECASE)
 _TWO_LEVELS = regex.compile(rf"({_DIMENSION})(?:\s*+[/\\:>|→(]|\s[-–—]+\s)\s*+([^()\s][^()]*+)\)?", regex.IGNORECASE)
 _SENTENCE = frozenset(
-    "is are was were be been has have should could would this that it not except but apart besides".split()
+    [
+        *("is", "are", "was", "were", "be", "been", "has", "have", "should", "could", "would", "this", "that", "it"),
+        *("not", "except", "but", "apart", "besides"),
+    ]
 )
 _BULLETS = regex.compile(
     r"(?:[-*•‣▪◦·–—+>#]++\s*+|\(?\d{1,3}[.):\]]++\s*+|\[\d{1,3}\]\s*+|\(?[a-z][.)]\s++|\s++)*+", regex.IGNORECASE
