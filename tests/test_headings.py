@@ -329,6 +329,11 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         f'accuracy/mistranslation - "perro rojo"\n{NONE}',
         f"{NONE}\nThe tense of the verb could be better.",
         "The translation is excellent [1], and I found this: []",
+        f"{NONE}\n\n{NONE}",
+        f'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\n{NONE.removeprefix("Critical:").strip()}',
+        'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\nMajor:\nstyle/awkward - "ayer"\nMinor:\nno-error',
+        'Major: style/awkward - "ayer"\nMinor: fluency/grammar - "a el"\n' * 2,
+        f'{NONE}\nCritical:\nno-error\nMajor:\nstyle/awkward - "ayer"',
         "Critical:\nno-error\nMajor:\nThere are no minor errors.\nMinor:\nno-error",
         major('accuracy/mistranslation - perro rojo (should be "gato'),
         '{"critical": [], "major": [{"span": "perro rojo", "cat',
@@ -342,6 +347,17 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
 def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_headed(reply, TEXT, source=SOURCE)
+
+
+def test_a_heading_before_each_error_makes_one_list() -> None:
+    reply = "\n".join(
+        f'{severity}: style/awkward - "{span}"'
+        for severity, span in [("Major", "ayer"), ("Minor", "perro"), ("Major", "rojo"), ("Minor", "Banco")]
+    )
+    errors = read_headed(reply, TEXT)
+    assert [(error.severity, error.text) for error in errors] == [
+        ("major", "ayer"), ("minor", "perro"), ("major", "rojo"), ("minor", "Banco")
+    ]  # fmt: skip
 
 
 def test_a_suggestion_with_an_open_alternative_is_none() -> None:

@@ -140,3 +140,21 @@ def test_the_judge_is_asked_like_the_post_editor_and_apart_from_it_where_its_mod
         agent = Agent(llm=llm, gate="rate", stages="pe", model="m", judge_model=judge_model)
         (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
         assert len(chain.steps[0].calls) == asked
+
+
+def test_the_judge_of_a_forced_editor_may_find_nothing() -> None:
+    error = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "splendid"}]}'
+    llm = ScriptedLLM([error, error, '{"errors": []}'])
+    agent = Agent(llm=llm, gate="rate", stages="pe", model="m", forced=True)
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    editor, before, after = chain.steps[0].ratings
+    assert [f"forced:{word}" in one.signature for one, word in ((editor, "yes"), (before, "no"), (after, "no"))] == [
+        True
+    ] * 3
+
+
+def test_a_rating_that_editor_and_gate_share_stands_once_on_the_step() -> None:
+    llm = ScriptedLLM(['{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'] * 2)
+    agent = Agent(llm=llm, gate="rate", stages="pe", model="m")
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    assert len(chain.steps[0].ratings) == len(chain.steps[0].calls) == 2
