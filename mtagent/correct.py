@@ -34,9 +34,11 @@ class Proposal(NamedTuple):
 
 
 def is_error_free(rating: Rating, evaluator: Evaluator) -> bool:
-    """Whether the evaluator found nothing: no error but neutral ones, or the best score there is (``best_score``)."""
+    """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
+    score there is (``best_score``).
+    """
     if rating.errors is not None:
-        return all(error.severity == "neutral" for error in rating.errors)
+        return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
     best = getattr(evaluator, "best_score", None)
     return best is not None and rating.score >= best
 

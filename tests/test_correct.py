@@ -109,6 +109,12 @@ async def test_a_corrected_text_that_is_offered_is_taken_unless_the_spans_are_as
     llm.finish()
 
 
+async def test_a_corrected_text_beside_a_mere_score_is_taken_though_spans_should_be_asked_for() -> None:
+    offering = rating(None, score=62, correction=TEXT.replace("sammeln", "holen"))
+    proposal = await Corrector(ForbiddenLLM(), fix="asked").propose(SEGMENT, TEXT, offering)
+    assert proposal.text == offering.correction
+
+
 async def test_a_mere_score_leads_to_a_revision_of_the_whole_text() -> None:
     llm = ScriptedLLM([TEXT.replace("sammeln", "holen")])
     plan = Plan(("postedit",), evaluator=Fixed(rating(None, score=62)), corrector=Corrector(llm))
@@ -129,6 +135,9 @@ async def test_the_best_score_or_neutral_spans_alone_are_error_free_and_cost_not
         plan = Plan(("postedit",), evaluator=evaluator, corrector=Corrector(ForbiddenLLM()))
         chain = await improve(SEGMENT, plan)
         assert (chain.steps[0].verdict, chain.text) == ("unchanged", TEXT)
+    assert is_error_free(rating([span("heute", severity="neutral")], score=0), neutral)
+    assert is_error_free(rating([span("collect", side="source")], score=0), neutral)
+    assert not is_error_free(rating([span("collect", side="source"), VERB]), neutral)
     assert not is_error_free(rating(None, score=99.5), perfect)
     assert not is_error_free(rating([VERB]), neutral)
 

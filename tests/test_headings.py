@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtagent import mqm
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
 
@@ -330,6 +331,7 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         f"{NONE}\nThe tense of the verb could be better.",
         "The translation is excellent [1], and I found this: []",
         f"{NONE}\n\n{NONE}",
+        'Major:\nOverall, it is good.\nMinor:\nstyle/awkward - "ayer"',
         f'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\n{NONE.removeprefix("Critical:").strip()}',
         'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\nMajor:\nstyle/awkward - "ayer"\nMinor:\nno-error',
         'Major: style/awkward - "ayer"\nMinor: fluency/grammar - "a el"\n' * 2,
@@ -358,6 +360,20 @@ def test_a_heading_before_each_error_makes_one_list() -> None:
     assert [(error.severity, error.text) for error in errors] == [
         ("major", "ayer"), ("minor", "perro"), ("major", "rojo"), ("minor", "Banco")
     ]  # fmt: skip
+
+
+def test_an_error_of_the_source_is_on_its_side_and_weighs_nothing() -> None:
+    (error,) = read_headed(major('source error - "The acc"'), TEXT, source=SOURCE)
+    assert (error.side, mqm.score([error], "gemba")) == ("source", 0.0)
+
+
+def test_a_non_translation_with_an_exclamation_mark_marks_all_of_the_text() -> None:
+    (error,) = read_headed(major("Non-translation!"), TEXT)
+    assert (error.text, mqm.score([error], "gemba")) == (TEXT, -25.0)
+
+
+def test_no_error_below_a_dimension_is_no_error() -> None:
+    assert read_headed(major('accuracy/no-error - "ayer"'), TEXT) == ()
 
 
 def test_a_suggestion_with_an_open_alternative_is_none() -> None:

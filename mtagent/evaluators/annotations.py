@@ -99,7 +99,11 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
     said = span.strip().casefold() if isinstance(span, str) else ""
     if category == "none" and said and said in translation.casefold():  # an error of no category, not no error
         category = ""
-    if category in NO_ERROR or (said in NO_ERROR - {"none"} and said not in translation.casefold()):
+    if (
+        category in NO_ERROR
+        or category.endswith("/no-error")
+        or (said in NO_ERROR - {"none"} and said not in translation.casefold())
+    ):
         return None
     weighed = severity(item.get("severity"))
     if mqm.is_non_translation(category) and (said in _WHOLE or not said):
@@ -110,7 +114,7 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
     before, after = _context(item.get("before")), _context(item.get("after"))
     suggestion, explanation = item.get("suggestion"), item.get("explanation")
     marked = not omission or (span != "" and stands_in(translation, span, before, after))
-    from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES
+    from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES or mqm.is_source_error(category)
     return ErrorSpan(
         text=span,
         category=category or "other",

@@ -207,7 +207,7 @@ def _is_short(name: str) -> bool:
 
 def category_of(written: str) -> str:
     """A category with its dimension before a slash: ``Accuracy (Mistranslation)`` is ``accuracy/mistranslation``."""
-    written = written.strip(_EDGES + "[]_*`").replace("_", " ")
+    written = written.strip(_EDGES + "[]_*`!").replace("_", " ")
     levels = _TWO_LEVELS.fullmatch(written)
     if levels and ("/" in written or _KNOWN_WORD.search(levels[2])):
         written = f"{levels[1]}/{levels[2].strip()}"
