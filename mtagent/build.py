@@ -187,15 +187,18 @@ def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | 
     if config.gate == "pairwise":
         return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
     if config.gate == "rate":
-        return RateGate(given.judge or _judge(config, models, evaluator), margin=config.margin)
+        return RateGate(given.judge or _judge(config, given, models, evaluator), margin=config.margin)
     return OpenGate(config.gate or "guards")
 
 
-def _judge(config: Config, models: _Models, evaluator: Evaluator | None) -> Evaluator:
+def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
     """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
     spec = config.judge.evaluator or config.evaluator or "rules"
-    same = spec == config.evaluator and config.model_for("judge") == config.model_for("postedit") and not config.forced
-    if evaluator is not None and same:
+    if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
+        alike = config.judge.evaluator is None
+    else:
+        alike = spec == config.evaluator and not config.forced
+    if evaluator is not None and alike and config.model_for("judge") == config.model_for("postedit"):
         return evaluator
     return named_evaluator(config.model_copy(update={"forced": False}), spec, models.get("judge"))
 

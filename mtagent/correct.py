@@ -18,6 +18,7 @@ from mtagent.llm.plain import plain_text
 from mtagent.llm.reading import Pairs, read_json
 from mtagent.protocols import LLM, Evaluator
 from mtagent.records import Call, Edit, ErrorSpan, Rating, Segment
+from mtagent.spans import normalise
 
 Strategy = Literal["located", "paper"]
 Fix = Literal["offered", "asked"]
@@ -33,9 +34,11 @@ class Proposal(NamedTuple):
 
 
 def is_error_free(rating: Rating, evaluator: Evaluator) -> bool:
-    """Whether the evaluator found nothing: no error but neutral ones, or the best score there is (``best_score``)."""
+    """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
+    score there is (``best_score``).
+    """
     if rating.errors is not None:
-        return all(error.severity == "neutral" for error in rating.errors)
+        return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
     best = getattr(evaluator, "best_score", None)
     return best is not None and rating.score >= best
 
@@ -165,6 +168,13 @@ def _number(value: Any, most: int) -> int:
 
 
 def _fixed(error: ErrorSpan, fix: dict[str, Any]) -> ErrorSpan:
+    named = fix.get("span")
+    if (
+        error.side != "omission"
+        and isinstance(named, str)
+        and normalise(named.strip()) != normalise(error.text.strip())
+    ):
+        raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {named[:40]!r}")
     suggestion = fix.get("suggestion", "")
     if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
         raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")

@@ -108,9 +108,13 @@ def is_non_translation(category: str) -> bool:
     return _plain(category).replace(" ", "-").rstrip("!").startswith("non-translation")
 
 
+def is_source_error(category: str) -> bool:
+    """Whether a category says that the error is one of the source: ``Source error``, ``source issue`` …"""
+    return _plain(category).replace("-", " ").startswith(("source error", "source issue"))
+
+
 def _counts_nothing(category: str) -> bool:
-    plain = _plain(category).replace("-", " ")
-    return plain.startswith(("source error", "source issue", "no error"))
+    return is_source_error(category) or _plain(category).replace("-", " ") in ("no error", "no errors")
 
 
 def weight(span: ErrorSpan, preset: Preset = "mqm") -> float:

@@ -109,6 +109,12 @@ async def test_a_corrected_text_that_is_offered_is_taken_unless_the_spans_are_as
     llm.finish()
 
 
+async def test_a_corrected_text_beside_a_mere_score_is_taken_though_spans_should_be_asked_for() -> None:
+    offering = rating(None, score=62, correction=TEXT.replace("sammeln", "holen"))
+    proposal = await Corrector(ForbiddenLLM(), fix="asked").propose(SEGMENT, TEXT, offering)
+    assert proposal.text == offering.correction
+
+
 async def test_a_mere_score_leads_to_a_revision_of_the_whole_text() -> None:
     llm = ScriptedLLM([TEXT.replace("sammeln", "holen")])
     plan = Plan(("postedit",), evaluator=Fixed(rating(None, score=62)), corrector=Corrector(llm))
@@ -129,6 +135,9 @@ async def test_the_best_score_or_neutral_spans_alone_are_error_free_and_cost_not
         plan = Plan(("postedit",), evaluator=evaluator, corrector=Corrector(ForbiddenLLM()))
         chain = await improve(SEGMENT, plan)
         assert (chain.steps[0].verdict, chain.text) == ("unchanged", TEXT)
+    assert is_error_free(rating([span("heute", severity="neutral")], score=0), neutral)
+    assert is_error_free(rating([span("collect", side="source")], score=0), neutral)
+    assert not is_error_free(rating([span("collect", side="source"), VERB]), neutral)
     assert not is_error_free(rating(None, score=99.5), perfect)
     assert not is_error_free(rating([VERB]), neutral)
 
@@ -188,6 +197,24 @@ def test_fixes_in_many_shapes(reply: str) -> None:
 def test_a_fix_that_cannot_be_read_is_refused(reply: str, why: str) -> None:
     with pytest.raises(UnreadableReply, match=why):
         parse_fixes(reply, (VERB, LATEST))
+
+
+def test_a_fix_that_names_another_span_than_that_of_its_number_is_refused() -> None:
+    named = [
+        {"number": 1, "span": "SAMMELN", "suggestion": "holen"},
+        {"number": 2, "span": "sammeln", "suggestion": ""},
+    ]
+    with pytest.raises(UnreadableReply, match="fix for ' spätestens' says that it is for 'sammeln'"):
+        parse_fixes(json.dumps(named), (VERB, LATEST))
+    named[1]["span"] = "spätestens"
+    assert [error.suggestion for error in parse_fixes(json.dumps(named), (VERB, LATEST))] == ["holen", ""]
+
+
+async def test_the_edits_of_a_corrected_text_name_the_error_in_their_place() -> None:
+    text = "Die Klinik bleibt zu.\n\nBitte sammeln Sie es ab."
+    placed = [span(word, start=text.index(word), end=text.index(word) + len(word)) for word in ("Klinik", "sammeln")]
+    proposal = await Corrector().propose(SEGMENT, text, rating(placed, correction=text.replace("sammeln", "holen")))
+    assert [edit.span.text if edit.span else None for edit in proposal.edits] == ["sammeln"]
 
 
 def test_only_an_omission_takes_its_place_from_the_fix() -> None:

@@ -13,7 +13,7 @@ from mtagent.agent import Agent
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.counts import Counted
-from mtagent.evaluators.eaprompt import EAPrompt, parse, parse_once
+from mtagent.evaluators.eaprompt import EAPrompt, disagreement, parse, parse_once
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
@@ -211,6 +211,12 @@ async def test_no_error_is_counted_too() -> None:
     assert doubtful.warnings == (
         "the model counts 1 major and 0 minor, its list holds 0 major and 0 minor; the list decides",
     )
+
+
+def test_a_critical_error_is_counted_as_major() -> None:
+    errors = parse('Critical:\n(1) "x" - Mistranslation\nMajor:\nno-error\nMinor:\nno-error', "x y")
+    assert disagreement(errors, Counted.of(1, 0)) == []
+    assert disagreement(errors, Counted.of(0, 0)) != []
 
 
 async def test_there_is_no_cap() -> None:

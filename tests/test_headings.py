@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtagent import mqm
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
 
@@ -321,6 +322,7 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         'There are no critical errors.\nstyle/awkward - "ayer"\nMinor:\nno-error',
         "No major errors.",
         major("no doubt there are errors"),
+        major('no errors except "ayer"'),
         major("No wrong words but 3 errors"),
         major('accuracy/mistranslation - `perro "rojo"'),
         f'{NONE}\nNote: there is also a mistranslation, "perro rojo".',
@@ -328,6 +330,14 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         f'accuracy/mistranslation - "perro rojo"\n{NONE}',
         f"{NONE}\nThe tense of the verb could be better.",
         "The translation is excellent [1], and I found this: []",
+        f"{NONE}\n\n{NONE}",
+        'Major:\nOverall, it is good.\nMinor:\nstyle/awkward - "ayer"',
+        f'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\n{NONE.removeprefix("Critical:").strip()}',
+        'Major:\nstyle/awkward - "ayer"\nMinor:\nno-error\n\nMajor:\nstyle/awkward - "ayer"\nMinor:\nno-error',
+        'Major: style/awkward - "ayer"\nMinor: fluency/grammar - "a el"\n' * 2,
+        f'{NONE}\nCritical:\nno-error\nMajor:\nstyle/awkward - "ayer"',
+        "Critical:\nno-error\nMajor:\nThere are no minor errors.\nMinor:\nno-error",
+        major('accuracy/mistranslation - perro rojo (should be "gato'),
         '{"critical": [], "major": [{"span": "perro rojo", "cat',
         '{"critical": [], "major": ["a mistake"], "minor": []}',
         '{"major": [{"category": "accuracy/mistranslation"}], "minor": []}',
@@ -339,6 +349,36 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
 def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_headed(reply, TEXT, source=SOURCE)
+
+
+def test_a_heading_before_each_error_makes_one_list() -> None:
+    reply = "\n".join(
+        f'{severity}: style/awkward - "{span}"'
+        for severity, span in [("Major", "ayer"), ("Minor", "perro"), ("Major", "rojo"), ("Minor", "Banco")]
+    )
+    errors = read_headed(reply, TEXT)
+    assert [(error.severity, error.text) for error in errors] == [
+        ("major", "ayer"), ("minor", "perro"), ("major", "rojo"), ("minor", "Banco")
+    ]  # fmt: skip
+
+
+def test_an_error_of_the_source_is_on_its_side_and_weighs_nothing() -> None:
+    (error,) = read_headed(major('source error - "The acc"'), TEXT, source=SOURCE)
+    assert (error.side, mqm.score([error], "gemba")) == ("source", 0.0)
+
+
+def test_a_non_translation_with_an_exclamation_mark_marks_all_of_the_text() -> None:
+    (error,) = read_headed(major("Non-translation!"), TEXT)
+    assert (error.text, mqm.score([error], "gemba")) == (TEXT, -25.0)
+
+
+def test_no_error_below_a_dimension_is_no_error() -> None:
+    assert read_headed(major('accuracy/no-error - "ayer"'), TEXT) == ()
+
+
+def test_a_suggestion_with_an_open_alternative_is_none() -> None:
+    (error,) = read_headed(major('style/awkward - "ayer" should be "anoche" or something like it'), TEXT)
+    assert (error.text, error.suggestion) == ("ayer", None)
 
 
 def test_a_statement_about_other_severities_does_not_end_a_section() -> None:
@@ -397,10 +437,10 @@ def test_a_refusal_names_the_line() -> None:
 )
 @pytest.mark.parametrize("translation", [TEXT, 'a "a\n' * 10_000])
 def test_no_reply_takes_long(reply: str, translation: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with contextlib.suppress(RatingParseError):
         read_headed(reply, translation, source=translation)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 FORMS: list[Callable[[str, str], str]] = [

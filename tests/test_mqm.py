@@ -47,6 +47,11 @@ def test_source_errors_and_no_error_rows_cost_nothing() -> None:
     assert mqm.score(errors, "mqm") == 0.0
 
 
+def test_a_category_that_only_begins_like_no_error_costs_what_it_costs() -> None:
+    assert mqm.score([error("minor", "no errors except")], "mqm") == -1.0
+    assert mqm.score([error("minor", "No errors")], "mqm") == 0.0
+
+
 def test_gemba_counts_the_five_worst_errors_and_stops_at_minus_25() -> None:
     assert mqm.score([*[error("minor")] * 9, error("major")], "gemba") == -9
     assert mqm.score([error("major")] * 9, "gemba") == -25

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mtagent import config as configuration
 from mtagent.agent import Agent
 from mtagent.build import named_evaluator
-from mtagent.config import Config
+from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import EVALUATORS, parse_spec
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.sampling import Sampling
-from mtagent.records import Rating, Segment
+from mtagent.records import ErrorSpan, Rating, Segment
 
 
 def test_a_name_may_have_options() -> None:
@@ -109,3 +110,61 @@ def test_a_judge_object_goes_before_a_named_one() -> None:
     agent = Agent(llm=ScriptedLLM([reply]), judge=Strict(), gate="rate", stages="pe", model="m")
     (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
     assert chain.steps[0].reason.startswith("gate: strict")
+
+
+class Generous(Strict):
+    """An editor of one's own, who likes everything longer."""
+
+    name = "generous"
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        span = ErrorSpan(text="bad", category="style", severity="major", suggestion="splendid")
+        return Rating(evaluator=self.name, score=len(translation), errors=(span,))
+
+
+@pytest.mark.parametrize(
+    ("settings", "judge"),
+    [
+        ({}, "generous"),
+        ({"forced": True}, "generous"),
+        ({"judge": "rubric-mqm"}, "rubric-mqm"),
+        ({"judge": "rules"}, "rules"),
+    ],
+)
+def test_an_evaluator_object_judges_too_unless_a_judge_is_named(settings: dict[str, Any], judge: str) -> None:
+    llm = ScriptedLLM(['{"errors": []}'] * 2)
+    agent = Agent(llm=llm, evaluator=Generous(), gate="rate", stages="pe", model="m", **settings)
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    assert [rating.evaluator for rating in chain.steps[0].ratings] == [
+        "generous",
+        *[judge] * (1 if judge == "generous" else 2),
+    ]
+
+
+def test_the_judge_is_asked_like_the_post_editor_and_apart_from_it_where_its_model_is_another() -> None:
+    like = Config(model="big", postedit=ModelSettings(model="small", seed=3))
+    assert like.model_for("judge") == like.model_for("postedit") != like.model_for("proofread")
+    assert like.model_copy(update={"judge_model": "other"}).model_for("judge").seed == 3
+    llm = ScriptedLLM(['{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "x"}]}'] * 5)
+    for judge_model, asked in ((None, 2), ("other", 3)):
+        agent = Agent(llm=llm, gate="rate", stages="pe", model="m", judge_model=judge_model)
+        (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+        assert len(chain.steps[0].calls) == asked
+
+
+def test_the_judge_of_a_forced_editor_may_find_nothing() -> None:
+    error = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "splendid"}]}'
+    llm = ScriptedLLM([error, error, '{"errors": []}'])
+    agent = Agent(llm=llm, gate="rate", stages="pe", model="m", forced=True)
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    editor, before, after = chain.steps[0].ratings
+    assert [f"forced:{word}" in one.signature for one, word in ((editor, "yes"), (before, "no"), (after, "no"))] == [
+        True
+    ] * 3
+
+
+def test_a_rating_that_editor_and_gate_share_stands_once_on_the_step() -> None:
+    llm = ScriptedLLM(['{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'] * 2)
+    agent = Agent(llm=llm, gate="rate", stages="pe", model="m")
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    assert len(chain.steps[0].ratings) == len(chain.steps[0].calls) == 2

@@ -94,6 +94,13 @@ def test_jsonl_is_one_object_per_segment_and_system_with_these_fields(tmp_path: 
     assert list(first)[:2] == ["id", "system"]
 
 
+def test_mtme_gives_the_penalty_of_the_span_before_its_mqm_weight(tmp_path: Path) -> None:
+    errors = [SPANS[0].model_copy(update={"penalty": penalty}) for penalty in (3.0, None)]
+    written("mtme", tmp_path / "j.seg.score", only(of(FIRST, "a", "Das Ufer verleiht.", by_judge(-8, *errors))))
+    found = json.loads((tmp_path / "j.seg.rating").read_text(encoding="utf-8").split("\t")[1])
+    assert [error["score"] for error in found["errors"]] == [3.0, 5.0]
+
+
 def test_jsonl_keeps_error_free_failed_and_not_rated_apart(tmp_path: Path) -> None:
     found = [json.loads(line) for line in written("jsonl", tmp_path / "o.jsonl")[0]]
     assert [(o["score"], o["errors"], o["error"]) for o in found[1:3]] == [

@@ -58,6 +58,7 @@ KEYED = '{"perro rojo": {"category": "mistranslation", "severity": 3, "suggestio
         ONE.replace('"span"', '"Span"').replace('"severity"', '"Severity"'),
         f'\ufeff{{"errors": [{ONE}]}}',
         f'{{"errors": [{ONE}, "no-error"]}}',
+        f'{{"issues": [{ONE}]}}',
     ],
 )
 def test_the_same_error_in_many_shapes(reply: str) -> None:
@@ -90,6 +91,15 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         '{"perro rojo": "mistranslation"}',
         "{}",
         f'{{"errors": [{ONE}], "errors": []}}',
+        f'{{"errors": [], "annotations": [{ONE}]}}',
+        '{"issues": []}',
+        '{"perro rojo": []}',
+        '{"major": [], "minor": []}',
+        '{"errors": [...]}',
+        'You asked for {"errors": [...]}; the translation is perfect.',
+        f'{{"errors": [{ONE}, ...]}}',
+        f'{{"errors": [{ONE}, …]}}',
+        '{"errors": [{"span": "perro", "span": "ayer", "category": "style", "severity": 1, "suggestion": "x"}]}',
         '{"errors": [{"span": "perro", "severity": 1, "suggestion": "\\ud83d"}]}',
         '{"errors": [{"span": "perro", "severity": 1' + "0" * 400 + ', "suggestion": "x"}]}',
         "Score: 85/100",
@@ -98,6 +108,25 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
 def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     with pytest.raises(RatingParseError):
         parse(reply, TEXT)
+
+
+def test_a_source_error_whose_words_stand_in_the_translation_is_marked_there() -> None:
+    reply = ONE.replace('"severity"', '"is_source_error": true, "severity"')
+    (here,) = parse(reply, TEXT)
+    (there,) = parse(reply.replace('"perro rojo"', '"red dog"'), TEXT)
+    assert (here.side, here.start, there.side) == ("translation", TEXT.index("perro"), "source")
+
+
+def test_an_omission_without_words_has_its_place_between_its_neighbours() -> None:
+    reply = '[{"span": "", "before": "ayer", "after": ", y", "category": "omission", "severity": 2, "suggestion": "x"}]'
+    (error,) = parse(reply, TEXT)
+    assert error.side == "omission"
+    assert edits.apply(TEXT, edits.locate(TEXT, [error])) == TEXT.replace("ayer, y", "ayer x, y")
+
+
+def test_a_span_of_the_text_without_a_category_is_still_an_error() -> None:
+    assert spans(ONE.replace('"mistranslation"', '"none"')) == [("perro rojo", "other", 3.0, "gato rojo")]
+    assert parse('[{"span": "", "category": "none"}]', TEXT) == ()
 
 
 def test_the_same_span_twice_is_kept_twice_unlike_the_paper() -> None:

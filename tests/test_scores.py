@@ -76,6 +76,8 @@ from mtagent.evaluators.scores import parse_score
         (".5", 0.5),
         ("Score on a scale of 1 to 100: 85", 85),
         ("Score: 85 – good", 85),
+        ("The translation does not convey the meaning and I give it 20.", 20),
+        ("It is not bad, I give it 85.", 85),
     ],
 )
 def test_scores_in_many_shapes(reply: str, score: float) -> None:
@@ -123,6 +125,15 @@ def test_scores_in_many_shapes(reply: str, score: float) -> None:
         "Score: 85 ± 5",
         "85±5",
         "minus 5",
+        "95 points deducted",
+        "20 points off",
+        "Score: N/A (0)",
+        "Score: none (0)",
+        "I refuse to give 100.",
+        "I would not give it a score of 100.",
+        "I can't give it 100.",
+        "The best score is 100.",
+        "A perfect translation would get 100.",
         "-5/100",
         "Score: −5",
         "–5",
@@ -204,7 +215,7 @@ def test_an_error_says_what_is_wrong() -> None:
     ],
 )
 def test_no_reply_takes_long(reply: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with contextlib.suppress(RatingParseError):
         parse_score(reply)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -244,6 +244,17 @@ def test_an_omission_at_an_empty_place_of_the_source_has_no_place_in_the_transla
     assert short(rate(path).errors) == [("", "Accuracy/Omission", "major", None, None, "omission")]
 
 
+def test_an_empty_span_at_the_start_is_an_error_without_a_place(tmp_path: Path) -> None:
+    """What `mtagent rate --format mtme` writes must not come back as an insertion before the first word."""
+    error = {"start": 0, "end": 0, "category": "Accuracy/Omission", "severity": "major", "is_source_error": False}
+    other = {**error, "category": "Style/Awkward"}
+    path = write(tmp_path / "en-de.mqm.seg.rating", f"a\t{json.dumps({'errors': [error, other]})}\tr\n")
+    assert [(e.category, e.start, e.end) for e in rate(path).errors or ()] == [
+        ("Accuracy/Omission", None, None), ("Style/Awkward", None, None)
+    ]  # fmt: skip
+    assert rate(path).score == -10
+
+
 def test_texts_around_an_mtme_file_must_be_as_many(tmp_path: Path) -> None:
     path = tmp_path / "human" / "en-de.mqm.seg.rating"
     WRITERS["mtme"](path, [Case("1", SOURCE, TEXT, ())])

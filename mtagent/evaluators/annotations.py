@@ -73,8 +73,10 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
     data = lists[0] if lists else data
     if isinstance(data, Pairs) or (isinstance(data, dict) and not any(str(key).casefold() in _SPAN for key in data)):
         for span, info in data if isinstance(data, Pairs) else data.items():
+            if info == [] and str(span).strip().casefold() not in NO_ERROR:
+                raise RatingParseError(f"it says nothing about {str(span)[:40]!r}")
             for one in info if type(info) is list else [info]:
-                yield {**_fields(one), "span": span}
+                yield {"span": span, **_fields(one)}  # a key such as "issues" is no span beside the item's own
         return
     for one in data if isinstance(data, list) else [data]:
         yield _fields(one)
@@ -88,6 +90,8 @@ def _fields(info: Any) -> dict[str, Any]:
     if isinstance(info, str) and info.strip().casefold() in NO_ERROR:
         return {"category": "no-error"}
     if isinstance(info, Pairs):
+        if any(value != dict(info)[key] for key, value in info):
+            raise RatingParseError("an error says two different things under the same key")
         info = dict(info)
     if not isinstance(info, dict):
         raise RatingParseError(f"{str(info)[:40]!r} is no error with span, category and severity")
@@ -100,7 +104,9 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
     """The error of one item of :func:`read_items`, without offsets; ``None`` where it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
     said = span.strip().casefold() if isinstance(span, str) else ""
-    if category in NO_ERROR or (said in NO_ERROR - {"none"} and said not in translation.casefold()):
+    if category == "none" and said and said in translation.casefold():  # an error of no category, not no error
+        category = ""
+    if _denies(category, said, translation):
         if said and said in translation.casefold() and str(item.get("severity")).strip().casefold() in _GRAVE:
             raise RatingParseError(f"it marks {said[:40]!r} as {item['severity']} and says that it is no error")
         return None
@@ -114,8 +120,8 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
         raise RatingParseError("an error has no span")
     before, after = _context(item.get("before")), _context(item.get("after"))
     suggestion, explanation = item.get("suggestion"), item.get("explanation")
-    marked = not omission or stands_in(translation, span, before, after)
-    from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES
+    marked = not omission or (span != "" and stands_in(translation, span, before, after))
+    from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES or mqm.is_source_error(category)
     return ErrorSpan(
         text=span,
         category=category or "other",
@@ -127,6 +133,12 @@ def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -
         after=after,
         penalty=weighed.penalty,
     )
+
+
+def _denies(category: str, said: str, translation: str) -> bool:
+    """Whether an item states that there is no error, in its category or in the place of a span."""
+    no_category = category in NO_ERROR or category.endswith("/no-error")
+    return no_category or (said in NO_ERROR - {"none"} and said not in translation.casefold())
 
 
 def _whole(translation: str, category: str, weighed: Weighed) -> ErrorSpan:

@@ -232,6 +232,7 @@ def _section_in_json(section: _Section, value: Any, known: Known) -> _Section:
 
 def _errors(reading: _Reading) -> tuple[ErrorSpan, ...]:
     """The errors of all sections, if nothing speaks against it that these are all."""
+    _refuse_several_lists(reading.sections)
     translation, found, stated = reading.known.translation, list[ErrorSpan](), reading.none
     for section in reading.sections:
         errors = [read_error(error, translation, named_severity) for error in section.errors]
@@ -245,6 +246,21 @@ def _errors(reading: _Reading) -> tuple[ErrorSpan, ...]:
         _fail("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
     _check_remarks(reading, found)
     return located(found, translation)
+
+
+def _refuse_several_lists(sections: list[_Section]) -> None:
+    """Raise if the headings begin anew: an example that is repeated, or a second draft, would count with the list.
+
+    A heading before every single error begins anew too, but then none of them says no-error.
+    """
+    lists: list[list[_Section]] = []
+    for section in sections:
+        if not lists or (section.severity == lists[0][0].severity and len(lists[-1]) > 1):
+            lists.append([])
+        lists[-1].append(section)
+    alike = all([one.errors for one in each] == [one.errors for one in lists[0]] for each in lists)
+    if len(lists) > 1 and (alike or any(section.states_none for section in sections)):
+        _fail("it has several lists", ", ".join(section.severity for section in sections))
 
 
 def _check_remarks(reading: _Reading, found: list[ErrorSpan]) -> None:

@@ -30,8 +30,8 @@ _KNOWN = rf"(?:{_DIMENSION}|{_SUBTYPE})"
 _CATEGORY = regex.compile(r"[^\W\d_][\w /&'’-]*+", regex.IGNORECASE)
 _KNOWN_WORD = regex.compile(rf"\b{_KNOWN}\b", regex.IGNORECASE)
 _TWO_LEVELS = regex.compile(rf"({_DIMENSION})(?:\s*+[/\\:>|→(]|\s[-–—]+\s)\s*+([^()\s][^()]*+)\)?", regex.IGNORECASE)
-_SENTENCE = frozenset(
-    ["is", "are", "was", "were", "be", "been", "has", "have", "should", "could", "would", "this", "that", "it", "not"]
+_SENTENCE = regex.compile(
+    r"(?<!\S)(?:is|are|was|were|be|been|has|have|should|could|would|this|that|it|not|except|but|apart|besides)(?!\S)"
 )
 _BULLETS = regex.compile(
     r"(?:[-*•‣▪◦·–—+>#]++\s*+|\(?\d{1,3}[.):\]]++\s*+|\[\d{1,3}\]\s*+|\(?[a-z][.)]\s++|\s++)*+", regex.IGNORECASE
@@ -193,18 +193,18 @@ def is_category(text: str) -> bool:
 
 
 def _is_short(name: str) -> bool:
-    words = name.casefold().split()
+    words = name.split()
     return (
         0 < len(words) <= _MOST_WORDS
         and len(name) <= _LONGEST_CATEGORY
-        and _SENTENCE.isdisjoint(words)
+        and _SENTENCE.search(name.casefold()) is None
         and _CATEGORY.fullmatch(name) is not None
     )
 
 
 def category_of(written: str) -> str:
     """A category with its dimension before a slash: ``Accuracy (Mistranslation)`` is ``accuracy/mistranslation``."""
-    written = written.strip(_EDGES + "[]_*`").replace("_", " ")
+    written = written.strip(_EDGES + "[]_*`!").replace("_", " ")
     levels = _TWO_LEVELS.fullmatch(written)
     if levels and ("/" in written or _KNOWN_WORD.search(levels[2])):
         written = f"{levels[1]}/{levels[2].strip()}"

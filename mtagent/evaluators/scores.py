@@ -49,7 +49,18 @@ _LABEL = regex.compile(
     rf"|approximately|roughly|with|to|score|rating|please|是|为|은|는)|[:=,(|→>~≈]|\s[-–—]|{_SCALE}))?\s*+$",
     regex.IGNORECASE,
 )
-_NOT_A_SCORE = regex.compile(r"deduct|penalt|minus|subtract|error|mistake|issue|count|number|weight", regex.IGNORECASE)
+_NOT_A_SCORE = regex.compile(
+    r"deduct|penalt|minus|subtract|error|mistake|issue|count|number|weight|\bn/a\b|not[ ]applicable|\bnone\b",
+    regex.IGNORECASE,
+)
+_DENIED = regex.compile(
+    r"(?:\b(?:not|never|cannot|hardly|refuse[ds]?|unable|decline[ds]?|best|highest|maximum)|n['’]t)[ ](?:\w+[ ]){0,3}$"
+    r"|\bperfect[ ]\w+[ ]would[ ]$",
+    regex.IGNORECASE,
+)
+_TAKEN_AWAY = regex.compile(
+    r"[ ]?(?:points?|pts|%)?[ ](?:\w+[ ])?(?:deducted|off|lost|subtracted|taken)\b", regex.IGNORECASE
+)
 _ENDS_THERE = regex.compile(
     rf"[ ]?(?:$|\n|[.,;:!?)\]'’<（(|]|%|{_OF_100}|{_SCALE}|分|점|点|(?:[ ][-–—]|[-–—][ ])[ ]?[^\W\d]"
     r"|(?:points?|pts|because|since|as|based|due|given|which|with|overall|percent)\b|and\b(?![ ]\d))",
@@ -125,7 +136,9 @@ def _labelled(text: str) -> Iterator[float | None]:
         sign = text[start - 1 : start] if text[start - 1 : start] in ("-", "−", "–", "—") else ""
         before = text[max(0, start - _WINDOW) : start - len(sign)]
         label = _LABEL.search(before)
-        named = label is not None and not _NOT_A_SCORE.search(before[label.start() :])
+        named = label is not None and not (
+            _NOT_A_SCORE.search(before[label.start() :]) or _DENIED.search(before, endpos=label.start())
+        )
         if text[end : end + 1] == _OF_100:
             yield _value(number.group(), sign)
         elif named and _GOES_ON.match(text, end):
@@ -140,7 +153,7 @@ def _at_start(text: str) -> Iterator[float | None]:
     if len(numbers) == 1 and numbers[0].start() == 0:
         end = numbers[0].end()
         is_item = text[end : end + 1] in (".", ")") and end < 2
-        if _ENDS_THERE.match(text, end) and not is_item:
+        if _ENDS_THERE.match(text, end) and not is_item and not _TAKEN_AWAY.match(text, end):
             yield _value(numbers[0].group(), "")
 
 

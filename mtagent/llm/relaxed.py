@@ -86,6 +86,8 @@ class _Scanner:
                 self._note_key()
             case "word":
                 return self._word(token, end)
+            case "number" | "other" if token in ("...", "…"):
+                return self._left_out(end)
             case "other":
                 return self._unexpected(end)
         self._out.append(token)
@@ -116,6 +118,10 @@ class _Scanner:
         """Something that is no JSON: in an object a value for the repair to guess, elsewhere a sign of prose."""
         self._guessing = True
         return end if self._open[-1] == "{" else None
+
+    def _left_out(self, end: int) -> int | None:
+        """Dots for what the model did not write: a list that goes on with them is cut off, one of dots is prose."""
+        return len(self._text) if self._open[-1] == "[" and self._out[-1] != "[" else self._unexpected(end)
 
     def _string(self, mark: str, begin: int) -> int:
         """A string ends at its mark before a comma, colon, bracket or comment; other marks are part of it."""

@@ -49,17 +49,21 @@ def read(path: Path) -> list[Annotation]:
 
 def _errors(data: Any, where: str) -> tuple[ErrorSpan, ...]:
     errors = objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where)
-    return tuple(
-        marked(
-            where,
-            severity=error.get("severity"),
-            start=offset(error.get("start"), where),
-            end=offset(error.get("end"), where),
-            category=error.get("category"),
-            side="source" if error.get("is_source_error") else "translation",
-            penalty=error.get("score"),
-        )
-        for error in errors
+    return tuple(_error(error, where) for error in errors)
+
+
+def _error(error: dict[str, Any], where: str) -> ErrorSpan:
+    """An empty span at the start is how this format writes an error without a place, an omission too."""
+    start, end = offset(error.get("start"), where), offset(error.get("end"), where)
+    placed = end > 0
+    return marked(
+        where,
+        severity=error.get("severity"),
+        start=start if placed else None,
+        end=end if placed else None,
+        category=error.get("category"),
+        side="source" if error.get("is_source_error") else "translation",
+        penalty=error.get("score"),
     )
 
 
