@@ -372,8 +372,10 @@ def test_a_non_translation_with_an_exclamation_mark_marks_all_of_the_text() -> N
     assert (error.text, mqm.score([error], "gemba")) == (TEXT, -25.0)
 
 
-def test_no_error_below_a_dimension_is_no_error() -> None:
-    assert read_headed(major('accuracy/no-error - "ayer"'), TEXT) == ()
+def test_no_error_below_a_dimension_is_no_error_unless_it_marks_words_under_a_severity() -> None:
+    assert read_headed(major("accuracy/no-error"), TEXT) == ()
+    with pytest.raises(RatingParseError, match="marks 'ayer' as major and says that it is no error"):
+        read_headed(major('accuracy/no-error - "ayer"'), TEXT)
 
 
 def test_a_suggestion_with_an_open_alternative_is_none() -> None:
