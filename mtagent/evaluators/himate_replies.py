@@ -158,7 +158,7 @@ _DENIED = re.compile(
     r"\b(?:no|not|nothing|none|never|nor|neither|cannot|without|hardly|barely|fail(?:s|ed)?|unable|yet|whether|false|un"
     r"|remains?|persists?|still|should|incorrectly)\b|n['’]t\b"
 )
-# What comes after a plain verdict is its reason, where the same words do no harm: "corrected, the comma is not missing".
+# After a plain verdict comes its reason, which may hold such words: "corrected, the comma is not missing".
 _PLAINLY_CORRECTED = re.compile(
     r"(?:(?:the|all) )?(?:errors? )?(?:(?:has|have) been )?corrected\b(?!\W*(?:no|not|false)\b)", re.IGNORECASE
 )
