@@ -133,7 +133,7 @@ def parse_verdict(reply: str) -> Verdict:
         for verdict, pattern in _VERDICTS.items():
             rest, hits = pattern.subn(" ", rest)
             found += [verdict] if hits else []
-        if found == ["corrected"] and _DENIED.search(rest):
+        if found == ["corrected"] and _DENIED.search(rest) and not _PLAINLY_CORRECTED.match(text):
             raise RatingParseError("it says that something was corrected, and denies it; give the verdict alone")
         if len(found) == 1:
             return found[0]
@@ -157,6 +157,10 @@ _VERDICTS: dict[Verdict, re.Pattern[str]] = {
 _DENIED = re.compile(
     r"\b(?:no|not|nothing|none|never|nor|neither|cannot|without|hardly|barely|fail(?:s|ed)?|unable|yet|whether|false|un"
     r"|remains?|persists?|still|should|incorrectly)\b|n['’]t\b"
+)
+# After a plain verdict comes its reason, which may hold such words: "corrected, the comma is not missing".
+_PLAINLY_CORRECTED = re.compile(
+    r"(?:(?:the|all) )?(?:errors? )?(?:(?:has|have) been )?corrected\b(?!\W*(?:no|not|false)\b)", re.IGNORECASE
 )
 _CORRECTED_TEXT = re.compile(
     r"\b(?:the|a)? ?(?:corrected|revised|improved) (?:translation|version|text|sentence|one)\b"
