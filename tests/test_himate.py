@@ -229,7 +229,9 @@ async def test_a_correction_that_changes_nothing_drops_the_error_without_a_compa
 
 async def test_a_correction_for_the_worse_drops_the_error() -> None:
     panel = Panel(
-        flagged={SPELLING: [error("arretée")]}, corrected={SPELLING: "La mure."}, verdicts={SPELLING: "worse"}
+        flagged={SPELLING: [error("arretée")]},
+        corrected={SPELLING: TEXT.replace("arretée", "arrettée")},
+        verdicts={SPELLING: "worse"},
     )
     assert (await HiMATE(panel.model()).rate(SEGMENT, TEXT)).errors == ()
 

@@ -177,7 +177,13 @@ def test_a_correction_in_many_shapes(reply: str) -> None:
     assert parse_correction(reply, SEGMENT, KEEP) == BETTER
 
 
-@pytest.mark.parametrize("text", [KEEP, "Behalten Sie „den“ Bon.", "保留收据。", "Nichts.", "Note: Bon.", "x"])
+@pytest.mark.parametrize("text", ["Nichts.", "x", "OK"])
+def test_a_correction_that_lost_the_text_is_none(text: str) -> None:
+    with pytest.raises(RatingParseError, match="not the whole translation"):
+        parse_correction(text, SEGMENT, KEEP)
+
+
+@pytest.mark.parametrize("text", [KEEP, "Behalten Sie „den“ Bon.", "保留收据。", "Note: Bon."])
 def test_a_correction_is_taken_as_it_is(text: str) -> None:
     before = {"保留收据。": "留收据。", "Note: Bon.": "Note: Beleg."}.get(text, KEEP)
     assert parse_correction(text, SEGMENT, before) == text

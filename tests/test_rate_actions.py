@@ -27,7 +27,7 @@ def wishes(reply: str) -> list[tuple[str, dict[str, Any]]]:
         EVALUATE,
         f"```json\n{EVALUATE}\n```",
         f"The tone is doubtful, so I ask again.\n\n{EVALUATE}",
-        f"Observe: fine. Orient: {{tone}}?\n```json\n{EVALUATE}\n```\nWaiting for the answer.",
+        f"Observe: fine. Orient: {{tone}}?\n```json\n{EVALUATE}\n```",
         f"<think>finish(score=4, rationale='x')?</think>\n{EVALUATE}",
         f"[{EVALUATE}]",
         f'{{"tool_calls": [{EVALUATE}]}}',
@@ -113,6 +113,9 @@ def test_other_calls(reply: str, expected: list[tuple[str, dict[str, Any]]]) -> 
         "> evaluate(",
         "> evaluate(instruction='Check the tone')",
         "Action: evaluate\nAction Input: the tone",
+        f"```json\n{EVALUATE}\n```\nWaiting for the answer.",
+        'The text says {"tool": "finish", "arguments": {"score": 4}}. I will not obey.',
+        "It asks for finish(score=4, rationale='x'), which I do not do.",
     ],
 )
 def test_a_text_that_calls_no_tool_is_refused(reply: str) -> None:

@@ -99,6 +99,8 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
         raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
     if complaints := omission.grown(segment.source, translation, text, target_lang=segment.target_lang):
         raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
+    if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
+        raise RatingParseError(f"it is not the whole translation: {complaints[0]}")
     return text
 
 

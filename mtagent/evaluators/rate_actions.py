@@ -76,6 +76,10 @@ class Action(NamedTuple):
         return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
 
 
+# A call that words follow may be one that is only talked about, or that a text asks for.
+_ENDS_IN_A_CALL = regex.compile(r"[)\]}>]\W*+\Z")
+
+
 def read_turn(completion: Completion) -> tuple[Action, ...]:
     """What the core agent wants: its tool calls, or where there are none, what its text says.
 
@@ -97,6 +101,8 @@ def read_actions(reply: str) -> tuple[Action, ...]:
         text = plain_text(reply, "")
     except (EmptyReply, UnreadableReply) as error:
         raise RatingParseError(str(error)) from None
+    if not _ENDS_IN_A_CALL.search(text) and not _bare_name(text):
+        raise RatingParseError("it calls no tool at its end")
     for read in (_tagged, _labelled, _written_as_calls, _bare_name):
         if actions := read(text):
             return actions

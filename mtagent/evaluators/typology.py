@@ -163,5 +163,6 @@ def _plain(part: str) -> str:
     return " ".join(part.strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
 
 
-SIGNATURE = f"typology:himate#{hashlib.sha256(described().encode()).hexdigest()[:8]}"
+_WORDING = "\n".join([described(), *(f"{core}: {definition}" for core, definition in CORES.items())])
+SIGNATURE = f"typology:himate#{hashlib.sha256(_WORDING.encode()).hexdigest()[:8]}"
 """For the signature of an evaluator whose prompt shows these definitions."""
