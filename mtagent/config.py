@@ -69,7 +69,7 @@ class ModelSettings(Record):
 class JudgeSettings(ModelSettings):
     """The model that judges in the gate, and the ``evaluator`` that asks it; ``None`` = the post-editor's."""
 
-    evaluator: str | None = None
+    evaluator: str | None = Field(default=None, min_length=1)
 
 
 class Config(ModelSettings):
@@ -79,7 +79,7 @@ class Config(ModelSettings):
     target_lang: str | None = None
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
-    evaluator: str | None = None
+    evaluator: str | None = Field(default=None, min_length=1)
     gate: Literal["none", "guards", "rate", "pairwise"] | None = None
     margin: float = Field(default=0.0, ge=0)
     judge_model: str | None = None
@@ -132,15 +132,17 @@ class Config(ModelSettings):
         open_settings: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
-            "gate": "guards" if offline or self._judge_knows_given_texts_only else "rate",
+            "gate": self._default_gate(offline),
             "model": None if offline else DEFAULT_MODEL,
         }
         return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
 
-    @property
-    def _judge_knows_given_texts_only(self) -> bool:
-        """Whether the judge reads its spans from a file: it cannot rate a text that was edited."""
-        return (self.judge.evaluator or self.evaluator or "").partition(":")[0] == "spans-file"
+    def _default_gate(self, offline: bool) -> str:
+        """``rate``, also offline where a judge is named; ``guards`` where the judge knows the given texts only."""
+        judge = self.judge.evaluator or self.evaluator or ""
+        if judge.partition(":")[0] == "spans-file":
+            return "guards"
+        return "guards" if offline and self.judge.evaluator is None else "rate"
 
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
@@ -194,6 +196,8 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config = Config.model_validate(settings)
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
+    if config.judge.evaluator is not None and config.gate not in (None, "rate"):
+        raise ConfigError(f"the judge {config.judge.evaluator} decides in the gate rate only, and the gate is {config.gate}")
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config

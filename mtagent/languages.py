@@ -60,6 +60,11 @@ def parse_pair(pair: str) -> tuple[str, str]:
     raise ConfigError(f"{pair!r} can be read as {shown}; {way_out}")
 
 
+def is_code(text: str) -> bool:
+    """Whether ``text`` is the two-letter code of a language. (Of three letters almost all combinations are one.)"""
+    return len(text) == 2 and text.isalpha() and _code(text) == text
+
+
 def pair_of(source_lang: str, target_lang: str) -> str:
     """The pair by language alone, as examples and calibrations name it: ``en-US``, ``de-AT`` give ``en-de``."""
     return "-".join(code.replace("_", "-").partition("-")[0].casefold() for code in (source_lang, target_lang))

@@ -26,7 +26,7 @@ def improve_command(command: str, options: dict[str, Any]) -> None:
     """Improve the files that ``options`` name, show how it goes, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     files, config = read_files(options), read_config(options)
-    if config.offline and not quiet:
+    if config.offline and config.evaluator is None and config.judge.evaluator is None and not quiet:
         click.echo(OFFLINE, err=True)
     if dry_run:
         with notices(quiet):

@@ -85,7 +85,7 @@ class Calibration(Record):
         if self.confidence != kind:
             raise ConfigError(
                 f"the threshold for {self.model} and {self.pair} is one for {_NAMES[self.confidence]}, but there are "
-                f"{_NAMES[kind]} (confidence={kind}); calibrate again: {self.way_out}"
+                f"{_NAMES[kind]}; rate with himate:confidence={kind}, for which a threshold of its own is kept"
             )
 
 
@@ -94,17 +94,18 @@ _NAMES: dict[Kind, str] = {"logprobs": "log-probabilities", "verbal": "confidenc
 
 def command(model: str, pair: str) -> str:
     """The command that calibrates ``model`` for ``pair``."""
-    return f"mtagent himate calibrate -s DEV.src -t DEV.tgt -l {pair} --model {model}"
+    return f"mtagent himate calibrate -s dev.src.txt -t dev.tgt.txt -l {pair} --model {model}"
 
 
-def file_of(folder: Path, model: str, pair: str) -> Path:
-    """Where the calibration of ``model`` for ``pair`` is kept in the data ``folder``."""
-    return folder / FOLDER / f"{pair}.{quote(model, safe='')}.json"
+def file_of(folder: Path, model: str, pair: str, kind: Kind) -> Path:
+    """Where the calibration of ``model`` for ``pair`` is kept in the data ``folder``, each kind of confidence apart."""
+    ending = "json" if kind == "logprobs" else f"{kind}.json"
+    return folder / FOLDER / f"{pair}.{quote(model, safe='')}.{ending}"
 
 
-def read(folder: Path, model: str, pair: str) -> Calibration | None:
+def read(folder: Path, model: str, pair: str, kind: Kind) -> Calibration | None:
     """The calibration of ``model`` for ``pair``; ``None`` where there is none. Raises :class:`ConfigError`."""
-    path = file_of(folder, model, pair)
+    path = file_of(folder, model, pair, kind)
     return _read(path) if path.is_file() else None
 
 
@@ -115,7 +116,7 @@ def read_all(folder: Path) -> list[Calibration]:
 
 def keep(calibration: Calibration, folder: Path) -> Path:
     """Write a calibration to where :func:`read` finds it, and say where that is."""
-    path = file_of(folder, calibration.model, calibration.pair)
+    path = file_of(folder, calibration.model, calibration.pair, calibration.confidence)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -79,6 +79,8 @@ class HiMATE:
             raise ConfigError(f"himate: a discussion of {turns} turns is none; for none use stages=se+sr")
         if threshold is not None and math.isnan(threshold):
             raise ConfigError("himate: a threshold that is no number lets nothing be decided")
+        if threshold is not None and threshold > 0:
+            raise ConfigError(f"himate: a confidence is at most 0, a threshold of {threshold:g} is never reached")
         self._llm, self._stages, self._threshold, self._turns = llm, stages, threshold, turns
         self._kind, self._data_folder = confidence, data_folder
         self._prompts = {name: prompts.load(name, prompts_folder) for name in PROMPTS}
@@ -194,7 +196,7 @@ class HiMATE:
         if self._stages != "se+sr+cd" or self._threshold is not None or self._data_folder is None:
             return None
         pair = languages.pair_of(segment.source_lang, segment.target_lang)
-        found = confidences.read(self._data_folder, self._llm.model, pair)
+        found = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
         if found is not None:
             found.refuse_other_prompts(self.reflection_signature)
             if self._kind == "verbal":

@@ -87,7 +87,10 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         key, equals, value = part.partition("=")
         if not equals:
             raise ConfigError(f"evaluator {spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
-        options[key.strip().replace("-", "_")] = value.strip()
+        key = key.strip().replace("-", "_")
+        if key in options:
+            raise ConfigError(f"evaluator {spec!r}: the option {key} is given twice")
+        options[key] = value.strip()
     return name.strip(), options
 
 

@@ -10,6 +10,7 @@ import difflib
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from mtagent import languages
 from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD, spooled
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
@@ -19,6 +20,7 @@ from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
 
 ENTRY_POINTS = "mtagent.formats"
 
+_SIDES = frozenset({"src", "source", "tgt", "trg", "target", "ref", "hyp", "mt", "pe"})
 FORMATS: dict[str, Format] = {own.name: own for own in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT)}
 """The formats that come with the package, by name."""
 
@@ -31,11 +33,19 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
     if format_name is not None:
         return _by_name(format_name)
     found = _by_suffix(path, FORMATS) or _by_suffix(path, _installed())
+    if found is None and _is_plain(path):
+        return FORMATS["lines"]
     if found is None:
         known = ", ".join(sorted({*FORMATS, *_installed()}))
         what = "standard input or output" if path == STANDARD else str(path)
-        raise ConfigError(f"{what}: the name does not tell the format; give --format ({known})")
+        raise ConfigError(f"{what}: the name does not tell the format; give --format ({known}; `mtagent rate`: --input-format)")
     return found
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a file is called as line-aligned texts are in the field: ``dev.src``, ``newstest.de``, ``test.ref``."""
+    ending = path.suffix[1:].casefold()
+    return ending in _SIDES or (path != STANDARD and languages.is_code(ending))
 
 
 def check(path: Path, source: Format, defaults: SegmentDefaults = NO_DEFAULTS) -> int:

@@ -4,6 +4,7 @@ from mtagent.rules import punctuation, taken_over, wording
 from mtagent.rules.spans import Rule
 
 RULES: dict[str, Rule] = {
+    "empty": taken_over.empty,
     "taken-over": taken_over.taken_over,
     "numbers": taken_over.numbers,
     "apertium-marks": taken_over.apertium_marks,

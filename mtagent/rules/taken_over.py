@@ -49,6 +49,12 @@ _FEW = 50
 _BRACES = ("{", "${", "%{", "#{")
 
 
+def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """No translation of a source that says something."""
+    if segment.source.strip() and not translation.strip():
+        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
+
+
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
     for what, find in _FINDERS.items():
