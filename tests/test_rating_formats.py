@@ -173,6 +173,11 @@ def test_a_system_of_which_nothing_was_rated_has_no_average(tmp_path: Path) -> N
 # --- Marot
 
 
+def test_marot_calls_a_segment_without_a_document_a_dash_since_readers_skip_empty_names(tmp_path: Path) -> None:
+    lines, _ = written("marot", tmp_path / "o.tsv", only(of(segment(7, "Stop."), "a", "Halt.", by_judge(0))))
+    assert lines[1].split("\t")[:5] == ["a", "-", "1", "7", "judge"]
+
+
 def test_marot_has_a_row_per_error_and_says_where_there_is_none(tmp_path: Path) -> None:
     lines, remarks = written("marot", tmp_path / "o.tsv")
     source = FIRST.source

@@ -152,3 +152,14 @@ def test_calls_of_a_failed_rating_are_not_trusted_again() -> None:
         run.save_ratings(0, example("0", error="unreadable", calls=(made,)))
         assert store.recall(run.id, "0", "k") is None
         assert run.usage().calls == 1
+
+
+def test_ratings_whose_segment_is_gone_are_named(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        run = started(store)
+        run.save_ratings(0, example("s1"))
+        with sqlite3.connect(tmp_path / "s.db") as other:
+            other.execute("DELETE FROM segments")
+        other.close()
+        with pytest.raises(StoreError, match="segment 's1': its row is missing"):
+            run.ratings_at(0)

@@ -164,7 +164,7 @@ class Store:
             pid = self.database.query("SELECT pid FROM runs WHERE id = ?", (run_id,))[0][0]
             holder = f"process {pid}" if pid else "another process"
             raise RunLocked(
-                f"run {name!r}: {holder} is working on it; wait for it, or use another --run name"
+                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--run; of ratings --name)"
             ) from None
         except OSError as error:
             raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
@@ -218,7 +218,7 @@ class Store:
         if differing:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
-                "Give the same again to go on with it, or another --run name to start a new run"
+                "Give the same again to go on with it, or another name (--run; of ratings --name) to start a new run"
             )
 
     def _mark_running(self, run_id: int, total: int | None) -> None:
