@@ -12,7 +12,7 @@ from mtagent.chain import Plan
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role
 from mtagent.correct import Corrector
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.named import Surroundings, make_evaluator, unforced
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
 from mtagent.proofread import Proofreader
 from mtagent.protocols import LLM, Evaluator, Translator
@@ -193,7 +193,7 @@ def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | 
 
 def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
     """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    spec = config.judge.evaluator or config.evaluator or "rules"
+    spec = config.judge.evaluator or unforced(config.evaluator or "rules")
     if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
         alike = config.judge.evaluator is None
     else:

@@ -197,7 +197,9 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
     if config.judge.evaluator is not None and config.gate not in (None, "rate"):
-        raise ConfigError(f"the judge {config.judge.evaluator} decides in the gate rate only, and the gate is {config.gate}")
+        raise ConfigError(
+            f"the judge {config.judge.evaluator} decides in the gate rate only, and the gate is {config.gate}"
+        )
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config

@@ -327,3 +327,14 @@ def test_check_finds_a_defect_in_the_last_line_before_any_work(tmp_path: Path) -
     path.write_text("source,x\n" + "a,b\n" * 1000 + "c\n")
     with pytest.raises(InputError, match=r"a\.csv:1002: "):
         formats.check(path, CSV, PAIR)
+
+
+@pytest.mark.parametrize("name", ["dev.src", "newstest.de", "test.REF", "out.mt"])
+def test_files_called_by_side_or_language_are_line_aligned(name: str) -> None:
+    assert formats.by_path(Path(name)).name == "lines"
+
+
+@pytest.mark.parametrize("name", ["notes.doc", "talk.srt", "x.qq", "README"])
+def test_other_unknown_names_are_asked_about(name: str) -> None:
+    with pytest.raises(ConfigError, match="the name does not tell the format"):
+        formats.by_path(Path(name))

@@ -57,7 +57,7 @@ async def test_mqm_marks_and_scores() -> None:
     ]
     assert [TEXT[e.start : e.end] for e in rating.errors if e.start is not None] == ["perro", "Banco"]
     assert rating.signature.startswith("gemba-mqm|model:gpt-x|prompt:gemba-mqm@1#")
-    assert "|reference:no|weights:gemba|version:" in rating.signature
+    assert "|weights:gemba|reference:no|version:" in rating.signature
     assert len(rating.calls) == rating.usage.calls == 1
     llm.finish()
 
@@ -139,7 +139,7 @@ async def test_esa_scores_with_its_own_spans_in_view() -> None:
     assert llm.requests[1].messages[-1].content.endswith(shown)
     assert [request.purpose for request in llm.requests] == ["rate", "score"]
     assert "prompt:gemba-esa@1#" in rating.signature
-    assert "+gemba-esa-score@1#" in rating.signature
+    assert "|prompt:gemba-esa-score@1#" in rating.signature
 
 
 async def test_esa_also_scores_what_has_no_error() -> None:

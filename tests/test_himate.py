@@ -326,7 +326,11 @@ async def test_the_calibrated_threshold_of_model_and_language_pair_is_used(tmp_p
     ("changes", "confidence", "message"),
     [
         ({"prompts": "old"}, "logprobs", r"with other prompts \(old, now himate-subtype@.*mtagent himate calibrate"),
-        ({}, "verbal", r"one for log-probabilities, but .*confidence=verbal\); calibrate again: mtagent himate"),
+        (
+            {},
+            "verbal",
+            r"one for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again",
+        ),
         ({"confidence": "verbal"}, "logprobs", "one for confidences in words, but there are log-prob"),
     ],
 )

@@ -168,3 +168,31 @@ def test_a_rating_that_editor_and_gate_share_stands_once_on_the_step() -> None:
     agent = Agent(llm=llm, gate="rate", stages="pe", model="m")
     (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
     assert len(chain.steps[0].ratings) == len(chain.steps[0].calls) == 2
+
+
+def test_an_option_may_be_given_once() -> None:
+    with pytest.raises(ConfigError, match="the option rounds is given twice"):
+        parse_spec("m-mad:rounds=2,rounds=3")
+
+
+def test_the_judge_need_not_find_an_error_where_the_editor_must() -> None:
+    first = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'
+    llm = ScriptedLLM([first, first, '{"errors": []}'])
+    agent = Agent(llm=llm, evaluator="rubric-mqm:forced=yes", gate="rate", stages="pe", model="m")
+    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
+    assert ["forced:yes" in rating.signature for rating in chain.steps[0].ratings] == [True, False, False]
+
+
+@pytest.mark.parametrize("gate", ["guards", "pairwise", "none"])
+def test_a_judge_that_would_decide_nothing_is_refused(gate: str) -> None:
+    with pytest.raises(ConfigError, match=f"the judge rules decides in the gate rate only, and the gate is {gate}"):
+        Agent(judge="rules", gate=gate, model="m")
+
+
+def test_a_named_judge_decides_offline_too() -> None:
+    assert Agent(judge="rules").config.effective(offline=True).gate == "rate"
+
+
+def test_an_empty_name_is_no_name() -> None:
+    with pytest.raises(ConfigError, match=r"evaluator: .*at least 1 character"):
+        Agent(evaluator="", model="m")

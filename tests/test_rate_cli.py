@@ -238,6 +238,15 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
     assert len(full) > 2 * len(shown)
 
 
+@pytest.mark.parametrize("option", ["--evaluator rules", "-s en.txt", "--systems es", "-o x.jsonl"])
+def test_a_stored_rating_is_shown_and_nothing_else_is_done(option: str, files: Shell) -> None:
+    assert files(f"{FILES} -o o.jsonl --name one").code == 0
+    assert "rating       rules" in files("rate --show 1 --name one").out
+    done = files(f"rate --show 1 {option}")
+    assert done.code == 2
+    assert "--show prints a stored rating and takes no --" in done.err
+
+
 @pytest.mark.loopback
 def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Shell) -> None:
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])

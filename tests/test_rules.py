@@ -183,7 +183,7 @@ def test_rules_can_be_left_out_by_name() -> None:
     less = Rules(skip=frozenset({"first-capital"}))
     assert less.find(segment("He is here.", "de"), "er ist hier.") == ()
     assert "skip:first-capital" in less.signature
-    with pytest.raises(ConfigError, match="unknown rule 'capitals'; choose from taken-over, numbers"):
+    with pytest.raises(ConfigError, match="unknown rule 'capitals'; choose from empty, taken-over, numbers"):
         Rules(skip=frozenset({"capitals"}))
 
 
@@ -246,3 +246,10 @@ def test_human_references_get_hardly_any_suggestion() -> None:
                 segments += 1
     assert segments > 700
     assert suggestions <= 0.01 * segments
+
+
+def test_an_empty_translation_is_not_perfect() -> None:
+    segment = Segment(id="1", source="It is raining today.", source_lang="en", target_lang="es")
+    (error,) = Rules().find(segment, " ")
+    assert (error.category, error.severity, error.side) == ("accuracy/omission", "major", "omission")
+    assert Rules().find(segment.model_copy(update={"source": " "}), "") == ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mtagent.candidates import Candidates
 from mtagent.cli.improve import notices
@@ -103,7 +104,7 @@ def command(**options: Any) -> None:
     """
     shown, rated_run = options.pop("shown"), options.pop("rated_run")
     if shown is not None:
-        _show(shown, rated_run, options)
+        _show(shown, rated_run or options["run"], options)
         return
     _refuse_mixture(rated_run, options)
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
@@ -169,6 +170,10 @@ def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ..
 
 
 def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
+    context = click.get_current_context()
+    given = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if others := sorted(given - {"run", "store", "verbose", "quiet"}):
+        raise click.UsageError(f"--show prints a stored rating and takes no --{others[0].replace('_', '-')}")
     path: Path | None = options["store"]
     with existing_store(path) as store:
         stored = store.read(run or store.newest("rating"))

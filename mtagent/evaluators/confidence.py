@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import quote
 
 from pydantic import Field, ValidationError
@@ -85,7 +85,8 @@ class Calibration(Record):
         if self.confidence != kind:
             raise ConfigError(
                 f"the threshold for {self.model} and {self.pair} is one for {_NAMES[self.confidence]}, but there are "
-                f"{_NAMES[kind]}; rate with himate:confidence={kind}, for which a threshold of its own is kept"
+                f"{_NAMES[kind]} (confidence={kind}); rate with himate:confidence={self.confidence}, "
+                f"or calibrate again: {self.way_out} --confidence {kind}"
             )
 
 
@@ -94,19 +95,22 @@ _NAMES: dict[Kind, str] = {"logprobs": "log-probabilities", "verbal": "confidenc
 
 def command(model: str, pair: str) -> str:
     """The command that calibrates ``model`` for ``pair``."""
-    return f"mtagent himate calibrate -s dev.src.txt -t dev.tgt.txt -l {pair} --model {model}"
+    return f"mtagent himate calibrate -s DEV.src -t DEV.tgt -l {pair} --model {model}"
 
 
-def file_of(folder: Path, model: str, pair: str, kind: Kind) -> Path:
+def file_of(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Path:
     """Where the calibration of ``model`` for ``pair`` is kept in the data ``folder``, each kind of confidence apart."""
     ending = "json" if kind == "logprobs" else f"{kind}.json"
     return folder / FOLDER / f"{pair}.{quote(model, safe='')}.{ending}"
 
 
-def read(folder: Path, model: str, pair: str, kind: Kind) -> Calibration | None:
-    """The calibration of ``model`` for ``pair``; ``None`` where there is none. Raises :class:`ConfigError`."""
-    path = file_of(folder, model, pair, kind)
-    return _read(path) if path.is_file() else None
+def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Calibration | None:
+    """The calibration of ``model`` for ``pair``, one of ``kind`` before one of the other.
+
+    ``None`` where there is none. Raises :class:`ConfigError`.
+    """
+    paths = [file_of(folder, model, pair, each) for each in sorted(get_args(Kind), key=lambda each: each != kind)]
+    return next((_read(path) for path in paths if path.is_file()), None)
 
 
 def read_all(folder: Path) -> list[Calibration]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.errors import ConfigError
 from mtagent.evaluators.counts import Counted, read_count, read_score, without_score
 from mtagent.evaluators.headings import read_headed
+from mtagent.evaluators.signed import signed
 from mtagent.evaluators.typology import category_of
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.reading import without_thoughts
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
 
@@ -38,17 +37,7 @@ class EAPrompt:
             raise ConfigError(f"evaluator eaprompt: steps is 1 or 2, not {steps}")
         self._llm, self._reference = llm, reference
         self._prompts = [prompts.load(name, prompts_folder) for name in _PROMPTS[steps]]
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                *(f"prompt:{prompt.signature}" for prompt in self._prompts),
-                *settings_of(llm),
-                f"steps:{steps}",
-                f"reference:{'yes' if reference else 'no'}",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, self._prompts, "weights:mmad", steps=steps, reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """List the errors of ``translation`` and check their number.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.scores import parse_score
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 
@@ -27,17 +26,7 @@ class GembaESA:
         self._llm, self._reference = llm, reference
         self._spans = prompts.load("gemba-esa", prompts_folder)
         self._score = prompts.load("gemba-esa-score", prompts_folder)
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                f"prompt:{self._spans.signature}+{self._score.signature}",
-                *settings_of(llm),
-                f"reference:{'yes' if reference else 'no'}",
-                "scale:0-100",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, [self._spans, self._score], "scale:0-100", reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors, then score. Raises :class:`RatingParseError` if two replies to either cannot be read."""

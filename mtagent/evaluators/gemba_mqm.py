@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.evaluators.headings import read_headed
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
 
@@ -27,17 +26,7 @@ class GembaMQM:
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference
         self._prompt = prompts.load("gemba-mqm", prompts_folder)
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                f"prompt:{self._prompt.signature}",
-                *settings_of(llm),
-                f"reference:{'yes' if reference else 'no'}",
-                "weights:gemba",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, [self._prompt], "weights:gemba", reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mtagent
 from mtagent import prompts
 from mtagent.evaluators.scores import parse_score
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import Rating, Segment
 
@@ -29,17 +28,7 @@ class GembaDA:
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference
         self._prompt = prompts.load(self.name, prompts_folder)
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                f"prompt:{self._prompt.signature}",
-                *settings_of(llm),
-                f"reference:{'yes' if reference else 'no'}",
-                "scale:0-100",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, [self._prompt], "scale:0-100", reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Score ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.errors import ConfigError
 from mtagent.evaluators.debate import PROMPTS, STRATEGIES, Debate, Strategy, Topic, disputed, opposed
@@ -20,8 +19,8 @@ from mtagent.evaluators.m_mad_replies import (
     parse_judgement,
     remembered,
 )
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
 from mtagent.prompts import Values
 from mtagent.protocols import LLM
 from mtagent.records import Rating, Segment
@@ -52,18 +51,8 @@ class MMAD:
         self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
         used = (*DIMENSIONS, *PROMPTS[strategy], "judge")
         self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                *(f"prompt:{prompt.signature}" for prompt in self._prompts.values()),
-                *settings_of(llm),
-                "weights:mmad",
-                f"strategy:{strategy}",
-                f"topic:{topic}",
-                f"rounds:{rounds}",
-                f"version:{mtagent.__version__}",
-            ]
+        self.signature = signed(
+            self.name, llm, self._prompts.values(), "weights:mmad", strategy=strategy, topic=topic, rounds=rounds
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:

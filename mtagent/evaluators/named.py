@@ -94,6 +94,13 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     return name.strip(), options
 
 
+def unforced(spec: str) -> str:
+    """``spec`` without the demand for errors: a judge may find none, also where the post-editor must."""
+    name, options = parse_spec(spec)
+    left = [f"{key}={value}" for key, value in options.items() if key != "forced"]
+    return f"{name}:{','.join(left)}" if left else name
+
+
 def _typed(name: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
     """``options`` as the types that the evaluator's own parameters have."""
     hints = get_type_hints(kind.__init__)

@@ -10,12 +10,11 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.annotations import Weighed, read_annotations
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 
@@ -44,18 +43,7 @@ class RubricMQM:
     ) -> None:
         self._llm, self._scale, self._forced, self._reference = llm, scale, forced, reference
         self._prompt = prompts.load(_PROMPTS[scale], prompts_folder)
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                f"prompt:{self._prompt.signature}",
-                *settings_of(llm),
-                f"scale:{scale}",
-                f"forced:{'yes' if forced else 'no'}",
-                f"reference:{'yes' if reference else 'no'}",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, [self._prompt], scale=scale, forced=forced, reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""

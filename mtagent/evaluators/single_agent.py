@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import mtagent
 from mtagent import mqm, prompts
 from mtagent.evaluators import typology
 from mtagent.evaluators.annotations import located, named_severity, read_error, read_items
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.reading import read_json
-from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
 
@@ -29,17 +28,7 @@ class SingleAgent:
 
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("single-agent", prompts_folder)
-        self.signature = "|".join(
-            [
-                self.name,
-                f"model:{llm.model}",
-                f"prompt:{self._prompt.signature}",
-                *settings_of(llm),
-                typology.SIGNATURE,
-                "weights:himate",
-                f"version:{mtagent.__version__}",
-            ]
-        )
+        self.signature = signed(self.name, llm, [self._prompt], typology.SIGNATURE, "weights:himate")
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""

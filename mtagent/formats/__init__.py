@@ -38,7 +38,9 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
     if found is None:
         known = ", ".join(sorted({*FORMATS, *_installed()}))
         what = "standard input or output" if path == STANDARD else str(path)
-        raise ConfigError(f"{what}: the name does not tell the format; give --format ({known}; `mtagent rate`: --input-format)")
+        raise ConfigError(
+            f"{what}: the name does not tell the format; give --format ({known}; `mtagent rate`: --input-format)"
+        )
     return found
 
 
