@@ -25,6 +25,7 @@ from mtagent.errors import (
     OutputError,
     StoreError,
 )
+from mtagent.evaluators.checked import GIVES
 from mtagent.files import Files
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.rate_segment import rate_segment
@@ -143,8 +144,8 @@ def test_equal_texts_are_rated_once_and_paid_for_once() -> None:
     [
         (MtagentError("no"), "MtagentError: no"),
         (ZeroDivisionError("third party"), "ZeroDivisionError: third party"),
-        (math.nan, "EvaluationError: counting gave the score nan"),
-        (-math.inf, "EvaluationError: counting gave the score -inf"),
+        (math.nan, "EvaluationError: counting gave the score nan: " + GIVES),
+        (-math.inf, "EvaluationError: counting gave the score -inf: " + GIVES),
     ],
 )
 def test_what_fails_is_the_error_of_that_translation_alone(answer: Exception | float, message: str) -> None:
