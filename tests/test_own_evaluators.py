@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,7 @@ from mtagent.errors import ConfigError
 from mtagent.gate import RateGate
 from mtagent.llm.fake import ForbiddenLLM
 from mtagent.records import Call, Usage
+from tests.commands import Done, Shell
 
 PAID = Call(purpose="rate", model="m", reply="…", usage=Usage(calls=1, input_tokens=10, cost=0.5))
 MUST = "`rate` must be `async def` and return a Rating with a finite score"
@@ -215,3 +218,129 @@ class Together(Picky):
 )
 def test_ratings_made_together_are_checked_likewise(found: Any, message: str) -> None:
     assert one(Together(found)).error == f"EvaluationError: {message}"
+
+
+# --- entry points
+
+LENGTH = """
+from __future__ import annotations
+from typing import TYPE_CHECKING, Literal
+from mtagent.records import Rating
+if TYPE_CHECKING:
+    from mtagent.config import Config
+
+class Length:
+    name = "len"
+    def __init__(self, factor, unit, rest):
+        self.factor, self.unit, self.rest = factor, unit, rest
+    async def rate(self, segment, translation):
+        return Rating(evaluator=self.name, score=-self.factor * len(translation), explanation=f"{self.unit}{self.rest}")
+
+def made(config: Config, llm, *, factor: float = 1.0, unit: Literal["char", "word"] = "char", note=""):
+    return Length(factor, unit, note)
+def open_handed(config, llm, **options: str): return Length(1.0, "", options)
+def needing(config, llm, *, size: int): return Length(size, "", "")
+def failing(config, llm): raise KeyError("no such file")
+def asking(config, llm, **options):
+    from mtagent.errors import ConfigError
+    raise ConfigError("say it so")
+def nothing(config, llm): return None
+class Direct:
+    name = "direct"
+    def __init__(self, config, llm, factor: float = 1.0): self.factor = factor
+    async def rate(self, segment, translation): return Rating(evaluator=self.name, score=self.factor)
+class Bare:
+    name = "bare"
+    async def rate(self, segment, translation): raise AssertionError
+FACTOR = 3
+"""
+ENTRIES = {
+    "len": "made",
+    "open": "open_handed",
+    "needing": "needing",
+    "failing": "failing",
+    "asking": "asking",
+    "nothing": "nothing",
+    "direct": "Direct",
+    "bare": "Bare",
+    "number": "FACTOR",
+    "lost": "lost",
+}
+
+
+@pytest.fixture
+def package(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    """The command line beside a package that offers evaluators, as pip would install it."""
+    site = shell.folder / "site"
+    info = site / "lengths-1.0.dist-info"
+    info.mkdir(parents=True)
+    lines = [f"{name} = lengths_of_texts:{attribute}" for name, attribute in ENTRIES.items()]
+    shell.write("site/lengths_of_texts.py", LENGTH)
+    shell.write("site/lengths-1.0.dist-info/METADATA", "Metadata-Version: 2.1", "Name: lengths", "Version: 1.0")
+    shell.write(
+        "site/lengths-1.0.dist-info/entry_points.txt", "[mtagent.evaluators]", *lines, "gone = no_such_module:made"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    yield shell
+    sys.modules.pop("lengths_of_texts", None)
+
+
+def rated_with(package: Shell, spec: str, *more: str) -> Done:
+    return package("rate -s en.txt -t es.txt -l en-es --evaluator", spec, *more)
+
+
+@pytest.mark.parametrize(
+    ("spec", "score", "explanation"),
+    [
+        ("len", -21.0, "char"),
+        ("len:factor=2", -42.0, "char"),
+        ("len:factor=0.5,unit=word,note=12", -10.5, "word12"),
+        ("open:any=1,thing=2", -21.0, "{'any': '1', 'thing': '2'}"),
+        ("direct:factor=2", 2.0, None),
+        ("needing:size=3", -63.0, ""),
+    ],
+)
+def test_another_package_s_evaluator_gets_its_options_as_its_types(
+    spec: str, score: float, explanation: str | None, package: Shell
+) -> None:
+    done = rated_with(package, spec)
+    assert done.code == 0, done.err
+    first = json.loads(done.out.splitlines()[0])
+    assert (first["score"], first["explanation"]) == (score, explanation)
+
+
+CALLED = "; an entry point is called with the configuration, the model (or None) and, by name, the options"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("len:facto=2", "evaluator len: no option 'facto'; did you mean 'factor'?"),
+        ("direct:facto=2", "evaluator direct: no option 'facto'; did you mean 'factor'?"),
+        ("failing:x=1", "evaluator failing: no option 'x'; it has no options"),
+        ("len:factor=two", "evaluator len: factor: input should be a valid number, unable to parse"),
+        ("len:unit=line", "evaluator len: unit: input should be 'char' or 'word' (got 'line')"),
+        ("lost", "evaluator lost (lengths_of_texts:lost of lengths) cannot be loaded: AttributeError: module "),
+        ("gone", "evaluator gone (no_such_module:made of lengths) cannot be loaded: ModuleNotFoundError: No module "),
+        (
+            "failing",
+            f"evaluator failing (lengths_of_texts:failing of lengths) cannot be made: KeyError: 'no such file'{CALLED}",
+        ),
+        (
+            "needing",
+            "evaluator needing (lengths_of_texts:needing of lengths) cannot be made: TypeError: needing() missing 1",
+        ),
+        ("bare", "evaluator bare (lengths_of_texts:Bare of lengths) cannot be made: TypeError: "),
+        ("number", "evaluator number (lengths_of_texts:FACTOR of lengths) is 3, which cannot be called"),
+        (
+            "nothing",
+            "evaluator nothing (lengths_of_texts:nothing of lengths) gave no evaluator: NoneType has no method",
+        ),
+        ("asking", "say it so"),
+    ],
+)
+def test_what_is_wrong_with_another_package_s_evaluator_is_one_message(spec: str, message: str, package: Shell) -> None:
+    done = rated_with(package, spec)
+    assert done.code == 1
+    assert (done.out, "Traceback" in done.err) == ("", False)
+    assert f"mtagent: {message}" in done.err
