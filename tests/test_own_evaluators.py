@@ -14,6 +14,7 @@ import pytest
 
 from mtagent import Agent, Chain, ErrorSpan, Plan, Rated, Rating, Segment, rate
 from mtagent.errors import ConfigError
+from mtagent.evaluators.checked import signature_of
 from mtagent.gate import RateGate
 from mtagent.llm.fake import ForbiddenLLM
 from mtagent.records import Call, Usage
@@ -344,3 +345,39 @@ def test_what_is_wrong_with_another_package_s_evaluator_is_one_message(spec: str
     assert done.code == 1
     assert (done.out, "Traceback" in done.err) == ("", False)
     assert f"mtagent: {message}" in done.err
+
+
+# --- without a signature
+
+
+def test_without_a_signature_the_table_says_so_and_changed_code_is_another_run(package: Shell) -> None:
+    def run_of(done: Done) -> str:
+        return done.err.rpartition("run ")[2].split()[0].rstrip(".;")
+
+    first = rated_with(package, "len", "-o", "o.jsonl")
+    assert "\nlen (no signature)\n" in first.err
+    again = rated_with(package, "len", "-o", "o.jsonl")
+    assert run_of(again) == run_of(first)
+    changed = LENGTH.replace("score=-self.factor", "score=-3 * self.factor")
+    package.write("site/lengths_of_texts.py", changed, "# longer, so that no compiled file is taken for it")
+    sys.modules.pop("lengths_of_texts")
+    other = rated_with(package, "len", "-o", "o.jsonl")
+    assert run_of(other) != run_of(first)
+    assert json.loads(package.read("o.jsonl")[0])["score"] == -63.0
+    assert "signature    len (no signature)" in package("rate --show 1").out
+
+
+def test_a_named_run_is_not_mixed_after_the_code_has_changed(package: Shell) -> None:
+    assert rated_with(package, "len", "--name", "mine").code == 0
+    package.write("site/lengths_of_texts.py", LENGTH, "# another content")
+    sys.modules.pop("lengths_of_texts")
+    done = rated_with(package, "len", "--name", "mine")
+    assert done.code == 1
+    assert "signature was 'len (no signature)|class:lengths_of_texts.Length#" in done.err
+
+
+def test_a_class_without_a_file_is_known_by_its_name() -> None:
+    namespace: dict[str, Any] = {"__name__": "nowhere", "Rating": Rating}
+    source = "class Nowhere:\n name = 'n'\n async def rate(self, s, t): return Rating(evaluator='n', score=0)\n"
+    exec(source, namespace)
+    assert signature_of(namespace["Nowhere"]()) == "n (no signature)|class:nowhere.Nowhere"
