@@ -42,6 +42,7 @@ that takes the configuration, the model (or ``None``) and, by name, the options,
 
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
+_CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,6 @@ def _made(entry: EntryPoint, options: Mapping[str, str], surroundings: Surroundi
         return checked_evaluator(made)
     except ConfigError as error:
         raise ConfigError(f"{where} gave no evaluator: {error}") from None
-
-
-_CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
 def _foreign_options(make: Callable[..., object], given: Iterable[str]) -> list[str]:
