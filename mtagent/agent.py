@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -56,12 +56,12 @@ class Agent:
             llm=None if isinstance(llm, str) else llm,
         )
 
-    def translate(self, sources: Sequence[str], source_lang: str, target_lang: str) -> list[Chain]:
+    def translate(self, sources: Iterable[str], source_lang: str, target_lang: str) -> list[Chain]:
         """Translate and improve each source; one :class:`Chain` per source, in order. ``chain.text`` is the result."""
         return self.improve(make_segments(sources, None, source_lang, target_lang))
 
     def postedit(
-        self, sources: Sequence[str], translations: Sequence[str], source_lang: str, target_lang: str
+        self, sources: Iterable[str], translations: Iterable[str], source_lang: str, target_lang: str
     ) -> list[Chain]:
         """Improve given translations; one :class:`Chain` per source, in order."""
         return self.improve(make_segments(sources, translations, source_lang, target_lang))
@@ -90,20 +90,28 @@ class Agent:
 
 
 def make_segments(
-    sources: Sequence[str], translations: Sequence[str] | None, source_lang: str, target_lang: str
+    sources: Iterable[str], translations: Iterable[str] | None, source_lang: str, target_lang: str
 ) -> list[Segment]:
-    """Segments numbered from 1. Raises :class:`ConfigError` if the two lists differ in length."""
-    if isinstance(sources, str) or isinstance(translations, str):
-        raise ConfigError("give a list of texts, not one text")
-    if translations is not None and len(translations) != len(sources):
-        raise ConfigError(f"{len(sources)} sources and {len(translations)} translations: there must be one for each")
+    """Segments numbered from 1. Raises :class:`ConfigError` for what is no text, or if there is not one for each."""
+    sources = texts_of(sources, "source")
+    given = [None] * len(sources) if translations is None else texts_of(translations, "translation")
+    if len(given) != len(sources):
+        raise ConfigError(f"{len(sources)} sources and {len(given)} translations: there must be one for each")
     source_lang, target_lang = languages.normalise(source_lang), languages.normalise(target_lang)
-    for name, texts in (("source", sources), ("translation", translations or ())):
-        for i, text in enumerate(texts, 1):
-            if not isinstance(text, str):
-                raise ConfigError(f"{name} {i} is no text but {text!r}")
-    given: Sequence[str | None] = translations if translations is not None else [None] * len(sources)
     return [
         Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)
         for i, (source, translation) in enumerate(zip(sources, given, strict=True), 1)
     ]
+
+
+def texts_of(given: Iterable[str], what: str) -> list[str]:
+    """The texts of ``given``, whatever can be iterated over in order. Raises :class:`ConfigError` for anything else."""
+    if isinstance(given, str | bytes):
+        raise ConfigError("give a list of texts, not one text")
+    if isinstance(given, Mapping | set | frozenset) or not isinstance(given, Iterable):
+        raise ConfigError(f"give a list of texts as {what}s, not {type(given).__name__} {given!r:.80}")
+    texts = list(given)
+    for i, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise ConfigError(f"{what} {i} is no text but {text!r}")
+    return texts

@@ -12,6 +12,7 @@ from mtagent.chain import Plan
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role
 from mtagent.correct import Corrector
 from mtagent.errors import ConfigError
+from mtagent.evaluators.checked import checked_evaluator
 from mtagent.evaluators.named import Surroundings, make_evaluator, unforced
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
 from mtagent.proofread import Proofreader
@@ -30,13 +31,21 @@ WrapLLM = Callable[[LLM], LLM]
 
 @dataclass(frozen=True)
 class Given:
-    """Objects to use in place of what the configuration names. Anything with the right methods will do."""
+    """Objects to use in place of what the configuration names. Anything with the right methods will do.
+
+    Raises :class:`ConfigError` for evaluators that are none.
+    """
 
     translator: object | None = None
     evaluator: Evaluator | None = None
     judge: Evaluator | None = None
     gate: Gate | None = None
     llm: LLM | None = None
+
+    def __post_init__(self) -> None:
+        for evaluator in (self.evaluator, self.judge):
+            if evaluator is not None:
+                checked_evaluator(evaluator)
 
 
 def effective(config: Config, given: Given) -> Config:

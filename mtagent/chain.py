@@ -14,6 +14,7 @@ from typing import Any
 from mtagent import edits, guards
 from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
+from mtagent.evaluators.checked import checked_evaluator, rating_by
 from mtagent.gate import Gate, OpenGate
 from mtagent.proofread import Proofreader
 from mtagent.protocols import Evaluator, Translator
@@ -41,6 +42,8 @@ class Plan:
         for stage in self.stages:
             if needs[stage] is None:
                 raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
+        if self.evaluator is not None:
+            checked_evaluator(self.evaluator)
         if self.corrector.strategy == "paper" and self.gate.name != "none":
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
@@ -172,7 +175,7 @@ class _Work:
         """The rating of ``text``, asked for once per segment and evaluator."""
         key = (id(evaluator), text)
         if key not in self._ratings:
-            self._ratings[key] = await evaluator.rate(self.segment, text)
+            self._ratings[key] = await rating_by(evaluator, self.segment, text)
             self._calls += self._ratings[key].calls
         return self._ratings[key]
 

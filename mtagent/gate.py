@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from mtagent import prompts
 from mtagent.errors import RatingParseError
+from mtagent.evaluators.checked import checked_evaluator
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.reading import read_json
 from mtagent.protocols import LLM, Evaluator
@@ -59,7 +60,7 @@ class RateGate:
     name = "rate"
 
     def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
-        self._judge, self._margin = judge, margin
+        self._judge, self._margin = checked_evaluator(judge), margin
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Rate both texts and compare."""

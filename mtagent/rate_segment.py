@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import NamedTuple
 
 from mtagent.candidates import Candidates
 from mtagent.errors import FATAL, EvaluationError, OffScript
+from mtagent.evaluators.checked import checked_rating, rating_by, ratings_by
 from mtagent.protocols import Evaluator, RatesTogether
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.together import together
@@ -61,7 +61,7 @@ def _first(known: Mapping[str, Rated]) -> list[Rated]:
 async def _alone(evaluator: Evaluator, segment: Segment, text: str) -> _Verdict:
     began = time.perf_counter()
     try:
-        rating = _finite(await evaluator.rate(segment, text))
+        rating = await rating_by(evaluator, segment, text)
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
@@ -72,33 +72,22 @@ async def _alone(evaluator: Evaluator, segment: Segment, text: str) -> _Verdict:
 async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[str]) -> list[_Verdict]:
     began = time.perf_counter()
     try:
-        found = await evaluator.rate_all(segment, texts) if texts else []
-        if len(found) != len(texts):
-            raise EvaluationError(f"{evaluator.name} gave {len(found)} ratings for {len(texts)} translations")
+        found = await ratings_by(evaluator, segment, texts) if texts else []
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 as above; the calls stand with the first translation, once
         first = _failed(error, time.perf_counter() - began)
         return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
-    return [_verdict(one) for one in found]
+    return [_verdict(one, evaluator) for one in found]
 
 
-def _verdict(found: Rating | Exception) -> _Verdict:
+def _verdict(found: Rating | Exception, evaluator: Evaluator) -> _Verdict:
     if isinstance(found, Exception):
         return _failed(found, 0.0)
     try:
-        return _Verdict(_finite(found), None, found.calls, found.seconds)
+        return _Verdict(checked_rating(found, evaluator), None, found.calls, found.seconds)
     except EvaluationError as error:
-        return _failed(error, found.seconds)
-
-
-def _finite(rating: Rating) -> Rating:
-    """``rating``, if its score is a number."""
-    if isfinite(rating.score):
-        return rating
-    error = EvaluationError(f"{rating.evaluator} gave the score {rating.score}")
-    error.calls = rating.calls
-    raise error
+        return _failed(error, getattr(found, "seconds", 0.0))
 
 
 def _failed(error: Exception, seconds: float) -> _Verdict:

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent import config as configuration
-from mtagent.agent import make_segments
+from mtagent.agent import make_segments, texts_of
 from mtagent.batch import cached
 from mtagent.build import Given, assembled_evaluator, effective
 from mtagent.candidates import Candidates, Material, side_by_side, stages_of
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, MtagentError
+from mtagent.evaluators.checked import signature_of
 from mtagent.files import content_hashes
 from mtagent.formats.ratings import Ratings
 from mtagent.llm.cached import Cached
 from mtagent.protocols import LLM, Evaluator
 from mtagent.rate_segment import rate_segment
 from mtagent.rating_files import RatingInputs, RatingOutput
-from mtagent.records import Rated
+from mtagent.records import Rated, Segment
 from mtagent.runner import Outcome, in_order, work_all
 from mtagent.store import Run, RunSummary, Store, StoredRun, default_path, open_existing
 from mtagent.summary import SystemSummary
@@ -128,8 +129,7 @@ class _Job:
             settings["model"] = self._given.llm.model
         if self._given.evaluator:
             settings["evaluator"] = evaluator.name
-        signature = getattr(evaluator, "signature", None)
-        return {**settings, "signature": signature} if isinstance(signature, str) else settings
+        return {**settings, "signature": signature_of(evaluator)}
 
     async def _rate(self, material: Material, evaluator: Evaluator, run: Run) -> None:
         fruitful, fruitless = run.counts().done > 0, ""
@@ -185,12 +185,12 @@ def write_ratings(
 
 
 def rate(
-    sources: Sequence[str],
-    translations: Sequence[str] | Mapping[str, Sequence[str]],
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
     source_lang: str,
     target_lang: str,
     *,
-    references: Sequence[str] | None = None,
+    references: Iterable[str] | None = None,
     evaluator: Evaluator | str | None = None,
     llm: LLM | str | None = None,
     config_file: str | Path | None = None,
@@ -201,57 +201,93 @@ def rate(
     ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
     of :class:`mtagent.config.Config`, such as ``model="gpt-4o-mini"``. Nothing is stored. A translation that could not
     be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
-    event loop: there, iterate over :func:`rate_each`.
+    event loop: there, iterate over :func:`rate_each`, which takes the same.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
-        raise ConfigError("an event loop is running here: use `async for rated in rate_each(candidates, config)`")
+        raise ConfigError("an event loop is running here: use `async for rated in mtagent.rating.rate_each(…)`")
+    found = rate_each(
+        sources,
+        translations,
+        source_lang,
+        target_lang,
+        references=references,
+        evaluator=evaluator,
+        llm=llm,
+        config_file=config_file,
+        **settings,
+    )
+    return asyncio.run(_collected(found))
+
+
+def rate_each(
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Iterable[str] | None = None,
+    evaluator: Evaluator | str | None = None,
+    llm: LLM | str | None = None,
+    config_file: str | Path | None = None,
+    **settings: Any,
+) -> AsyncGenerator[Rated, None]:
+    """What :func:`rate` gives, in the same order, each as soon as it is there; for async code.
+
+    Raises :class:`ConfigError` for a wrong setting: as soon as it is called, or when the evaluator is made.
+    """
     settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
     config = configuration.load(Path(config_file) if config_file else None, settings)
     given = Given(
         evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
     )
     found = make_candidates(sources, translations, source_lang, target_lang, references=references)
-    return asyncio.run(_collected(found, config, given))
+    return _rated_each(found, config, given)
 
 
-def make_candidates(
-    sources: Sequence[str],
-    translations: Sequence[str] | Mapping[str, Sequence[str]],
-    source_lang: str,
-    target_lang: str,
-    *,
-    references: Sequence[str] | None = None,
-) -> list[Candidates]:
-    """The translations of each source side by side. Raises :class:`ConfigError` if the lists differ in length."""
-    systems = translations if isinstance(translations, Mapping) else {"translation": translations}
-    for texts in (*systems.values(), *([references] if references is not None else [])):
-        make_segments(sources, texts, source_lang, target_lang)  # for its checks
-    segments = make_segments(sources, None, source_lang, target_lang)
-    if references is not None:
-        segments = [
-            segment.model_copy(update={"reference": reference})
-            for segment, reference in zip(segments, references, strict=True)
-        ]
-    return [
-        side_by_side(segment, {name: texts[i] for name, texts in systems.items()}) for i, segment in enumerate(segments)
-    ]
-
-
-async def rate_each(
-    candidates: Iterable[Candidates], config: Config | None = None, given: Given = Given()
-) -> AsyncGenerator[tuple[Rated, ...], None]:
-    """The ratings of each segment's translations, in order, as soon as they are there; for async code."""
-    config = config or Config()
+async def _rated_each(candidates: Sequence[Candidates], config: Config, given: Given) -> AsyncGenerator[Rated, None]:
     async with assembled_evaluator(config, given) as evaluator:
         found = in_order(candidates, partial(rate_segment, evaluator=evaluator), concurrency=config.concurrency)
         async with aclosing(found):  # who leaves early must leave no task behind that asks a closed model
             async for rated in found:
-                yield rated
+                for one in rated:
+                    yield one
 
 
-async def _collected(candidates: Iterable[Candidates], config: Config, given: Given) -> list[Rated]:
-    return [one async for rated in rate_each(candidates, config, given) for one in rated]
+async def _collected(found: AsyncGenerator[Rated, None]) -> list[Rated]:
+    return [one async for one in found]
+
+
+def make_candidates(
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Iterable[str] | None = None,
+) -> list[Candidates]:
+    """The translations of each source side by side.
+
+    Raises :class:`ConfigError` for what is no text, if there is not one for each source, or if there is no system.
+    """
+    segments = make_segments(sources, None, source_lang, target_lang)
+    systems = translations if isinstance(translations, Mapping) else {"translation": translations}
+    if not systems:
+        raise ConfigError("there is no system to rate: give a list of translations, or lists by the systems' names")
+    if unnamed := [name for name in systems if not isinstance(name, str)]:
+        raise ConfigError(f"the name of a system is a text, not {unnamed[0]!r}")
+    columns = {name: _one_for_each(texts, segments, "translation") for name, texts in systems.items()}
+    if references is not None:
+        given = _one_for_each(references, segments, "reference")
+        segments = [one.model_copy(update={"reference": text}) for one, text in zip(segments, given, strict=True)]
+    return [side_by_side(one, {name: texts[i] for name, texts in columns.items()}) for i, one in enumerate(segments)]
+
+
+def _one_for_each(given: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:
+    texts = texts_of(given, what)
+    if len(texts) != len(segments):
+        raise ConfigError(f"{len(segments)} sources and {len(texts)} {what}s: there must be one for each")
+    return texts

@@ -206,6 +206,11 @@ class Rating(Record):
         """What this rating cost."""
         return Usage.total(call.usage for call in self.calls)
 
+    @property
+    def signed(self) -> str:
+        """The signature, for people; where there is none, who rated."""
+        return self.signature or f"{self.evaluator} (no signature)"
+
 
 class Rated(Record):
     """The rating of one system's translation of a segment, or the ``error`` for which there is none.

@@ -126,7 +126,7 @@ class SystemSummary:
             return
         self.rated += 1
         self.scores += rated.rating.score
-        self.signatures.add(rated.rating.signature)
+        self.signatures.add(rated.rating.signed)
         self.marked = self.marked or rated.rating.errors is not None
         self.errors.update(span.severity for span in rated.rating.errors or ())
 

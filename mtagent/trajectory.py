@@ -129,7 +129,7 @@ def _result(rating: Rating | None, error: str | None = None) -> Iterator[str]:
     yield from (_field("gap", gap) for gap in rating.gaps)
     yield from (_field("warning", warning) for warning in rating.warnings)
     yield _field("cost", f"{rating.usage.calls} calls, {_cost(rating.usage)}, {rating.seconds:.1f} s")
-    yield _field("signature", rating.signature)
+    yield _field("signature", rating.signed)
 
 
 def _shown(span: ErrorSpan) -> str:

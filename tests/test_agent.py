@@ -101,6 +101,12 @@ async def test_a_stream_that_is_left_early_leaves_no_task_behind() -> None:
     assert len(asyncio.all_tasks()) == before
 
 
+def test_texts_may_come_from_a_generator() -> None:
+    agent = Agent(evaluator="rules", stages="pe")
+    (chain,) = agent.postedit((text for text in ["Hi."]), iter(["Hola"]), "en", "es")
+    assert (chain.segment.source, chain.given) == ("Hi.", "Hola")
+
+
 def test_without_translator_model_and_translation_the_segment_fails_and_says_why() -> None:
     (chain,) = Agent().translate(["Hi"], "en", "es")
     assert chain.failed is not None

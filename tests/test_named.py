@@ -196,3 +196,11 @@ def test_a_named_judge_decides_offline_too() -> None:
 def test_an_empty_name_is_no_name() -> None:
     with pytest.raises(ConfigError, match=r"evaluator: .*at least 1 character"):
         Agent(evaluator="", model="m")
+
+
+def test_an_option_may_hold_several_values() -> None:
+    assert named_evaluator(Config(), "rules:skip=final-mark+double-spaces", None).signature.startswith(  # type: ignore[attr-defined]
+        "rules|v:1|weights:himate|skip:double-spaces,final-mark|"
+    )
+    with pytest.raises(ConfigError, match="unknown rule 'finalmark'"):
+        named_evaluator(Config(), "rules:skip=finalmark", None)

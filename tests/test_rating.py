@@ -25,6 +25,7 @@ from mtagent.errors import (
     OutputError,
     StoreError,
 )
+from mtagent.evaluators.checked import GIVES
 from mtagent.files import Files
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.rate_segment import rate_segment
@@ -108,6 +109,34 @@ def test_lists_of_different_lengths_are_refused(translations: Any, references: A
         rate(["one", "two"], translations, "en", "es", references=references, evaluator="rules")
 
 
+def test_whatever_can_be_iterated_over_is_a_list_of_texts() -> None:
+    systems = {"a": (text for text in ["uno", "dos"]), "b": iter(("un", "do"))}
+    found = rate((text for text in ["one", "two"]), systems, "en", "es", references=iter("xy"), evaluator=Counting())
+    assert [(r.translation, r.segment.reference) for r in found] == [
+        ("uno", "x"), ("un", "x"), ("dos", "y"), ("do", "y")
+    ]  # fmt: skip
+    (one,) = rate(iter(["one"]), iter(["uno"]), "en", "es", evaluator=Counting())
+    assert one.system == "translation"
+
+
+@pytest.mark.parametrize(
+    ("sources", "translations", "message"),
+    [
+        (["one"], {}, "there is no system to rate"),
+        (["one"], {1: ["uno"]}, "the name of a system is a text, not 1"),
+        (["one"], None, "give a list of texts as translations, not NoneType None"),
+        (7, ["uno"], "give a list of texts as sources, not int 7"),
+        ({"one"}, ["uno"], "give a list of texts as sources, not set {'one'}"),
+        ("one", ["uno"], "give a list of texts, not one text"),
+        (["one"], {"a": "uno"}, "give a list of texts, not one text"),
+        (["one"], [None], "translation 1 is no text but None"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(sources: Any, translations: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        rate(sources, translations, "en", "es", evaluator=Counting())
+
+
 def test_a_model_of_one_s_own_is_asked() -> None:
     llm = ScriptedLLM(["[]"])
     (one,) = rate(["one"], ["uno"], "en", "es", evaluator="rubric-mqm", llm=llm)
@@ -120,10 +149,25 @@ def test_a_running_event_loop_is_told_the_way_out() -> None:
     async def inside() -> None:
         with pytest.raises(ConfigError, match="rate_each"):
             rate(["one"], ["uno"], "en", "es", evaluator="rules")
-        found = [r async for r in rate_each([side_by_side(segment(), {"a": "x"})], given=Given(evaluator=Counting()))]
-        assert [[one.system for one in r] for r in found] == [["a"]]
+        found = [r async for r in rate_each(["one"], {"a": ["x"], "b": ["y"]}, "en", "es", evaluator=Counting())]
+        assert [r.system for r in found] == ["a", "b"]
+        with pytest.raises(ConfigError, match="no system"):
+            rate_each(["one"], {}, "en", "es")  # at once, before anybody iterates
 
     asyncio.run(inside())
+
+
+async def test_rate_each_gives_what_rate_gives_as_soon_as_it_is_there() -> None:
+    evaluator = Counting()
+    texts = ["uno", "dos", "tres", "cuatro"]
+    given: dict[str, Any] = {"references": texts, "evaluator": evaluator, "concurrency": 1}
+    each = rate_each(texts, {"a": texts, "b": [text.upper() for text in texts]}, "en", "es", **given)
+    first = await anext(each)
+    assert (first.segment.reference, first.system, first.translation) == ("uno", "a", "uno")
+    assert {position for position, _ in evaluator.asked} == {"1"}
+    assert [(r.segment.id, r.system) async for r in each] == [
+        (str(i), system) for i in range(1, 5) for system in "ab" if (i, system) != (1, "a")
+    ]
 
 
 # --- one segment
@@ -143,8 +187,8 @@ def test_equal_texts_are_rated_once_and_paid_for_once() -> None:
     [
         (MtagentError("no"), "MtagentError: no"),
         (ZeroDivisionError("third party"), "ZeroDivisionError: third party"),
-        (math.nan, "EvaluationError: counting gave the score nan"),
-        (-math.inf, "EvaluationError: counting gave the score -inf"),
+        (math.nan, "EvaluationError: counting gave the score nan: " + GIVES),
+        (-math.inf, "EvaluationError: counting gave the score -inf: " + GIVES),
     ],
 )
 def test_what_fails_is_the_error_of_that_translation_alone(answer: Exception | float, message: str) -> None:

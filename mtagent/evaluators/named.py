@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast, get_origin, get_type_hints
 
-from pydantic import ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError
 
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, MtagentError
+from mtagent.evaluators.checked import checked_evaluator
 from mtagent.protocols import LLM, Evaluator
 
 if TYPE_CHECKING:
@@ -35,10 +38,11 @@ EVALUATORS = {
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
-that takes the configuration, the model (or ``None``) and the options, and gives an evaluator."""
+that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
 
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
+_CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,12 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
+    known = [
+        parameter.name
+        for parameter in parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
+    ]
+    _refuse_unknown(name, options, known)
     return cast(Evaluator, kind(**{**given, **_typed(name, kind, options)}))
 
 
@@ -101,28 +111,39 @@ def unforced(spec: str) -> str:
     return f"{name}:{','.join(left)}" if left else name
 
 
-def _typed(name: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types that the evaluator's own parameters have."""
-    hints = get_type_hints(kind.__init__)
-    known = {
-        key: hints[key]
-        for key, parameter in inspect.signature(kind).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key not in ("prompts_folder", "data_folder")
-    }
+def _refuse_unknown(name: str, options: Mapping[str, str], known: Sequence[str]) -> None:
     for key in options:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
             raise ConfigError(f"evaluator {name}: no option {key!r}; {hint}")
-    fields: dict[str, Any] = {key: (known[key], ...) for key in options}
+
+
+def _typed(name: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """``options`` as the types with which ``make`` annotates its parameters; text where there is none."""
+    function = _function(make)
+    noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
+    # Only what is needed: other annotations may name what is imported for type checkers alone.
+    hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
+    return {key: _read(name, key, value, hints.get(key, str)) for key, value in options.items()}
+
+
+def _function(make: Any) -> Any:
+    """The function whose parameters ``make`` takes."""
+    while isinstance(make, partial):
+        make = make.func
+    if isinstance(make, type):
+        return cast(Any, make).__init__
+    return inspect.unwrap(make) if inspect.isroutine(make) else type(make).__call__
+
+
+def _read(name: str, key: str, value: str, hint: Any) -> Any:
+    several = get_origin(hint) in (frozenset, set, tuple, list)
     try:
-        read = create_model("Options", **fields).model_validate(dict(options))
+        return TypeAdapter(hint).validate_python(value.split("+") if several else value)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(
-            f"evaluator {name}: {first['loc'][0]}: {first['msg'].lower()} (got {first['input']!r})"
-        ) from None
-    return {key: getattr(read, key) for key in options}
+        raise ConfigError(f"evaluator {name}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
 
 
 def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
@@ -131,4 +152,39 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         near = get_close_matches(name, evaluator_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(evaluator_names())}"
         raise ConfigError(f"no evaluator {name!r}; {hint}")
-    return cast(Evaluator, others[name].load()(surroundings.config, surroundings.llm, **options))
+    return _made(others[name], options, surroundings)
+
+
+def _made(entry: EntryPoint, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
+    """The evaluator that another package offers as ``entry``. Whatever is wrong with it is a :class:`ConfigError`."""
+    package = entry.dist.name if entry.dist else "an unknown package"
+    where = f"evaluator {entry.name} ({entry.value} of {package})"
+    try:
+        make = entry.load()
+    except Exception as error:  # another package may raise anything
+        raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(make):
+        raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
+    _refuse_unknown(entry.name, options, _foreign_options(make, options))
+    try:
+        made = make(surroundings.config, surroundings.llm, **_typed(entry.name, make, options))
+    except MtagentError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{where} cannot be made: {type(error).__name__}: {error}; {_CALLED_WITH}") from error
+    try:
+        return checked_evaluator(made)
+    except ConfigError as error:
+        raise ConfigError(f"{where} gave no evaluator: {error}") from None
+
+
+def _foreign_options(make: Callable[..., object], given: Iterable[str]) -> list[str]:
+    """What ``make`` takes by name after configuration and model; whatever is ``given``, where it takes any name."""
+    try:
+        parameters = list(inspect.signature(make).parameters.values())
+    except ValueError:  # a callable that does not tell
+        return list(given)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return list(given)
+    after = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is parameter.KEYWORD_ONLY]
+    return [one.name for one in after if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
