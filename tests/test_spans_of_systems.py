@@ -103,3 +103,51 @@ def test_post_editing_tells_of_warnings_too(files: Shell) -> None:
 def test_a_rating_without_warnings_is_not_spoken_of(files: Shell) -> None:
     own(files.folder / "a.jsonl", [Case("1", SOURCES[0], TRANSLATIONS[0], ())])
     assert "warning" not in rate(files, "s1.txt --limit 1", "a.jsonl")[3]
+
+
+HEAD = ("system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity")
+
+
+def two_texts(shell: Shell) -> None:
+    """A Marot file in which two raters of one item had different texts before them."""
+    item = ("s1", "d", "1", "1")
+    rows = [
+        (*item, "ann1", SOURCES[0], "El gato <v>no</v> se sentó aquí", "Accuracy/Addition", "Major"),
+        (*item, "ann2", SOURCES[0], TRANSLATIONS[0], "No-error", "No-error"),
+    ]
+    shell.write("a.tsv", *map("\t".join, (HEAD, *rows)))
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "rater", "places"),
+    [
+        (TRANSLATIONS[0], 0.0, "ann1", ("a.tsv:2", "a.tsv:3")),
+        ("El gato no se sentó aquí", -5.0, "ann2", ("a.tsv:3", "a.tsv:2")),
+    ],
+)
+def test_what_is_said_of_another_text_of_the_item_is_told(
+    text: str, score: float, rater: str, places: tuple[str, str], files: Shell
+) -> None:
+    two_texts(files)
+    files.write("s1.txt", text, *TRANSLATIONS[1:])
+    code, scores, _, said = rate(files, "s1.txt --limit 1", "a.tsv")
+    assert (code, scores) == (0, {"s1": [score]})
+    left_out = f"{places[0]}: this rating by {rater} is left out, since it is of another text than"
+    assert f"mtagent: 1 rating carries a warning: s1/1: {left_out} {places[1]}: " in said
+    assert "El gato no se" in said
+
+
+def test_a_rater_who_is_not_asked_for_is_not_missed(files: Shell) -> None:
+    two_texts(files)
+    assert "left out" not in rate(files, "s1.txt --limit 1", "a.tsv,rater=ann2")[3]
+
+
+def test_a_span_that_lacks_fields_is_told_which_it_needs(files: Shell) -> None:
+    values = {"id": "1", "source": SOURCES[0], "translation": TRANSLATIONS[0]}
+    span = {"text": "El", "severity": "minor"}
+    errors = [{**span, "category": "style"}, span]
+    files.write("a.jsonl", json.dumps({**values, "errors": []}), json.dumps({**values, "errors": errors}))
+    done = files("rate -s en.txt -t s1.txt -l en-es --evaluator spans-file:path=a.jsonl")
+    assert done.code == 1
+    needed = "no 'category'; an error needs text, category, severity, and may have start, end, side, suggestion"
+    assert f"a.jsonl:2: error 2 of 2: {needed}" in done.err

@@ -75,7 +75,7 @@ class SpansFile:
             errors=_joined([errors for errors, _ in per_rater]),
             explanation=_raters(rated),
             signature=self.signature,
-            warnings=tuple(dict.fromkeys([*_unchecked(rated, system), *warnings])),
+            warnings=tuple(dict.fromkeys([*_unchecked(rated, system), *self._annotations.left_out(rated), *warnings])),
         )
 
 

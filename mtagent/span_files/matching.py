@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import permutations, takewhile
 from pathlib import Path
 
 from mtagent.errors import ConfigError, EvaluationError
@@ -36,6 +36,7 @@ class Annotations:
             if one.translation is not None:
                 self._by_text[one.translation.strip()].append(one)
             self._by_id[one.segment or ""].append(one)
+        self._elsewhere = _with_other_texts(chosen)
 
     def of(
         self, segment: Segment, translation: str, system: str | None = None, *, alone: bool = True
@@ -62,6 +63,10 @@ class Annotations:
                 f"segment {segment.id!r}: its texts stand at {places} with different errors; give it its id there"
             )
         return found
+
+    def left_out(self, found: Iterable[Annotation]) -> list[str]:
+        """What the file says about other texts of the same system's same segments, which a rating cannot count in."""
+        return list(dict.fromkeys(line for one in found for line in self._elsewhere.get(one.where, ())))
 
     def _by_number(self, segment: Segment, system: str | None, alone: bool) -> list[Annotation]:
         """The annotations without texts of the segment with this id, of the one system that is meant."""
@@ -96,6 +101,22 @@ class Annotations:
             f"{_difference(translation, one.translation or '')}; "
             "edited texts need another judge: --judge NAME, or --gate guards"
         )
+
+
+def _with_other_texts(annotations: Iterable[Annotation]) -> dict[str, list[str]]:
+    """For each place in the file: at which other places the same system's same segment has another translation."""
+    items: dict[tuple[str | None, ...], list[Annotation]] = defaultdict(list)
+    for one in annotations:
+        if one.system and one.segment and one.translation is not None and one.errors is not None:
+            items[one.system, one.document, one.segment, (one.source or "").strip()].append(one)
+    found: dict[str, list[str]] = defaultdict(list)
+    for one, other in (pair for item in items.values() for pair in permutations(item, 2)):
+        here, there = (one.translation or "").strip(), (other.translation or "").strip()
+        if here != there:
+            rater = f" by {other.rater}" if other.rater else ""
+            left_out = f"{other.where}: this rating{rater} is left out, since it is of another text than {one.where}"
+            found[one.where].append(f"{left_out}: {_difference(there, here)}")
+    return found
 
 
 def same_system(one: str | None, other: str | None) -> bool:
