@@ -14,10 +14,11 @@ from mtagent.build import Given, assembled, effective
 from mtagent.chain import Plan, improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, MtagentError
-from mtagent.files import Files
+from mtagent.files import Files, refuse_overwriting
 from mtagent.formats.details import write_details
 from mtagent.glossary import Glossary, read_do_not_translate, read_glossary
 from mtagent.llm.cached import Cached, KeyedLLM
+from mtagent.named_files import files_named
 from mtagent.protocols import LLM
 from mtagent.records import Chain, Segment
 from mtagent.runner import improve_all
@@ -36,6 +37,7 @@ async def improve_file(
     command again resumes it. ``on_start`` gets its name, the number of segments, and how many are done already.
     """
     files.refuse_collisions(config.limit)
+    refuse_overwriting((files.output, files.details), files_named(config))
     files.refuse_unwritable()
     with files.spooled() as files:
         decided = effective(config, given)

@@ -17,8 +17,9 @@ from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import HiMATE
 from mtagent.evaluators.himate_findings import Check
-from mtagent.files import Files
+from mtagent.files import Files, refuse_overwriting, refuse_unwritable
 from mtagent.llm.cached import Cached
+from mtagent.named_files import files_named
 from mtagent.records import Chain, Segment, Step
 from mtagent.runner import improve_all
 from mtagent.store import Run, RunSummary, Store, default_path
@@ -36,13 +37,19 @@ async def calibrate_file(
     given: Given = Given(),
     on_start: Callable[[str, int, int], None],
     on_chain: Callable[[Chain], None],
+    output: Path | None = None,
 ) -> tuple[Calibration, RunSummary]:
     """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.
 
     The run is stored, so that the same command again pays only for what is missing, also for another percentile.
+    ``output`` is where the result will go; it must be none of the files that are read, and one that can be written.
     Segments that fail are left out and counted. Raises :class:`ConfigError` for several language pairs, and
     :class:`MtagentError` where there are fewer than two confidences.
     """
+    if output is not None:
+        others = {option: path for option, path in files_named(config).items() if not option.startswith("--evaluator")}
+        refuse_overwriting([output], files.paths | others)
+        refuse_unwritable(output)
     spec = f"himate:stages=se+sr,confidence={kind}"
     config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
     with files.spooled() as files, Store(config.store or default_path()) as store:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
@@ -109,6 +109,12 @@ class Config(ModelSettings):
     store: Path | None = None
     run: str | None = None
     limit: int | None = Field(default=None, ge=1)
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The TOML file that the settings were read from; no setting itself."""
+        return self._file
 
     @property
     def offline(self) -> bool:
@@ -194,6 +200,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         settings["stages"] = parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
     try:
         config = Config.model_validate(settings)
+        config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
     if config.judge.evaluator is not None and config.gate not in (None, "rate"):

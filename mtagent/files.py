@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.evaluators.named import parse_spec
+from mtagent.named_files import files_of_evaluators, prompts_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class Files:
         improved = self.translation or self.source
         return written, improved if written.name == read.name else None
 
+    @property
+    def paths(self) -> dict[str, Path]:
+        """All files that are read, by the option that names them."""
+        named = {"-s": self.source, "-t": self.translation, "-r": self.reference}
+        return {option: path for option, path in named.items() if path is not None}
+
     @contextmanager
     def spooled(self) -> Iterator[Files]:
         """These files with copies of standard input and pipes, since each is read more than once."""
@@ -57,10 +63,9 @@ class Files:
 
     def refuse_collisions(self, limit: int | None) -> None:
         """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
-        reads = {"-s": self.source, "-t": self.translation, "-r": self.reference}
         if same_file(self.output, self.details):
             raise ConfigError(f"{self.output}: texts and details cannot both go to one file")
-        for option, path in reads.items():
+        for option, path in self.paths.items():
             if same_file(self.details, path):
                 raise ConfigError(f"{path}: --details would overwrite the file of {option}")
             if same_file(self.output, path) and limit is not None:
@@ -98,20 +103,16 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
     """The content hash of every file in ``named``, and of those that ``config`` names."""
-    files = {**named, "glossary": config.glossary, "keep": config.keep, **_of_evaluators(config)}
-    if config.prompts is not None:
-        files |= {f"prompts/{path.name}": path for path in sorted(config.prompts.glob("*.toml"))}
+    files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
+    files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
     return {name: _sha256(path) for name, path in files.items() if path is not None}
 
 
-def _of_evaluators(config: Config) -> dict[str, Path]:
-    """The files that editor and judge read, by the option that names them: ratings change with their content."""
-    found = {}
-    for spec in filter(None, (config.evaluator, config.judge.evaluator)):
-        name, options = parse_spec(spec)
-        if "path" in options:
-            found[f"{name}:{options['path']}"] = Path(options["path"])
-    return found
+def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
+    """Raise :class:`ConfigError` where a file to be written is one of those that are read, by option."""
+    for path in written:
+        if option := next((option for option, read in reads.items() if same_file(path, read)), None):
+            raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
 
 
 def same_file(one: Path | None, other: Path | None) -> bool:

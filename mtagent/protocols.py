@@ -55,6 +55,18 @@ class RatesTogether(Evaluator, Protocol):
 
 
 @runtime_checkable
+class RatesSystems(Evaluator, Protocol):
+    """An evaluator to which it matters whose translation it rates, as what it knows may be about one system alone."""
+
+    async def rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
+        """Rate the ``translation`` that ``system`` made.
+
+        ``alone``: no other system is rated beside it, so that ``system`` may be the name of any file.
+        """
+        ...
+
+
+@runtime_checkable
 class Search(Protocol):
     """Looks up background knowledge."""
 

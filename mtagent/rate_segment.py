@@ -1,18 +1,19 @@
 """Rate all translations of one segment: each alone and all at once, or together where the evaluator learns from them.
 
-A text that several systems share is rated once. Whatever fails is the error of that translation alone.
+A text that several systems share is rated once, unless it matters to the evaluator whose it is. Whatever fails is the
+error of that translation alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import NamedTuple
 
 from mtagent.candidates import Candidates
 from mtagent.errors import FATAL, EvaluationError, OffScript
 from mtagent.evaluators.checked import checked_rating, rating_by, ratings_by
-from mtagent.protocols import Evaluator, RatesTogether
+from mtagent.protocols import Evaluator, RatesSystems, RatesTogether
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.together import together
 
@@ -38,11 +39,13 @@ async def rate_segment(
     """
     segment = candidates.segment
     texts = _ratable(candidates)
+    if isinstance(evaluator, RatesSystems):
+        return await _each_system(candidates, evaluator, texts, known)
     if isinstance(evaluator, RatesTogether):
         return _shared_out(candidates, dict(zip(texts, await _together(evaluator, segment, texts), strict=True)))
     verdicts = {one.translation: _Verdict(one.rating, None, one.calls, one.seconds) for one in _first(known)}
     left = [text for text in texts if text not in verdicts]
-    fresh = await together(*(_alone(evaluator, segment, text) for text in left))
+    fresh = await together(*(_alone(rating_by(evaluator, segment, text)) for text in left))
     return _shared_out(candidates, verdicts | dict(zip(left, fresh, strict=True)))
 
 
@@ -58,10 +61,34 @@ def _first(known: Mapping[str, Rated]) -> list[Rated]:
     return list({one.translation: one for one in reversed(rated)}.values())
 
 
-async def _alone(evaluator: Evaluator, segment: Segment, text: str) -> _Verdict:
+async def _each_system(
+    candidates: Candidates, evaluator: RatesSystems, texts: Sequence[str], known: Mapping[str, Rated]
+) -> tuple[Rated, ...]:
+    """Equal texts of two systems may have different ratings here."""
+
+    async def verdict(system: str, text: str | None) -> _Verdict:
+        if text is None:
+            return _Verdict(error=NO_TRANSLATION)
+        if text not in texts:
+            return _Verdict()
+        former = known.get(system)
+        if former is not None and former.rating is not None and former.translation == text:
+            return _Verdict(former.rating, None, former.calls, former.seconds)
+        return await _alone(checked(text, system))
+
+    async def checked(text: str, system: str) -> Rating:
+        return checked_rating(await evaluator.rate_system(candidates.segment, text, system, alone=alone), evaluator)
+
+    alone = len(candidates.translations) == 1
+    verdicts = await together(*(verdict(system, text) for system, text in candidates.translations.items()))
+    pairs = zip(candidates.translations.items(), verdicts, strict=True)
+    return tuple(_rated(candidates.segment, system, text, found) for (system, text), found in pairs)
+
+
+async def _alone(rating_to_come: Awaitable[Rating]) -> _Verdict:
     began = time.perf_counter()
     try:
-        rating = await rating_by(evaluator, segment, text)
+        rating = await rating_to_come
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
@@ -105,7 +132,11 @@ def _shared_out(candidates: Candidates, verdicts: Mapping[str, _Verdict]) -> tup
         verdict = _Verdict(error=NO_TRANSLATION) if text is None else verdicts.get(text, _Verdict())
         if text in paid:
             verdict = verdict._replace(calls=(), seconds=0.0)
-        found.append(Rated(segment=candidates.segment, system=system, translation=text or "", **verdict._asdict()))
+        found.append(_rated(candidates.segment, system, text, verdict))
         if text is not None:
             paid.add(text)
     return tuple(found)
+
+
+def _rated(segment: Segment, system: str, text: str | None, verdict: _Verdict) -> Rated:
+    return Rated(segment=segment, system=system, translation=text or "", **verdict._asdict())

@@ -21,6 +21,7 @@ from mtagent.evaluators.checked import signature_of
 from mtagent.files import content_hashes
 from mtagent.formats.ratings import Ratings
 from mtagent.llm.cached import Cached
+from mtagent.named_files import files_named
 from mtagent.protocols import LLM, Evaluator
 from mtagent.rate_segment import rate_segment
 from mtagent.rating_files import RatingInputs, RatingOutput
@@ -58,7 +59,7 @@ async def rate_file(
     again resumes it. ``on_start`` gets its name, the number of segments, and how many are done already; ``on_rated``
     the ratings of each segment.
     """
-    output.refuse_collisions(inputs.paths)
+    output.refuse_collisions(inputs.paths | files_named(config))
     output.refuse_unwritable()
     with inputs.spooled() as inputs:
         material = inputs.material(config)
@@ -78,6 +79,7 @@ async def rate_run(
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
     """Rate what the stages of the chain run ``name`` left; see :func:`mtagent.candidates.stages_of`."""
+    output.refuse_collisions(files_named(config))
     output.refuse_unwritable()
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)

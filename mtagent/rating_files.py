@@ -14,7 +14,7 @@ from mtagent.batch import enriched, segment_defaults
 from mtagent.candidates import Candidates, Material, chosen, side_by_side
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.files import content_hashes, refuse_unwritable, same_file, spooled_copies
+from mtagent.files import content_hashes, refuse_overwriting, refuse_unwritable, spooled_copies
 from mtagent.formats.files import lines_of
 from mtagent.formats.lines import check_counts, read_lines
 from mtagent.formats.ratings import RatingFormat, by_path
@@ -109,9 +109,7 @@ class RatingOutput:
 
     def refuse_collisions(self, reads: dict[str, Path]) -> None:
         """Raise :class:`ConfigError` where a file of ratings would take the place of one that is read."""
-        for option, read in reads.items():
-            if clash := next((path for path in self.paths if same_file(path, read)), None):
-                raise ConfigError(f"{clash}: the ratings would overwrite the file of {option}: give -o another name")
+        refuse_overwriting(self.paths, reads)
 
     def refuse_unwritable(self) -> None:
         """Raise :class:`OutputError` where the files cannot be written, before anything is paid for."""

@@ -97,7 +97,8 @@ def _chrf(stages: list[StageSummary], references: list[str]) -> tuple[list[str],
 class SystemSummary:
     """The ratings of one system, added up. ``blank`` counts segments without words, which nobody rates.
 
-    ``errors`` counts spans by severity; ``marked`` says whether the evaluator marks spans at all.
+    ``errors`` counts spans by severity; ``marked`` says whether the evaluator marks spans at all. ``warned`` counts the
+    ratings with warnings, and ``warning`` is the first of those.
     """
 
     system: str
@@ -106,6 +107,8 @@ class SystemSummary:
     failed: int = 0
     blank: int = 0
     marked: bool = False
+    warned: int = 0
+    warning: str | None = None
     errors: Counter[str] = field(default_factory=Counter)
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -128,7 +131,16 @@ class SystemSummary:
         self.scores += rated.rating.score
         self.signatures.add(rated.rating.signed)
         self.marked = self.marked or rated.rating.errors is not None
+        if rated.rating.warnings:
+            self.warned += 1
+            self.warning = self.warning or f"{rated.system}/{rated.segment.id}: {rated.rating.warnings[0]}"
         self.errors.update(span.severity for span in rated.rating.errors or ())
+
+
+def warnings_line(count: int, first: str | None) -> list[str]:
+    """A line that says how many ratings carry warnings; none where none does."""
+    which = "1 rating carries a warning" if count == 1 else f"{count} ratings carry warnings; the first"
+    return [f"{which}: {first}"] if count else []
 
 
 def summaries(ratings: Iterable[Rated]) -> list[SystemSummary]:

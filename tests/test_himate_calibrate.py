@@ -233,7 +233,7 @@ def test_the_result_can_go_elsewhere(server: str, dev: Shell) -> None:
     assert json.loads(dev(f"{LINE} --base-url {server} -o - -q --percentile 0").out)["threshold"] == -2
     done = dev(f"{LINE} --base-url {server} -o nowhere/here.json -q")
     assert done.code == 1
-    assert "nowhere/here.json: cannot be written: no such file or directory" in done.err
+    assert "nowhere/here.json: there is no folder nowhere to write it to" in done.err
 
 
 @pytest.mark.loopback

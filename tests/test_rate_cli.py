@@ -136,7 +136,7 @@ def test_another_format_of_the_same_ratings_asks_nobody_again(files: Shell) -> N
         ("rate -s en.txt -t es.txt", 1, "no source_lang"),
         ("rate -s en.txt -t no.txt -l en-es", 1, "no.txt: no such file"),
         ("rate -s en.txt -t es.txt es.txt -l en-es", 1, "two systems are called 'es': name them with -t NAME=FILE"),
-        ("rate -s en.txt -t es.txt -l en-es -o es.txt", 1, "the ratings would overwrite the file of -t es"),
+        ("rate -s en.txt -t es.txt -l en-es -o es.txt", 1, "the results would overwrite the file of -t es"),
         ("rate -s en.txt -t es.txt -l en-es -o no/o.jsonl", 1, "there is no folder no"),
         ("rate -s en.txt -t es.txt -l en-es --format mtme", 1, "give -o NAME.seg.score"),
         ("rate -s en.txt -t es.txt -l en-es --format xml", 2, "'xml' is not one of"),

@@ -406,7 +406,7 @@ def test_a_table_brings_its_translations_and_is_one_system(tmp_path: Path) -> No
         ({"s": "t.csv", "t": [("a", "a.txt")]}, "a csv file holds its translations", ConfigError),
         ({"s": "none.csv"}, "nothing to rate: no translation in it", InputError),
         ({"t": [("a", "a.txt")], "o": "a.txt"}, "would overwrite the file of -t a", ConfigError),
-        ({"t": [("a", "x.seg.score")], "o": "x.sys.score"}, "x.seg.score: the ratings would overwrite", ConfigError),
+        ({"t": [("a", "x.seg.score")], "o": "x.sys.score"}, "x.seg.score: the results would overwrite", ConfigError),
         ({"t": [("a", "a.txt")], "o": "no/o.jsonl"}, "there is no folder", OutputError),
         ({"t": [("a", "a.txt")], "o": "-", "f": "mtme"}, "mtme writes several files", ConfigError),
         ({"t": [("a.b", "a.txt"), ("a-b", "b.txt")], "o": "o.seg.score"}, "'a.b' and 'a-b' are the same", OutputError),

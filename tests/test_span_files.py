@@ -221,9 +221,15 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
         ("r,s,1,TGT,eng,deu,80,d,False,[],1,2\nr,s\n", "file:2: 2 columns instead of 12"),
         (own(text="a") + '\n{"id": "2", "translation": "b"}\n', r"file:2: no 'errors'; write \[\] for a translation"),
         (own(text="a") + "\n[]\n", "file:2: a line must hold an object"),
-        (own(text="a", span=1), "file:1: errors: span: extra inputs are not permitted"),
-        (own(text="a", start=1), "file:1: errors: an error: value error, start and end go together"),
-        (own(), "file:1: errors: text: field required"),
+        (
+            own(text="a", span=1),
+            "file:1: error 1 of 1: unknown field 'span'; an error needs text, category, severity, and",
+        ),
+        (own(text="a", start=1), "file:1: error 1 of 1: start and end go together"),
+        (
+            own(),
+            "file:1: error 1 of 1: no 'text'; an error needs text, category, severity, and may",
+        ),
         (bio(startIndex=4), "file: segment 1: the offset None is no whole number from -1"),
         (bio(startIndex=4, endIndex=7, severity=3), "file: segment 1: the severity 3 is none of"),
     ],

@@ -83,6 +83,7 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
                 kind="verbal" if confidence == "verbal" else "logprobs",
                 on_start=progress.start,
                 on_chain=progress.advance,
+                output=output,
             )
         )
     progress.finish(run)

@@ -15,7 +15,7 @@ from mtagent.formats import STANDARD
 from mtagent.records import Chain, Rated, Usage
 from mtagent.store import RunSummary
 from mtagent.store.rows import segment_state
-from mtagent.summary import system_table
+from mtagent.summary import system_table, warnings_line
 
 if TYPE_CHECKING:
     from mtagent.rating import RatingReport
@@ -40,6 +40,7 @@ class Progress:
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
         self._empty = 0
+        self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
 
     def __enter__(self) -> Self:
@@ -72,6 +73,8 @@ class Progress:
         self._counts[segment_state(chain)] += 1
         self._empty += chain.failed is not None and not chain.text
         name = chain.segment.id
+        ratings = [rating for step in chain.steps for rating in step.ratings]
+        self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
         self._say(
             [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
             [f"{name}: {chain.failed.stage} failed: {chain.failed.reason}"] if chain.failed else [],
@@ -110,6 +113,8 @@ class Progress:
         what = f"{counts.changed} changed, {counts.kept} unchanged, {counts.rejected} rejected, {counts.failed} failed"
         cost = self._paid(usage)
         click.echo(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}", err=True)
+        for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
+            click.echo(f"mtagent: {line}", err=True)
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"
@@ -126,7 +131,13 @@ class Progress:
             what += f", {blank} without words"
         click.echo(f"mtagent: {what}; {self._paid(run.usage)}; run {run.name}", err=True)
         files = [str(path) for path in paths if path != STANDARD]
-        for remark in (*report.remarks, *([f"written: {', '.join(files)}"] if files else [])):
+        warned = sum(system.warned for system in report.systems)
+        first = next((system.warning for system in report.systems if system.warning), None)
+        for remark in (
+            *warnings_line(warned, first),
+            *report.remarks,
+            *([f"written: {', '.join(files)}"] if files else []),
+        ):
             click.echo(f"mtagent: {remark}", err=True)
         if failed:
             click.echo("mtagent: means are of what was rated; the same command again retries what failed.", err=True)

@@ -12,11 +12,11 @@ from mtagent.batch import write_outputs
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.progress import dollars
 from mtagent.errors import ConfigError
-from mtagent.files import Files
+from mtagent.files import Files, refuse_overwriting, same_file
 from mtagent.formats import STANDARD
 from mtagent.records import Chain
 from mtagent.reverting import numbered
-from mtagent.store import RunSummary, StoredRun
+from mtagent.store import RunSummary, StoredRun, default_path
 from mtagent.summary import stage_table, summaries, system_table
 from mtagent.trajectory import show_ratings
 
@@ -111,11 +111,16 @@ def export(
     run: str, output: Path, details: Path | None, format_name: str | None, like: Path | None, store: Path | None
 ) -> None:
     """Write the texts of a run again, for example after a revert; or its ratings, in any format of ratings."""
+    reads = {"--store": store or default_path()}
     with existing_store(store) as opened:
         if opened.read(run).kind == "rating":
-            _export_ratings(opened.read(run), output, details, format_name, like)
+            _export_ratings(opened.read(run), output, details, format_name, like, reads)
             return
     files = Files(source=like or output, output=output, details=details, format=format_name)
+    if same_file(output, details):
+        raise ConfigError(f"{output}: texts and details cannot both go to one file")
+    refuse_overwriting([output, details], reads)
+    refuse_overwriting([details], {"--like": like} if like else {})
     files.refuse_unwritable()
     name = format_name or ("lines" if output == STANDARD and like is None else None)
     kind = formats.by_path(like if like and output == STANDARD else output, name)
@@ -124,7 +129,12 @@ def export(
 
 
 def _export_ratings(
-    run: StoredRun, output: Path, details: Path | None, format_name: str | None, like: Path | None
+    run: StoredRun,
+    output: Path,
+    details: Path | None,
+    format_name: str | None,
+    like: Path | None,
+    reads: dict[str, Path],
 ) -> None:
     from mtagent.rating import write_ratings
     from mtagent.rating_files import RatingOutput
@@ -132,6 +142,7 @@ def _export_ratings(
     if details or like:
         raise ConfigError(f"run {run.name!r} holds ratings: --details and --like are for runs with texts")
     written = RatingOutput(output, format_name)
+    written.refuse_collisions(reads)
     written.refuse_unwritable()
     _, remarks = write_ratings(run, written)
     files = [str(path) for path in written.paths if path != STANDARD]

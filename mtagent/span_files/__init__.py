@@ -83,6 +83,13 @@ def _of_json(path: Path, first: str) -> SpanFormat | None:
     return "bio-mqm" if bio_mqm.recognised(values) else None
 
 
+def texts_around(path: Path) -> list[Path]:
+    """The further files that an annotated file takes its texts from; only MTME's ratings have such."""
+    if not path.is_file() or recognised(path) != "mtme":
+        return []
+    return mtme.texts_around(path)
+
+
 def _begins(path: Path) -> str:
     """The first line of a file that is not empty."""
     first = next((line.text for line in lines_of(path) if line.text.strip()), None)
@@ -91,4 +98,4 @@ def _begins(path: Path) -> str:
     return first.rstrip("\r") if not first.startswith(("{", "[")) else first.strip()
 
 
-__all__ = ["Annotation", "SpanFormat", "read_annotations", "recognised"]
+__all__ = ["Annotation", "SpanFormat", "read_annotations", "recognised", "texts_around"]

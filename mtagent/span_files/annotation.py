@@ -136,6 +136,18 @@ def own_span(values: dict[str, Any], where: str) -> ErrorSpan:
     try:
         return ErrorSpan.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "an error"
-        raise InputError(f"{where}: errors: {place}: {first['msg'].lower()}") from None
+        raise InputError(f"{where}: {_wrong_with_span(error)}") from None
+
+
+def _wrong_with_span(error: ValidationError) -> str:
+    """What is wrong, with the fields that a span needs and may have, where that is the question."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] not in ("missing", "extra_forbidden"):
+        return ": ".join(filter(None, [place, first["msg"].removeprefix("Value error, ").lower()]))
+    fields = ErrorSpan.model_fields
+    missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
+    what = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {place!r}"
+    needed = [name for name, field in fields.items() if field.is_required()]
+    more = [name for name, field in fields.items() if not field.is_required()]
+    return f"{what}; an error needs {', '.join(needed)}, and may have {', '.join(more)}"

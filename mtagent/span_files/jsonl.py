@@ -37,7 +37,8 @@ def _annotation(values: dict[str, Any], where: str) -> Annotation:
         if "errors" not in values:
             raise InputError(f"{where}: no 'errors'; write [] for a translation without errors, null for one not rated")
         if values["errors"] is not None:
-            errors = tuple(own_span(one, where) for one in objects_in(values["errors"], "'errors'", where))
+            found = objects_in(values["errors"], "'errors'", where)
+            errors = tuple(own_span(one, f"{where}: error {n} of {len(found)}") for n, one in enumerate(found, start=1))
     return Annotation(
         where=where,
         errors=errors,

@@ -67,6 +67,15 @@ def _error(error: dict[str, Any], where: str) -> ErrorSpan:
     )
 
 
+def texts_around(path: Path) -> list[Path]:
+    """The files with sources and translations in MTME's folders around ``path``, as far as they are there."""
+    root, lp = path.absolute().parent.parent, path.name.split(".")[0]
+    systems = dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path))
+    texts = [_text_file(root, lp, system) for system in systems]
+    sources = root / "sources" / f"{lp}.txt"
+    return [*([sources] if sources.is_file() else []), *(text for text in texts if text)]
+
+
 def _with_texts(found: list[Annotation], path: Path, counts: Counter[str]) -> list[Annotation]:
     root, lp = path.absolute().parent.parent, path.name.split(".")[0]
     sources = root / "sources" / f"{lp}.txt"
