@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from mtagent.evaluators.checked import signature_of
 from mtagent.gate import RateGate
 from mtagent.llm.fake import ForbiddenLLM
 from mtagent.records import Call, Usage
-from tests.commands import Done, Shell
+from tests.commands import ROOT, Done, Shell
 
 PAID = Call(purpose="rate", model="m", reply="…", usage=Usage(calls=1, input_tokens=10, cost=0.5))
 MUST = "`rate` must be `async def` and return a Rating with a finite score"
@@ -381,3 +382,16 @@ def test_a_class_without_a_file_is_known_by_its_name() -> None:
     source = "class Nowhere:\n name = 'n'\n async def rate(self, s, t): return Rating(evaluator='n', score=0)\n"
     exec(source, namespace)
     assert signature_of(namespace["Nowhere"]()) == "n (no signature)|class:nowhere.Nowhere"
+
+
+def test_the_evaluator_of_the_page_runs_as_object_and_by_name(
+    package: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "evaluators.md").read_text(encoding="utf-8").split("## Your own\n")[1]
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {"__name__": "page"})
+    assert capsys.readouterr().out == "-2.0\n"
+    package.write("site/lengths_of_texts.py", *code.splitlines()[:-1], "made = Length")
+    done = rated_with(package, "len:factor=2")
+    assert "\nlength|v:1|factor:2.0\n" in done.err
+    assert json.loads(done.out.splitlines()[0])["score"] == -8.0

@@ -417,7 +417,7 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
     page = (ROOT / "docs" / "rating.md").read_text(encoding="utf-8")
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, {})
-    assert capsys.readouterr().out == "a -0.1\n"
+        assert capsys.readouterr().out == "a -0.1\n"
 
 
 def test_every_field_of_the_objects_is_documented(files: Shell) -> None:
