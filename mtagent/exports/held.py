@@ -53,8 +53,8 @@ def _of_step(step: Step, before: str) -> Iterator[tuple[str, Rating]]:
     judges = step.ratings[len(editors) :]
     for rating in (*editors, *(judges[:1] if len(judges) == 2 else ())):
         yield before, rating
-    paired = len(judges) == 2 or (editors and len(judges) == 1)
-    if paired and step.verdict == "kept" and not _reverted(step):
+    shared = bool(editors) and [judge.evaluator for judge in judges] == [editors[0].evaluator]
+    if (len(judges) == 2 or shared) and step.verdict == "kept" and not _reverted(step):
         yield step.text, judges[-1]
 
 
