@@ -130,6 +130,7 @@ def test_a_judge_of_the_same_name_has_a_file_of_its_own(shell: Shell) -> None:
     kept = Chain(segment=one, steps=(step("postedit", "Ein Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW),))
     store(shell, unrated, kept)
     done = shell("export r --format mtme -o set")
+    assert "renamed, as names there allow no '.', '-' and the like: rubric-mqm is rubric_mqm\n" in done.err
     assert "en-de: rubric_mqm_2 is another rubric_mqm: rubric-mqm|model:judge" in done.err
     folder = shell.folder / "set/metric-scores/en-de"
     systems = [system for system in ("given", "postedit", "final") for _ in range(2)]
@@ -224,8 +225,9 @@ def test_documents_are_in_one_piece_and_without_spaces(shell: Shell) -> None:
     done = shell("export r --format mtme -o set")
     lines = shell.read("set/documents/en-de.docs")
     assert lines == ["news\ta_doc", "news\ta_doc", "unknown\tb", "so_cial\ta_doc_2", "unknown\tunknown"]
-    assert "2 documents are renamed" in done.err
-    assert "a doc is a_doc, a doc is a_doc_2" in done.err
+    assert (
+        "documents renamed, to stand in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
+    )
 
 
 BROKEN = "C:\\new\nline\r\nand \\\\ more\\n"
@@ -261,7 +263,7 @@ def test_names_of_systems_are_mapped_and_said_or_refused(improved: Shell) -> Non
     both = "rate -s en.txt -t gpt-4.1.txt up/../x=gpt_4_1.txt -l en-es --name two -q -o two.jsonl"
     assert improved(both).code == 0
     done = improved("export two --format mtme -o set")
-    assert "gpt-4.1 is gpt_4_1, up/../x is up____x in the files" in done.err
+    assert "gpt-4.1 is gpt_4_1, up/../x is up____x\n" in done.err
     assert sorted(path.name for path in (improved.folder / "set/system-outputs/en-es").iterdir()) == [
         "gpt_4_1.txt",
         "up____x.txt",
@@ -299,7 +301,7 @@ def test_marot_goes_to_standard_output_and_numbers_segments_that_nobody_rated(sh
     done = shell("export r --format marot --systems given")
     assert done.code == 0
     assert done.out.splitlines()[1:] == ["given\td\t3\t3\trules\tA cat.\tHund 3.\tNo-error\tNo-error\t{}"]
-    assert "mtagent: 1 ratings have no row: their evaluator marks no spans" in done.err
+    assert "mtagent: ratings without a row, for their evaluator marks no spans: 1" in done.err
 
 
 def test_marot_has_two_raters_where_editor_and_judge_are_called_alike(shell: Shell) -> None:
@@ -437,7 +439,7 @@ def test_each_stage_has_a_file_like_the_source(improved: Shell) -> None:
 def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell: Shell) -> None:
     store(shell, Chain(segment=segment(1, "one\n\ntwo", "eins\n\nzwei", document="d")), name="../r")
     done = shell("export ../r --format stages -o texts")
-    assert "JSON Lines, because 1 segments have a line break (first: '1')" in done.err
+    assert "JSON Lines, for there are segments with a line break: 1 (first: '1')" in done.err
     assert sorted(files(shell.folder / "texts")) == [".._r.final.jsonl", ".._r.given.jsonl"]
     assert shell("postedit -s texts/.._r.final.jsonl --run again -q").code == 0
     again = shell("export again --format wmt25 --systems given")
@@ -450,7 +452,7 @@ def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_
     for form in ("stages", "mtme"):
         done = shell(f"export r --format {form} -o {form}")
         assert done.code == 3
-        assert "mtagent: 1 segments lack a translation, which is left empty (first: '2')" in done.err
+        assert "mtagent: segments without a translation, which is left empty: 1 (first: '2')" in done.err
     assert shell.read("stages/r.final.txt") == ["B.", "", "D."]
     assert shell.read("mtme/system-outputs/en-de/given.txt") == ["B.", "", "D."]
     assert shell.read("mtme/sources/en-de.txt") == ["A.", "x", "C."]
@@ -524,7 +526,7 @@ def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shel
     assert len(files(improved.folder / "set")) == 2
     done = improved("export r --format mtme -o set --force")
     assert done.code == 0
-    assert "1 other files in set were left as they are" in done.err
+    assert "other files in set, left as they are: 1" in done.err
     assert improved.read("set/notes.txt") == ["mine"]
     assert improved.read("set/sources/en-es.txt") == SOURCES
     before = files(improved.folder / "set")

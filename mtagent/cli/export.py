@@ -60,7 +60,9 @@ def command(
         click.echo(f"mtagent: {remark}", err=True)
     if report.missing:
         count, first = len(report.missing), report.missing[0]
-        click.echo(f"mtagent: {count} segments lack a translation, which is left empty (first: {first!r})", err=True)
+        click.echo(
+            f"mtagent: segments without a translation, which is left empty: {count} (first: {first!r})", err=True
+        )
     sys.exit(3 if report.missing else 0)
 
 

@@ -73,7 +73,7 @@ def _written(kind: Export, held: Held, target: Target) -> tuple[str, ...]:
         remarks = kind.write(held, folder)
         written = sum(path.is_file() for path in folder.rglob("*"))
     others = target.left(written)
-    left = (f"{others} other files in {target.path} were left as they are",) if others else ()
+    left = (f"other files in {target.path}, left as they are: {others}",) if others else ()
     return (*remarks, *left, f"written: {target.path} ({written} files)")
 
 

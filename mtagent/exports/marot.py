@@ -38,7 +38,7 @@ class Marot:
             )
         raters: dict[str, Raters] = defaultdict(Raters)
         remarks = file.write(ratings.Ratings(held.systems, lambda _: _rows(held, raters)), output)
-        without = (f"{scored} ratings have no row: their evaluator marks no spans",) if scored else ()
+        without = (f"ratings without a row, for their evaluator marks no spans: {scored}",) if scored else ()
         return (*remarks, *without, *(remark for pair in raters.values() for remark in pair.remarks))
 
 

@@ -56,7 +56,8 @@ class Mtme:
                     pairs[lp] = _Pair(_Folder(output, stack, self.escape), lp, names, held.survey.referenced.get(lp, 0))
                 pairs[lp].add(entry)
             remarks = [remark for pair in pairs.values() for remark in pair.finish(held.run)]
-        return (*([ESCAPED] if self.escape else []), *renamed(names), *remarks)
+        evaluators = {name: plain for pair in pairs.values() for name, plain in pair.raters.plain_names.items()}
+        return (*([ESCAPED] if self.escape else []), *renamed(names | evaluators), *remarks)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class _Pair:
         self._references = folder.open("references", f"{lp}.{REFERENCE}.txt") if referenced else None
         self._outputs = {system: folder.open("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
         self._docs = folder.open("documents", f"{lp}.docs")
-        self._documents, self._raters = _Documents(), Raters(strict_name)
+        self._documents, self.raters = _Documents(), Raters(strict_name)
         self._scores: dict[str, dict[str, list[float | None]]] = {}
         self._count = 0
 
@@ -111,7 +112,7 @@ class _Pair:
             )
             for system, found in by_system.items():
                 write_scores(self._names[system], found, scores, averages)
-        remarks = [*self._raters.remarks, *self._documents.remarks(), *self._unrated(run)]
+        remarks = [*self.raters.remarks, *self._documents.remarks(), *self._unrated(run)]
         if 0 < self._referenced < self._count:
             remarks.append(f"{self._count - self._referenced} of {self._count} segments have no reference: empty lines")
         return [f"{self._lp}: {remark}" for remark in remarks]
@@ -130,7 +131,7 @@ class _Pair:
     def _metric(self, rating: Rating) -> str:
         """``NAME-REF`` as mt-metrics-eval wants it."""
         seen = self._referenced and "reference:yes" in rating.signature.split("|")
-        return f"{self._raters.name(rating)}-{REFERENCE if seen else 'src'}"
+        return f"{self.raters.name(rating)}-{REFERENCE if seen else 'src'}"
 
     def _unrated(self, run: str) -> list[str]:
         if not self._scores:
@@ -164,8 +165,8 @@ class _Documents:
         """What was renamed."""
         if not self._changed:
             return []
-        shown = ", ".join(list(self._changed)[:3])
-        return [f"{len(self._changed)} documents are renamed, for each stands in one piece, without spaces: {shown} …"]
+        shown = ", ".join([*list(self._changed)[:3], *(["…"] if len(self._changed) > 3 else [])])
+        return [f"documents renamed, to stand in one piece and without spaces: {len(self._changed)} ({shown})"]
 
     def _fresh(self, name: str) -> str:
         number, fresh = 1, name

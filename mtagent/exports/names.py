@@ -44,7 +44,7 @@ def mapped(names: Sequence[str], plain: Callable[[str], str], output: Path) -> d
 def renamed(names: dict[str, str]) -> tuple[str, ...]:
     """A remark on the names that had to change, if any had to."""
     changed = [f"{name} is {written}" for name, written in names.items() if name != written]
-    return (f"names without '.', '-' and the like: {', '.join(changed)} in the files",) if changed else ()
+    return (f"renamed, as names there allow no '.', '-' and the like: {', '.join(changed)}",) if changed else ()
 
 
 class Raters:
@@ -56,13 +56,15 @@ class Raters:
     def __init__(self, plain: Callable[[str], str] = str) -> None:
         self._plain = plain
         self._names: dict[tuple[str, str], str] = {}
+        self.plain_names: dict[str, str] = {}
         self.remarks: list[str] = []
 
     def name(self, rating: Rating) -> str:
         """What the one who gave this rating is called."""
         key = (rating.evaluator, _comparable(rating.signature))
         if key not in self._names:
-            self._names[key] = self._fresh(self._plain(rating.evaluator), rating.signature)
+            plain = self.plain_names[rating.evaluator] = self._plain(rating.evaluator)
+            self._names[key] = self._fresh(plain, rating.signature)
         return self._names[key]
 
     def _fresh(self, name: str, signature: str) -> str:

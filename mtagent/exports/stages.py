@@ -26,7 +26,11 @@ class Stages:
         names = mapped(held.systems, file_name, output)
         for system, name in names.items():
             kind.write(output / f"{file_name(held.run)}.{name}{end}", _results(held, system))
-        why = f"JSON Lines, because {len(broken)} segments have a line break (first: {broken[0]!r})" if broken else ""
+        why = (
+            f"JSON Lines, for there are segments with a line break: {len(broken)} (first: {broken[0]!r})"
+            if broken
+            else ""
+        )
         return (*([why] if why else []), *renamed(names))
 
 
