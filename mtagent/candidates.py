@@ -58,16 +58,17 @@ def stages_of(
     They are ``given`` (where texts were given), each stage that ran on any segment, and ``final``. A stage that did not
     run on a segment leaves its text as it was.
     """
-    systems = chosen(_systems(chains()), wanted, f"run {name!r}")
+    systems = chosen(systems_of(chains()), wanted, f"run {name!r}")
 
     def candidates() -> Iterator[Candidates]:
-        return (side_by_side(chain.segment, _texts(chain, systems)) for chain in chains())
+        return (side_by_side(chain.segment, texts_of(chain, systems)) for chain in chains())
 
     inputs = {"run": name, "systems": list(systems), "texts": _digest(candidates())}
     return Material(systems, inputs, lambda: islice(candidates(), limit))
 
 
-def _systems(chains: Iterable[Chain]) -> tuple[str, ...]:
+def systems_of(chains: Iterable[Chain]) -> tuple[str, ...]:
+    """``given`` (where texts were given), each stage that ran on any segment, and ``final``."""
     given, seen = False, set[str]()
     for chain in chains:
         given = given or chain.segment.translation is not None
@@ -76,7 +77,7 @@ def _systems(chains: Iterable[Chain]) -> tuple[str, ...]:
     return (*([GIVEN] if given else []), *stages, FINAL)
 
 
-def _texts(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
+def texts_of(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
     """The text of each system; none where the segment has never had a translation."""
     if chain.given is None:
         return dict.fromkeys(systems)

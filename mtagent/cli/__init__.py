@@ -20,6 +20,7 @@ COMMANDS = {
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
+    "export": ("mtagent.cli.export", "Write what a run holds for other tools: texts of its stages, ratings."),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
 }

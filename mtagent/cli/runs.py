@@ -110,7 +110,10 @@ def _show_chain(chain: Chain) -> str:
 def export(
     run: str, output: Path, details: Path | None, format_name: str | None, like: Path | None, store: Path | None
 ) -> None:
-    """Write the texts of a run again, for example after a revert; or its ratings, in any format of ratings."""
+    """Write the texts of a run again, for example after a revert; or its ratings, in any format of ratings.
+
+    `mtagent export` writes all its stages, and the ratings of them, for other tools.
+    """
     reads = {"--store": store or default_path()}
     with existing_store(store) as opened:
         if opened.read(run).kind == "rating":

@@ -29,6 +29,7 @@ class Marot:
 
     name: str = "marot"
     suffixes: tuple[str, ...] = (".tsv",)
+    way_out: str = _WAY_OUT
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """The output itself."""
@@ -43,7 +44,7 @@ class Marot:
             if found := next((mark for mark in ("\t", "\n", "\r", "<v>", "</v>") if mark in text), None):
                 raise OutputError(
                     f"{output}: segment {segment.id!r}: the {what} has a {_named(found)}, which a Marot file cannot "
-                    f"hold; {_WAY_OUT}"
+                    f"hold; {self.way_out}"
                 )
 
     def write(self, ratings: Ratings, output: Path) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import fsum
@@ -68,14 +69,20 @@ def _write_system(system: str, ratings: Ratings, scores: Sink, averages: Sink, s
     """Write the lines of one system, and return how many of its spans have no place in the text."""
     name, found, unplaced = plain_name(system), [], 0
     for rated in ratings.read(system):
-        score = rated.rating.score if rated.rating else None
-        found += [] if score is None else [score]
-        scores.write(f"{name}\t{score}\n")
+        found.append(rated.rating.score if rated.rating else None)
         line, lost = _rating(rated)
         spans.write(f"{name}\t{line}\n")
         unplaced += lost
-    averages.write(f"{name}\t{fsum(found) / len(found) if found else None}\n")
+    write_scores(name, found, scores, averages)
     return unplaced
+
+
+def write_scores(name: str, found: Sequence[float | None], scores: Sink, averages: Sink) -> None:
+    """Write a line per segment, and the mean of what was rated; ``None`` = not rated."""
+    rated = [score for score in found if score is not None]
+    for score in found:
+        scores.write(f"{name}\t{score}\n")
+    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated else None}\n")
 
 
 def _rating(rated: Rated) -> tuple[str, int]:

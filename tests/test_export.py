@@ -1,0 +1,613 @@
+"""``mtagent export`` as a user meets it: what the files hold, that they can be read again, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.harness import simulator
+from mtagent import edits, paragraphs
+from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
+from mtagent.reverting import revert
+from mtagent.span_files import read_annotations
+from mtagent.store import Store
+from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
+
+REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with simulator("--behaviour", "tests.simulator.evaluators:answer") as base_url:
+        yield base_url
+
+
+@pytest.fixture
+def improved(shell: Shell) -> Shell:
+    """The shell with an offline run ``r`` of three segments, whose gate rated them."""
+    shell.write("ref.txt", *REFERENCES)
+    assert shell.postedit("-r ref.txt --gate rate --run r -o o.txt -q").code == 0
+    return shell
+
+
+def segment(number: int, source: str, translation: str | None, **more: str) -> Segment:
+    fields = {"source_lang": "en", "target_lang": "de", **more}
+    return Segment(id=str(number), source=source, translation=translation, **fields)
+
+
+def by(evaluator: str, score: float, model: str = "m", errors: tuple[ErrorSpan, ...] | None = ()) -> Rating:
+    return Rating(evaluator=evaluator, score=score, errors=errors, signature=f"{evaluator}|model:{model}")
+
+
+def step(stage: Stage, text: str, *ratings: Rating, verdict: Verdict = "kept", found: Sequence[Edit] = ()) -> Step:
+    return Step(stage=stage, text=text, ratings=ratings, verdict=verdict, reason="-", edits=tuple(found))
+
+
+def store(shell: Shell, *chains: Chain, name: str = "r", total: int | None = None) -> None:
+    """Save ``chains`` as a run."""
+    with Store(shell.folder / "store.db") as opened:
+        begun = opened.start(name, settings={}, inputs={}, total=total or len(chains))
+        for position, chain in enumerate(chains):
+            begun.save(position, chain)
+        begun.finish()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def scores(path: Path) -> list[tuple[str, str]]:
+    """The pairs of system and score of a file."""
+    return [(line.split("\t")[0], line.split("\t")[1]) for line in path.read_text("utf-8").splitlines()]
+
+
+# --- mt-metrics-eval
+
+
+def test_mtme_is_a_folder_with_texts_documents_and_scores(improved: Shell) -> None:
+    done = improved("export r --format mtme -o set")
+    assert (done.code, done.out, done.err) == (0, "", "mtagent: written: set (8 files)\n")
+    found = {name: content.decode().splitlines() for name, content in files(improved.folder / "set").items()}
+    rows = [f"{system}\t{score}" for system in ("postedit", "final") for score in ("0.0", "0.0", "0.0")]
+    assert found == {
+        "sources/en-es.txt": SOURCES,
+        "references/en-es.refA.txt": REFERENCES,
+        "system-outputs/en-es/given.txt": TRANSLATIONS,
+        "system-outputs/en-es/postedit.txt": IMPROVED,
+        "system-outputs/en-es/final.txt": IMPROVED,
+        "documents/en-es.docs": ["unknown\tunknown"] * 3,
+        "metric-scores/en-es/rules-src.seg.score": ["given\t-0.1", "given\t0.0", "given\t0.0", *rows],
+        "metric-scores/en-es/rules-src.sys.score": [f"given\t{-0.1 / 3}", "postedit\t0.0", "final\t0.0"],
+    }
+
+
+def test_the_files_of_mtme_are_rated_as_the_run_was(improved: Shell) -> None:
+    improved("export r --format mtme -o set")
+    given = "rate -s set/sources/en-es.txt -t set/system-outputs/en-es/given.txt set/system-outputs/en-es/final.txt"
+    done = improved(f"{given} -r set/references/en-es.refA.txt -l en-es --evaluator rules -o again.seg.score -q")
+    assert done.code == 0
+    expected = scores(improved.folder / "set/metric-scores/en-es/rules-src.seg.score")
+    assert scores(improved.folder / "again.seg.score") == [pair for pair in expected if pair[0] != "postedit"]
+
+
+@pytest.mark.loopback
+def test_every_score_stands_with_the_text_that_it_is_about(shell: Shell, server: str) -> None:
+    """Another run that rates the same stages gives the same scores, wherever the chain has had one."""
+    shell.write(
+        "long.txt", *(f"The {word} cat number {i} sat here." for i, word in enumerate(["red", "old", "big"] * 4))
+    )
+    chain = f"translate -s long.txt -l en-es --base-url {server} --stages tpp --gate rate --margin 2 -o o.txt -q"
+    assert shell(f"{chain} --run r --evaluator rubric-mqm --judge gemba-mqm").code == 0
+    done = shell("export r --format mtme -o set")
+    assert done.code == 0
+    found: dict[str, list[tuple[str, str]]] = {}
+    for evaluator in ("rubric-mqm", "gemba-mqm"):
+        name = evaluator.replace("-", "_")
+        shell(f"rate --run r --evaluator {evaluator} --base-url {server} -o {name}.seg.score -q")
+        expected = scores(shell.folder / f"{name}.seg.score")
+        found[name] = scores(shell.folder / f"set/metric-scores/en-es/{name}-src.seg.score")
+        assert [system for system, _ in found[name]] == [system for system, _ in expected]
+        both = list(zip(found[name], expected, strict=True))
+        assert all(own == other for own, other in both if own[1] != "None")
+    edited = [score for system, score in found["gemba_mqm"] if system in ("postedit", "final")]
+    assert len(set(edited) - {"None"}) > 0  # the judge saw edited texts, the editor drafts alone
+    assert any(score != "None" for system, score in found["rubric_mqm"] if system == "translate")
+    missing = sum(score == "None" for _, score in found["rubric_mqm"])
+    total = len(found["rubric_mqm"])
+    assert f"rubric_mqm-src: {missing} of {total} texts are not rated (None)" in done.err
+
+
+EDITOR, JUDGE_OLD, JUDGE_NEW = by("rubric-mqm", -5), by("rubric-mqm", -7, "judge"), by("rubric-mqm", -2, "judge")
+
+
+def test_a_judge_of_the_same_name_has_a_file_of_its_own(shell: Shell) -> None:
+    unrated = Chain(segment=segment(1, "A dog.", "Ein Hund."))
+    one = segment(2, "A cat.", "Ein Hund.")
+    kept = Chain(segment=one, steps=(step("postedit", "Ein Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW),))
+    store(shell, unrated, kept)
+    done = shell("export r --format mtme -o set")
+    assert "renamed, as names there allow no '.', '-' and the like: rubric-mqm is rubric_mqm\n" in done.err
+    assert "en-de: rubric_mqm_2 is another rubric_mqm: rubric-mqm|model:judge" in done.err
+    folder = shell.folder / "set/metric-scores/en-de"
+    systems = [system for system in ("given", "postedit", "final") for _ in range(2)]
+    first = ["None", "-5.0", "None", "None", "None", "None"]
+    assert scores(folder / "rubric_mqm-src.seg.score") == list(zip(systems, first, strict=True))
+    assert scores(folder / "rubric_mqm-src.sys.score")[1] == ("postedit", "None")
+    second = scores(folder / "rubric_mqm_2-src.seg.score")
+    assert [score for _, score in second] == ["None", "-7.0", "None", "-2.0", "None", "-2.0"]
+
+
+def test_what_a_signature_says_about_one_rating_makes_no_other_evaluator(shell: Shell) -> None:
+    first, second = (Rating(evaluator="rate", score=n, signature=f"rate|model:m|order:{n}|version:1") for n in (1, 2))
+    store(shell, Chain(segment=segment(1, "A cat.", "Hund."), steps=(step("postedit", "Kater.", first, second),)))
+    done = shell("export r --format mtme -o set")
+    assert done.err == "mtagent: written: set (7 files)\n"
+    found = scores(shell.folder / "set/metric-scores/en-de/rate-src.seg.score")
+    assert found == [("given", "1.0"), ("postedit", "2.0"), ("final", "2.0")]
+
+
+def test_the_rating_of_a_text_that_was_rejected_is_no_stage_s(shell: Shell) -> None:
+    by_two = Chain(
+        segment=segment(1, "A cat.", "Ein Hund."),
+        steps=(step("postedit", "Ein Hund.", EDITOR, JUDGE_NEW, verdict="rejected"),),
+    )
+    store(shell, by_two)
+    assert shell("export r --format mtme -o set").code == 0
+    folder = shell.folder / "set/metric-scores/en-de"
+    assert [score for _, score in scores(folder / "rubric_mqm-src.seg.score")] == ["-5.0"] * 3
+    assert [path.name for path in folder.glob("*_2*")] == []
+
+
+def test_texts_that_edits_were_taken_back_from_are_not_rated(shell: Shell) -> None:
+    given = "Ein Hund und Hase."
+    found = [
+        Edit(old=old, new=new, start=given.index(old), end=given.index(old) + len(old), outcome="applied")
+        for old, new in (("Hund", "Kater"), ("Hase", "Igel"))
+    ]
+    text = edits.apply(given, found)
+    first = step("postedit", text, by("rules", -3), by("rules", -1), found=found)
+    later = step("proofread", text, by("rules", -1), by("rules", 0), verdict="rejected")
+    chain = Chain(segment=segment(1, "A cat.", given), steps=(first, later))
+    store(shell, revert(chain, 1))
+    assert shell("export r --format mtme -o set").code == 0
+    assert shell.read("set/system-outputs/en-de/final.txt") == ["Ein Hund und Igel."]
+    assert [score for _, score in scores(shell.folder / "set/metric-scores/en-de/rules-src.seg.score")] == [
+        "-3.0", "None", "None", "None"
+    ]  # fmt: skip
+
+
+def test_ratings_of_an_unknown_gate_are_not_guessed_at(shell: Shell) -> None:
+    odd = step("proofread", "Ein Kater.", by("rules", -1))
+    other = step("proofread", "Ein Kater.", by("rules", -1), by("rules", -1), by("rules", -1))
+    store(shell, *(Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(one,)) for one in (odd, other)))
+    done = shell("export r --format mtme -o set")
+    assert "en-de: the run holds no rating of these texts: no metric-scores" in done.err
+    assert not (shell.folder / "set/metric-scores").exists()
+
+
+def test_an_evaluator_that_saw_references_is_named_after_them(shell: Shell) -> None:
+    with_reference = Rating(evaluator="rubric-mqm", score=-1, signature="rubric-mqm|reference:yes")
+    chains = [
+        Chain(segment=segment(i, "A cat.", "Ein Hund.", **more), steps=(step("postedit", "Ein Hund.", with_reference),))
+        for i, more in enumerate([{"reference": "Eine Katze."}, {"target_lang": "fr"}, {}])
+    ]
+    store(shell, *chains)
+    done = shell("export r --format mtme -o set")
+    names = {path.name for path in (shell.folder / "set").rglob("*.seg.score")}
+    assert names == {"rubric_mqm-refA.seg.score", "rubric_mqm-src.seg.score"}
+    assert "en-de: 1 of 2 segments have no reference: empty lines" in done.err
+    assert (shell.folder / "set/references/en-de.refA.txt").read_text("utf-8") == "Eine Katze.\n\n"
+    assert not (shell.folder / "set/references/en-fr.refA.txt").exists()
+
+
+def test_each_language_pair_has_its_files_in_wmt_s_spelling(shell: Shell) -> None:
+    pairs = [("en", "sr-Latn-RS"), ("en", "de"), ("en", "sr-Latn-RS")]
+    store(shell, *(
+        Chain(segment=segment(i, f"source {i}", f"text {i}", source_lang=a, target_lang=b))
+        for i, (a, b) in enumerate(pairs)
+    ))  # fmt: skip
+    assert shell("export r --format mtme -o set --systems given").code == 0
+    assert shell.read("set/sources/en-sr_Latn_RS.txt") == ["source 0", "source 2"]
+    assert shell.read("set/system-outputs/en-de/given.txt") == ["text 1"]
+    assert not (shell.folder / "set/system-outputs/en-de/final.txt").exists()
+
+
+def test_documents_are_in_one_piece_and_without_spaces(shell: Shell) -> None:
+    about = [("a doc", "news"), ("a doc", "news"), ("b", None), ("a doc", "so cial"), (None, None)]
+    store(shell, *(
+        Chain(segment=segment(i, "s", "t").model_copy(update={"document": document, "domain": domain}))
+        for i, (document, domain) in enumerate(about)
+    ))  # fmt: skip
+    done = shell("export r --format mtme -o set")
+    lines = shell.read("set/documents/en-de.docs")
+    assert lines == ["news\ta_doc", "news\ta_doc", "unknown\tb", "so_cial\ta_doc_2", "unknown\tunknown"]
+    assert (
+        "documents renamed, to stand in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
+    )
+
+
+BROKEN = "C:\\new\nline\r\nand \\\\ more\\n"
+
+
+def test_a_line_break_is_refused_or_escaped_and_can_be_undone(shell: Shell) -> None:
+    store(shell, Chain(segment=segment(1, "one\n\ntwo", "a\\b")), Chain(segment=segment(2, "x", BROKEN)))
+    refused = shell("export r --format mtme -o set")
+    assert refused.code == 1
+    assert refused.err.startswith("mtagent: segment '1' (and 1 more): has a line break")
+    assert "--escape" in refused.err
+    assert not (shell.folder / "set").exists()
+    done = shell("export r --format mtme -o set --escape")
+    assert done.code == 0
+    assert r"a line feed is written \n, a carriage return \r, a backslash \\" in done.err
+    assert shell.read("set/sources/en-de.txt") == [r"one\n\ntwo", "x"]
+    lines = shell.read("set/system-outputs/en-de/final.txt")
+    assert [unescaped(line) for line in lines] == ["a\\b", BROKEN]
+
+
+def unescaped(line: str) -> str:
+    """What the page says about undoing it."""
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, str] = {"line": line}
+    exec(code, names)
+    return names["text"]
+
+
+def test_names_of_systems_are_mapped_and_said_or_refused(improved: Shell) -> None:
+    improved.write("gpt-4.1.txt", *TRANSLATIONS)
+    improved.write("gpt_4_1.txt", *IMPROVED)
+    both = "rate -s en.txt -t gpt-4.1.txt up/../x=gpt_4_1.txt -l en-es --name two -q -o two.jsonl"
+    assert improved(both).code == 0
+    done = improved("export two --format mtme -o set")
+    assert "gpt-4.1 is gpt_4_1, up/../x is up____x\n" in done.err
+    assert sorted(path.name for path in (improved.folder / "set/system-outputs/en-es").iterdir()) == [
+        "gpt_4_1.txt",
+        "up____x.txt",
+    ]
+    improved("rate -s en.txt -t gpt-4.1.txt gpt_4_1.txt -l en-es --name same -q -o same.jsonl")
+    refused = improved("export same --format mtme -o other")
+    assert refused.code == 1
+    assert "other: 'gpt-4.1' and 'gpt_4_1' would both be called 'gpt_4_1': choose one with --systems" in refused.err
+    assert improved("export same --format mtme -o other --systems gpt-4.1").code == 0
+
+
+# --- Marot
+
+
+def test_the_marot_file_is_read_back_with_the_spans_of_the_run(improved: Shell) -> None:
+    done = improved("export r --format marot -o spans.tsv --systems given,final")
+    assert (done.code, done.err) == (0, "mtagent: written: spans.tsv\n")
+    found = read_annotations(improved.folder / "spans.tsv")
+    assert [(one.system, one.rater, one.segment) for one in found] == [
+        (system, "rules", str(i)) for i in (1, 2, 3) for system in ("given", "final")
+    ]
+    assert [(span.text, span.suggestion) for span in found[0].errors or ()] == [("aquí", "aquí.")]
+    rated = improved("rate -s en.txt -t es.txt -l en-es --evaluator spans-file:path=spans.tsv -o again.jsonl -q")
+    assert rated.code == 0
+    again = [json.loads(line) for line in improved.read("again.jsonl")]
+    assert [(one["score"], [span["text"] for span in one["errors"]]) for one in again] == [
+        (-0.1, ["aquí"]), (0, []), (0, [])
+    ]  # fmt: skip
+
+
+def test_marot_goes_to_standard_output_and_numbers_segments_that_nobody_rated(shell: Shell) -> None:
+    chains = [Chain(segment=segment(i, "A cat.", f"Hund {i}.", document="d")) for i in (1, 2)]
+    rated = step("postedit", "Hund 3.", by("rules", 0), by("da", 90, errors=None), by("da", 91, errors=None))
+    store(shell, *chains, Chain(segment=segment(3, "A cat.", "Hund 3.", document="d"), steps=(rated,)))
+    done = shell("export r --format marot --systems given")
+    assert done.code == 0
+    assert done.out.splitlines()[1:] == ["given\td\t3\t3\trules\tA cat.\tHund 3.\tNo-error\tNo-error\t{}"]
+    assert "mtagent: ratings without a row, for their evaluator marks no spans: 1" in done.err
+
+
+def test_marot_has_two_raters_where_editor_and_judge_are_called_alike(shell: Shell) -> None:
+    one = Chain(
+        segment=segment(1, "A cat.", "Hund."), steps=(step("postedit", "Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW),)
+    )
+    store(shell, one)
+    done = shell("export r --format marot")
+    assert [line.split("\t")[:5:4] for line in done.out.splitlines()[1:]] == [
+        ["given", "rubric-mqm"], ["given", "rubric-mqm_2"], ["postedit", "rubric-mqm_2"], ["final", "rubric-mqm_2"]
+    ]  # fmt: skip
+    assert "rubric-mqm_2 is another rubric-mqm" in done.err
+
+
+def test_marot_refuses_line_breaks_and_a_run_without_spans(shell: Shell) -> None:
+    store(shell, Chain(segment=segment(1, "A cat.", "Ein\nHund.")), name="broken")
+    store(shell, Chain(segment=segment(1, "A cat.", "Ein Hund.")), name="unrated")
+    refused = shell("export broken --format marot -o m.tsv")
+    assert refused.code == 1
+    assert "has a line break, which a Marot file cannot hold; use --format mtme --escape" in refused.err
+    unrated = shell("export unrated --format marot -o m.tsv")
+    assert unrated.code == 1
+    assert "no text of run 'unrated' has a rating with error spans: see `mtagent rate`" in unrated.err
+    assert not (shell.folder / "m.tsv").exists()
+
+
+# --- WMT25
+
+
+def submitted(text: str) -> dict[str, str]:
+    """The hypotheses by document."""
+    found = [json.loads(line) for line in text.splitlines()]
+    assert all(list(one) == ["doc_id", "hypothesis"] for one in found)
+    return {one["doc_id"]: one["hypothesis"] for one in found}
+
+
+def test_segments_of_a_document_are_joined_by_the_breaks_between_paragraphs(shell: Shell) -> None:
+    pieces = [
+        ("d_#_1", "Uno."),
+        ("e", "Otro.\n"),
+        ("d_#_1", ""),
+        ("e", "Fin."),
+        ("d_#_1", "\nDos."),
+        ("e", "\n\nY más."),
+        (None, "Solo."),
+    ]
+    store(shell, *(
+        Chain(segment=segment(i, "x", text).model_copy(update={"document": document}))
+        for i, (document, text) in enumerate(pieces)
+    ))  # fmt: skip
+    done = shell("export r --format wmt25")
+    assert done.code == 0
+    assert list(submitted(done.out).items()) == [
+        ("d_#_1", "Uno.\n\n\n\n\nDos."), ("e", "Otro.\nFin.\n\nY más."), ("6", "Solo.")
+    ]  # fmt: skip
+
+
+def test_a_document_in_two_language_pairs_is_refused(shell: Shell) -> None:
+    one, other = (segment(i, "x", "y", document="d", target_lang=lang) for i, lang in enumerate(("de", "fr")))
+    store(shell, Chain(segment=one), Chain(segment=other))
+    done = shell("export r --format wmt25 -o s.jsonl")
+    assert done.code == 1
+    assert "s.jsonl: segment '1': there is another document called 'd'" in done.err
+    assert not (shell.folder / "s.jsonl").exists()
+
+
+def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) -> None:
+    assert list(submitted(improved("export r --format wmt25").out).values()) == IMPROVED
+    assert list(submitted(improved("export r --format wmt25 --systems given").out).values()) == TRANSLATIONS
+    refused = improved("export r --format wmt25 --systems final,given")
+    assert (refused.code, refused.out) == (1, "")
+    assert "wmt25 holds one system a file: choose with --systems given|final" in refused.err
+
+
+def wmt25(data: Path) -> list[tuple[str, str, str, str]]:
+    """Document, target language, source and the first system's translation of every document."""
+    found = [json.loads(line) for line in (data / "wmt25_docs.jsonl").read_text("utf-8").split("\n") if line]
+    return [
+        (one["doc"], one["lp"].partition("-")[2].replace("_", "-"), one["src"], next(iter(one["hyps"].values())))
+        for one in found
+    ]
+
+
+def written(shell: Shell, rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """The rows as JSON Lines, whose source language is in the name of the document."""
+    lines = [
+        json.dumps({"document": doc, "source_lang": doc[:2], "target_lang": lang, "source": src, "translation": text})
+        for doc, lang, src, text in rows
+    ]
+    shell.write("docs.jsonl", *lines)
+
+
+@pytest.mark.data
+def test_whole_documents_come_back_with_every_paragraph_break(shell: Shell, data: Path) -> None:
+    clean = {doc: text for doc, _, _, text in wmt25(data)}
+    rows = [(*row[:3], row[3].replace(" ", "  ", 1)) for row in wmt25(data)]  # a space that the rules take away
+    assert sum("\n\n" in text for *_, text in rows) > 40
+    written(shell, rows)
+    assert shell("postedit -s docs.jsonl -o out.jsonl --run r -q").code == 0
+    given = submitted(shell("export r --format wmt25 --systems given").out)
+    assert given == {doc: text for doc, _, _, text in rows}
+    final = submitted(shell("export r --format wmt25").out)
+    assert sum(final[doc] == text != given[doc] for doc, text in clean.items()) > 40
+    separators = [{doc: paragraphs.split(text).separators for doc, text in found.items()} for found in (given, final)]
+    assert separators[0] == separators[1]
+
+
+@pytest.mark.data
+def test_documents_that_were_cut_into_paragraphs_are_whole_again(shell: Shell, data: Path) -> None:
+    cut = [
+        (doc, lang, *pair)
+        for doc, lang, source, text in wmt25(data)
+        if source.count("\n\n") == text.count("\n\n")
+        for pair in zip(source.split("\n\n"), text.split("\n\n"), strict=True)
+    ]
+    written(shell, cut)
+    assert shell("postedit -s docs.jsonl -o out.jsonl --run r -q").code == 0
+    whole = {doc: text for doc, _, _, text in wmt25(data)}
+    found = submitted(shell("export r --format wmt25 --systems given").out)
+    assert len(found) > 40
+    assert all(whole[doc] == text for doc, text in found.items())
+
+
+# --- a file per stage
+
+
+def test_each_stage_has_a_file_like_the_source(improved: Shell) -> None:
+    done = improved("export r --format stages -o texts")
+    assert (done.code, done.err) == (0, "mtagent: written: texts (3 files)\n")
+    lines = {"given": TRANSLATIONS, "postedit": IMPROVED, "final": IMPROVED}
+    expected = {f"r.{stage}.txt": "".join(f"{line}\n" for line in found).encode() for stage, found in lines.items()}
+    assert files(improved.folder / "texts") == expected
+
+
+def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell: Shell) -> None:
+    store(shell, Chain(segment=segment(1, "one\n\ntwo", "eins\n\nzwei", document="d")), name="../r")
+    done = shell("export ../r --format stages -o texts")
+    assert "JSON Lines, for there are segments with a line break: 1 (first: '1')" in done.err
+    assert sorted(files(shell.folder / "texts")) == [".._r.final.jsonl", ".._r.given.jsonl"]
+    assert shell("postedit -s texts/.._r.final.jsonl --run again -q").code == 0
+    again = shell("export again --format wmt25 --systems given")
+    assert submitted(again.out) == {"d": "eins\n\nzwei"}
+
+
+def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_3(shell: Shell) -> None:
+    failed = Chain(segment=segment(2, "x", None), steps=(step("translate", "", verdict="failed"),))
+    store(shell, Chain(segment=segment(1, "A.", "B.")), failed, Chain(segment=segment(3, "C.", "D.")))
+    for form in ("stages", "mtme"):
+        done = shell(f"export r --format {form} -o {form}")
+        assert done.code == 3
+        assert "mtagent: segments without a translation, which is left empty: 1 (first: '2')" in done.err
+    assert shell.read("stages/r.final.txt") == ["B.", "", "D."]
+    assert shell.read("mtme/system-outputs/en-de/given.txt") == ["B.", "", "D."]
+    assert shell.read("mtme/sources/en-de.txt") == ["A.", "x", "C."]
+    assert shell("export r --format wmt25 -o s.jsonl").code == 3
+
+
+# --- rating runs
+
+
+def test_a_rating_run_is_exported_with_its_systems_texts_and_ratings(shell: Shell) -> None:
+    shell.write("t.jsonl", *(
+        json.dumps({"source": source, "translation": text})
+        for source, text in zip(SOURCES, [TRANSLATIONS[0], None, TRANSLATIONS[2]], strict=True)
+    ))  # fmt: skip
+    assert shell("rate -s t.jsonl -l en-es --name ratings -q -o x.jsonl").code == 3
+    done = shell("export ratings --format mtme -o set")
+    assert done.code == 3
+    assert shell.read("set/system-outputs/en-es/t.txt") == [TRANSLATIONS[0], "", TRANSLATIONS[2]]
+    assert shell.read("set/metric-scores/en-es/rules-src.seg.score") == ["t\t-0.1", "t\tNone", "t\t0.0"]
+    marot = shell("export ratings --format marot")
+    assert "mtagent: 1 failed ratings have no row in a Marot file" in marot.err
+    assert marot.out == shell("runs export ratings --format marot").out
+    assert list(submitted(shell("export ratings --format wmt25").out)) == ["1", "2", "3"]
+
+
+def test_segments_of_a_rating_run_that_are_called_alike_stay_apart(shell: Shell) -> None:
+    with Store(shell.folder / "store.db") as opened:
+        begun = opened.start("r", settings={}, inputs={}, total=2, kind="rating")
+        for position in (0, 1):
+            one = segment(7, f"source {position}", None)
+            rated = Rated(segment=one, system="a", translation=f"text {position}", rating=by("rules", -position))
+            begun.save_ratings(position, [rated])
+        begun.finish()
+    assert shell("export r --format mtme -o set").code == 0
+    assert shell.read("set/system-outputs/en-de/a.txt") == ["text 0", "text 1"]
+    assert [score for _, score in scores(shell.folder / "set/metric-scores/en-de/rules-src.seg.score")] == [
+        "0.0",
+        "-1.0",
+    ]
+
+
+def test_two_systems_of_a_rating_run_are_told_apart_for_a_submission(improved: Shell) -> None:
+    improved("rate --run r --name ratings -q -o x.jsonl")
+    refused = improved("export ratings --format wmt25")
+    assert refused.code == 1
+    assert "choose with --systems given|postedit|final" in refused.err
+    assert list(submitted(improved("export ratings --format wmt25 --systems final").out).values()) == IMPROVED
+
+
+# --- nothing is overwritten, nothing is half-written
+
+
+def test_what_is_there_already_is_replaced_only_with_force(improved: Shell) -> None:
+    for form, output in (("marot", "m.tsv"), ("wmt25", "s.jsonl")):
+        improved.write(output, "mine")
+        refused = improved(f"export r --format {form} -o {output}")
+        assert refused.code == 1
+        assert f"mtagent: {output}: is there already; --force replaces it" in refused.err
+        assert improved.read(output) == ["mine"]
+        assert improved(f"export r --format {form} -o {output} --force").code == 0
+        assert improved.read(output) != ["mine"]
+
+
+def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shell) -> None:
+    (improved.folder / "set/sources").mkdir(parents=True)
+    improved.write("set/sources/en-es.txt", "old")
+    improved.write("set/notes.txt", "mine")
+    refused = improved("export r --format mtme -o set")
+    assert refused.code == 1
+    assert "mtagent: set: is not empty; --force writes into it" in refused.err
+    assert len(files(improved.folder / "set")) == 2
+    done = improved("export r --format mtme -o set --force")
+    assert done.code == 0
+    assert "other files in set, left as they are: 1" in done.err
+    assert improved.read("set/notes.txt") == ["mine"]
+    assert improved.read("set/sources/en-es.txt") == SOURCES
+    before = files(improved.folder / "set")
+    assert improved("export r --format mtme -o set --force").code == 0  # the same again, given texts included
+    assert files(improved.folder / "set") == before
+
+
+def test_an_empty_folder_is_filled_and_leftovers_of_a_killed_export_do_not_count(improved: Shell) -> None:
+    (improved.folder / "set/.mtagent-0123.tmp").mkdir(parents=True)
+    assert improved("export r --format stages -o set").code == 0
+    assert len(files(improved.folder / "set")) == 3
+
+
+def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: Shell) -> None:
+    for form in ("marot", "wmt25"):
+        done = improved(f"export r --format {form} -o es.txt --force")
+        assert done.code == 1
+        assert "mtagent: es.txt: the run was made from this file; give -o another name" in done.err
+        assert "is the store" in improved(f"export r --format {form} -o store.db --force").err
+    (improved.folder / "texts").mkdir()
+    improved.write("texts/r.final.txt", *TRANSLATIONS)  # the input, under the name of an output
+    refused = improved("export r --format stages -o texts --force")
+    assert refused.code == 1
+    assert "texts/r.final.txt: the run was made from this file" in refused.err
+    assert list(files(improved.folder / "texts")) == ["r.final.txt"]
+    assert improved.read("es.txt") == TRANSLATIONS
+
+
+def test_the_files_of_a_rating_run_are_not_replaced_either(improved: Shell) -> None:
+    improved("rate -s en.txt -t es.txt -l en-es --name ratings -q -o x.jsonl")
+    done = improved("export ratings --format marot -o es.txt --force")
+    assert "es.txt: the run was made from this file" in done.err
+    assert improved.read("es.txt") == TRANSLATIONS
+
+
+def test_an_export_that_fails_leaves_nothing_behind_and_names_the_file(shell: Shell) -> None:
+    store(shell, Chain(segment=segment(1, "x", "long " * 100_000)))
+    for form in ("mtme", "stages"):
+        # No file may grow beyond this: what a full disk is to a program.
+        done = run(shell.folder, "export", "r", "--format", form, "-o", "out", shell_prefix="ulimit -f 200")
+        assert done.code == 1
+        assert re.fullmatch(r"mtagent: out/\S*given\.txt: cannot be written: file too large\n", done.err), done.err
+    assert sorted(path.name for path in shell.folder.iterdir() if path.name[0] in ".o") == []
+
+
+def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
+    assert "a/b: there is no folder a to write it to" in improved("export r --format mtme -o a/b").err
+    assert "en.txt: is a file; name a folder" in improved("export r --format stages -o en.txt --force").err
+    (improved.folder / "d").mkdir()
+    assert "d: is a folder; name a file in it" in improved("export r --format wmt25 -o d").err
+    (improved.folder / "d/r.final.txt").mkdir()
+    assert "r.final.txt: is a folder; move it away" in improved("export r --format stages -o d --force").err
+
+
+def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> None:
+    store(shell, Chain(segment=segment(1, "A.", "B.")), total=2)
+    refused = shell("export r --format stages -o texts")
+    assert refused.code == 1
+    assert "run 'r': only 1 of 2 segments were tried" in refused.err
+    assert shell("export r --format stages -o texts --partial").code == 0
+    store(shell, name="empty", total=1)
+    assert "run 'empty': there is no segment in it to export" in shell("export empty --format wmt25 --partial").err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
+        ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
+        ("export r -o x", 2, "Missing option '--format'"),
+        ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
+        ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
+        ("export q --format wmt25", 1, "there is no run 'q'"),
+        ("export r --format wmt25 --store none.db", 1, "none.db: there is no store yet"),
+    ],
+)
+def test_wrong_usage_is_answered_with_the_way_out(line: str, code: int, said: str, improved: Shell) -> None:
+    done = improved(line)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+def test_runs_export_still_writes_the_run_s_own_output(improved: Shell) -> None:
+    assert improved("runs export r").out.splitlines() == IMPROVED
