@@ -207,14 +207,23 @@ def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | 
 
 def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
     """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    spec = config.judge.evaluator or unforced(config.evaluator or "rules")
+    if evaluator is not None and judge_is_editor(config, given):
+        return evaluator
+    return named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), models.get("judge"))
+
+
+def judge_spec(config: Config) -> str:
+    """The evaluator that judges, by name."""
+    return config.judge.evaluator or unforced(config.evaluator or "rules")
+
+
+def judge_is_editor(config: Config, given: Given = Given()) -> bool:
+    """Whether the judge is asked as the post-editor's evaluator is, so that its rating of the text before is known."""
     if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
         alike = config.judge.evaluator is None
     else:
-        alike = spec == config.evaluator and not config.forced
-    if evaluator is not None and alike and config.model_for("judge") == config.model_for("postedit"):
-        return evaluator
-    return named_evaluator(config.model_copy(update={"forced": False}), spec, models.get("judge"))
+        alike = judge_spec(config) == config.evaluator and not config.forced
+    return alike and config.model_for("judge") == config.model_for("postedit")
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:

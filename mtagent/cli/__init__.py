@@ -16,7 +16,7 @@ COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
-    # "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
+    "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
