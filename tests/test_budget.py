@@ -22,6 +22,7 @@ from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limiter import Limiter
 from mtagent.llm.sampling import Sampling
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+from mtagent.runner import Outcome, work_all
 from mtagent.store import Store
 from tests.clocks import FakeClock
 from tests.commands import Done, Shell
@@ -380,6 +381,29 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
     with pytest.raises(BudgetSpent):
         asyncio.run(collect())
     assert 1 <= len(done) < 9
+
+
+async def test_what_needs_no_further_call_is_finished_before_a_run_stops() -> None:
+    saved: dict[int, str] = {}
+
+    async def work(item: str) -> str:
+        if item == "dear":
+            raise BudgetSpent("spent")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        return item
+
+    with pytest.raises(BudgetSpent):
+        await work_all(
+            ["slow", "dear", "slow", "never begun"],
+            work,
+            saved.__setitem__,
+            concurrency=3,
+            done=lambda _: False,
+            give_up_after=0,
+            outcome=lambda _: Outcome(True, None),
+        )
+    assert saved == {0: "slow", 2: "slow"}
 
 
 async def test_equal_requests_at_the_same_time_are_reserved_for_once(tmp_path: Path) -> None:
