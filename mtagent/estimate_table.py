@@ -46,7 +46,7 @@ def _cost(low: Usage, high: Usage) -> str:
 
 def assumptions(config: Config, found: Mapping[str, Range], tokens: Counter) -> str:
     """What the figures rest on, a line each."""
-    lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other models' differ by up to a third", _prices(config)]
+    lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other vocabularies make more or fewer", _prices(config)]
     if any(needed.high.cost is None for needed in found.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
     elif discount := Prices(config.prices).batch_discount(

@@ -126,18 +126,16 @@ async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is
 
 
 async def test_nothing_is_raised_while_a_call_is_under_way() -> None:
-    under_way: list[int] = []
-    model = Greedy()
-    llm = Budgeted(model, Budget(0.02))
-
-    async def one() -> None:
-        try:
-            await llm.complete(HELLO)
-        except BudgetSpent:
-            under_way.append(model.under_way)
-
-    await asyncio.gather(*(one() for _ in range(16)))
-    assert set(under_way) == {0}
+    budget, small = Budget(0.02), Greedy(room=1)
+    large = Budgeted(Greedy(room=9000), budget)
+    first = asyncio.create_task(ask(Budgeted(small, budget), 2))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert small.under_way == 2
+    with pytest.raises(BudgetSpent):
+        await large.complete(HELLO)
+    assert small.under_way == 0
+    assert [type(outcome) for outcome in await first] == [Completion, Completion]
 
 
 async def test_tokens_can_be_limited_where_there_is_no_price() -> None:

@@ -157,6 +157,25 @@ def test_where_no_error_is_found_the_low_figure_is_all_that_is_paid(files: Shell
     assert low.input_tokens <= usage.input_tokens < 1.02 * low.input_tokens
 
 
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    "line", ["", "--gate pairwise", "--gate guards", "--judge-model other", "--judge rubric-mqm:scale=1-8", "--forced"]
+)
+def test_where_every_text_is_edited_twice_the_high_figure_has_just_the_calls_that_are_made(
+    line: str, files: Shell, server: str
+) -> None:
+    files.write("some.txt", *(f"A good sentence, number {i}." for i in range(10)))
+    files.write("bad.txt", *(f"Una frase errado buena, la {i}." for i in range(10)))
+    options = f"-s some.txt -t bad.txt -l en-es --base-url {server} {line}"
+    found = estimated(options)
+    assert files(f"postedit {options} --run r -o out.txt -q").code == 0
+    assert files.read("out.txt")[0] == "Una frase correcto buena, la 0."
+    real = paid_by_stage(files.folder / "store.db", "r")
+    assert {stage: usage.calls for stage, usage in real.items()} == {
+        stage: found[stage].high.calls for stage in ("postedit", "proofread")
+    }
+
+
 # --- what is counted
 
 
