@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from mtagent.build import Given, effective, judge_is_editor, judge_spec, named_e
 from mtagent.config import DEFAULT_MODEL, Config, Role
 from mtagent.correct import Corrector
 from mtagent.dry_run import Heard, Listener
-from mtagent.errors import ModelError
+from mtagent.errors import FATAL, ModelError, MtagentError
 from mtagent.files import Files
 from mtagent.gate import PairwiseGate
 from mtagent.llm.server import server_address
@@ -181,7 +180,7 @@ class _Asking:
         return after.plus(await self._rating("judge", self._judge, segment, text)) if judged else after
 
     async def _rating(self, role: Role | None, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
-        calls: tuple[int, int] | None = getattr(evaluator, "calls", None)
+        calls = _stated_calls(evaluator)
         if calls == (0, 0):
             return Range()
         heard = await self._heard(evaluator.rate(segment, text.text))
@@ -190,8 +189,12 @@ class _Asking:
     async def _heard(self, work: Awaitable[Any]) -> list[Heard]:
         """The requests that ``work`` begins with."""
         self._listener.heard.clear()
-        with suppress(ModelError):
+        try:
             await work
+        except FATAL:
+            raise
+        except MtagentError:
+            pass
         return list(self._listener.heard)
 
     @staticmethod
@@ -255,6 +258,14 @@ class _Asking:
         local = self._config.llm not in (None, "openai") and settings.base_url is None
         server = "http://localhost" if local else server_address(settings.base_url)
         return usage.model_copy(update={"cost": self._prices(settings.model or DEFAULT_MODEL, usage, server)})
+
+
+def _stated_calls(evaluator: Evaluator) -> tuple[int, int] | None:
+    """The fewest and the most calls of a rating; ``None`` where the evaluator, maybe of another package, says nothing."""
+    match getattr(evaluator, "calls", None):
+        case (int(fewest), int(most)):
+            return fewest, most
+    return None
 
 
 def _only_high(needed: Range) -> Range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from bench.harness import simulator
 from mtagent.cli.estimate import command
 from mtagent.cli.options import read_config, read_files
 from mtagent.config import load
-from mtagent.errors import MissingExtra
-from mtagent.estimate import Range, estimate, estimate_ratings
+from mtagent.errors import EvaluationError, MissingExtra, ModelError
+from mtagent.estimate import Range, _Asking, estimate, estimate_ratings
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.files import Files
-from mtagent.records import Usage
+from mtagent.protocols import LLM
+from mtagent.records import Message, Rating, Segment, Usage
 from mtagent.store import Store
 from mtagent.tokens import Counter, by_length, counter
 from tests.commands import Shell
@@ -186,6 +188,28 @@ def test_every_evaluator_states_its_calls_for_a_rating() -> None:
         module, _, attribute = where.partition(":")
         source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
         assert re.search(r"^    calls = \(|self\.calls = \(", source, re.MULTILINE) or attribute == "GembaSQM", name
+
+
+@pytest.mark.parametrize("calls", [None, [], 7, (1, "2"), (1, 2, 3)])
+def test_an_evaluator_that_states_no_calls_makes_its_first_requests(calls: object, tmp_path: Path) -> None:
+    class Own:
+        name = "own"
+
+        def __init__(self, llm: LLM) -> None:
+            self.llm, self.calls = llm, calls
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            try:
+                await self.llm.complete([Message(role="user", content=translation)])
+            except ModelError as error:
+                raise EvaluationError("own words for it") from error
+            raise AssertionError
+
+    segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase")
+    asking = _Asking(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
+    asking._evaluator = Own(asking._listener)
+    found = asyncio.run(asking.ratings(iter([segment])))["rate"]
+    assert (found.low.calls, found.high.calls) == (1, 1)
 
 
 def test_equal_segments_are_paid_for_once_at_least_and_every_time_at_most(files: Shell) -> None:

@@ -175,6 +175,14 @@ def test_a_broken_file_stops_the_command_before_anything_is_stored(shell: Shell)
     assert "runs" not in shell("runs list").out
 
 
+def test_the_file_is_never_overwritten(shell: Shell) -> None:
+    shell.write("prices.toml", *ONE.splitlines())
+    done = shell.postedit("--prices prices.toml -o prices.toml")
+    assert done.code == 1
+    assert "prices.toml" in done.err
+    assert shell.read("prices.toml") == ONE.splitlines()
+
+
 # --- what a stored run cost
 
 
