@@ -17,10 +17,9 @@ from mtagent.errors import ConfigError, InputError, MtagentError
 from mtagent.files import Files, refuse_overwriting
 from mtagent.formats.details import write_details
 from mtagent.glossary import Glossary, read_do_not_translate, read_glossary
-from mtagent.llm.cached import Cached, KeyedLLM
 from mtagent.named_files import files_named
-from mtagent.protocols import LLM
 from mtagent.records import Chain, Segment
+from mtagent.run_models import RunModels
 from mtagent.runner import improve_all
 from mtagent.store import Run, RunSummary, Store, StoredRun, default_path
 
@@ -45,28 +44,19 @@ async def improve_file(
         inputs, settings = files.fingerprint(config), decided.for_results()
         name = config.run or f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
         with Store(config.store or default_path()) as store:
-            models: list[Cached] = []
-            async with assembled(config, given, wrap_llm=partial(cached, store, models)) as plan:
+            models = RunModels(config, store)
+            async with assembled(config, given, wrap_llm=models.wrap) as plan:
                 # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
-                for model in models:
-                    model.run_id = run.id
-                on_start(name, total, min(total, run.counts().done))
-                await _improve(config, files, plan, run, on_chain)
+                with models.working_on(run):
+                    on_start(name, total, min(total, run.counts().done))
+                    await _improve(config, files, plan, run, on_chain)
             run.finish()
             kind, like = files.writer()
             write_outputs(
                 store.read(name), kind, files, like=like if config.limit is None else None, limit=config.limit
             )
             return store.run(name)
-
-
-def cached(store: Store, models: list[Cached], llm: LLM) -> LLM:
-    """``llm`` with the call cache around it, which is added to ``models``; a model without keys stays as it is."""
-    if not isinstance(llm, KeyedLLM):
-        return llm
-    models.append(Cached(llm, store))
-    return models[-1]
 
 
 async def _improve(config: Config, files: Files, plan: Plan, run: Run, on_chain: OnChain) -> None:

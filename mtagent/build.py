@@ -15,6 +15,8 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.checked import checked_evaluator
 from mtagent.evaluators.named import Surroundings, make_evaluator, unforced
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
+from mtagent.llm.budget import within_budget
+from mtagent.pricing import Prices
 from mtagent.proofread import Proofreader
 from mtagent.protocols import LLM, Evaluator, Translator
 from mtagent.store import default_path
@@ -61,12 +63,10 @@ def _refuse_unknown_guards(config: Config) -> None:
 
 
 @asynccontextmanager
-async def assembled(
-    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM = lambda llm: llm
-) -> AsyncIterator[Plan]:
+async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None) -> AsyncIterator[Plan]:
     """The plan that ``config`` describes; everything it opened is closed at the end.
 
-    ``wrap_llm`` puts something around each model, such as the call cache.
+    ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
     """
     offline = config.offline and given.llm is None
     config = effective(config, given)
@@ -99,7 +99,7 @@ async def assembled(
 
 @asynccontextmanager
 async def assembled_evaluator(
-    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM = lambda llm: llm
+    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None
 ) -> AsyncIterator[Evaluator]:
     """The evaluator that ``config`` names, alone, asking the model of the general settings; closed at the end.
 
@@ -115,11 +115,15 @@ async def assembled_evaluator(
 class _Models:
     """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
 
-    def __init__(self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM, offline: bool) -> None:
-        self._config, self._given, self._stack, self._wrap, self._offline = config, given, stack, wrap_llm, offline
+    def __init__(
+        self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None, offline: bool
+    ) -> None:
+        self._config, self._given, self._stack, self._offline = config, given, stack, offline
+        self._wrap = wrap_llm or within_budget(config)
         self._made: dict[ModelSettings, LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
         self._local: LocalServer | None = None
+        self._prices = Prices(config.prices)
 
     def get(self, role: Role | None) -> LLM | None:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
@@ -144,6 +148,7 @@ class _Models:
             timeout=self._config.timeout,
             limiter=self._limiter(base_url),
             leave_out=() if local is None or local.tools else ("tools",),
+            price=self._prices,
         )
         self._stack.push_async_callback(client.aclose)
         return client
@@ -202,14 +207,23 @@ def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | 
 
 def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
     """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    spec = config.judge.evaluator or unforced(config.evaluator or "rules")
+    if evaluator is not None and judge_is_editor(config, given):
+        return evaluator
+    return named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), models.get("judge"))
+
+
+def judge_spec(config: Config) -> str:
+    """The evaluator that judges, by name."""
+    return config.judge.evaluator or unforced(config.evaluator or "rules")
+
+
+def judge_is_editor(config: Config, given: Given = Given()) -> bool:
+    """Whether the judge is asked as the post-editor's evaluator is, so that its rating of the text before is known."""
     if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
         alike = config.judge.evaluator is None
     else:
-        alike = spec == config.evaluator and not config.forced
-    if evaluator is not None and alike and config.model_for("judge") == config.model_for("postedit"):
-        return evaluator
-    return named_evaluator(config.model_copy(update={"forced": False}), spec, models.get("judge"))
+        alike = judge_spec(config) == config.evaluator and not config.forced
+    return alike and config.model_for("judge") == config.model_for("postedit")
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:

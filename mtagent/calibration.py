@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from mtagent import languages
-from mtagent.batch import cached, read_segments
+from mtagent.batch import read_segments
 from mtagent.build import Given, assembled
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
@@ -18,9 +17,9 @@ from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import HiMATE
 from mtagent.evaluators.himate_findings import Check
 from mtagent.files import Files, refuse_overwriting, refuse_unwritable
-from mtagent.llm.cached import Cached
 from mtagent.named_files import files_named
 from mtagent.records import Chain, Segment, Step
+from mtagent.run_models import RunModels
 from mtagent.runner import improve_all
 from mtagent.store import Run, RunSummary, Store, default_path
 
@@ -54,14 +53,13 @@ async def calibrate_file(
     config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
     with files.spooled() as files, Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
-        models: list[Cached] = []
-        async with assembled(config, given, wrap_llm=partial(cached, store, models)) as plan:
+        models = RunModels(config, store)
+        async with assembled(config, given, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
             run = _start(store, config, files, total)
-            for model in models:
-                model.run_id = run.id
-            on_start(run.name, total, run.counts().done)
-            checks = await _reflect_all(config, files, plan.evaluator, run, on_chain)
+            with models.working_on(run):
+                on_start(run.name, total, run.counts().done)
+                checks = await _reflect_all(config, files, plan.evaluator, run, on_chain)
             run.finish()
             counts = run.counts()
             found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))

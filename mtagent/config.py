@@ -109,6 +109,9 @@ class Config(ModelSettings):
     store: Path | None = None
     run: str | None = None
     limit: int | None = Field(default=None, ge=1)
+    prices: Path | None = None
+    budget: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    token_budget: int | None = Field(default=None, gt=0)
     _file: Path | None = PrivateAttr(default=None)
 
     @property
@@ -167,7 +170,8 @@ class Config(ModelSettings):
     def for_results(self) -> dict[str, Any]:
         """The settings that results depend on, as plain data: what a resumed run must agree with."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
-        dumped = self.model_dump(mode="json", exclude=pace | {"store", "run", "limit"}, exclude_none=True)
+        money = {"prices", "budget", "token_budget"}
+        dumped = self.model_dump(mode="json", exclude=pace | money | {"store", "run", "limit"}, exclude_none=True)
         return {name: value for name, value in dumped.items() if value != {}}
 
 
@@ -242,7 +246,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    for name in ("glossary", "keep", "prompts", "store"):  # paths in a file are relative to the file
+    for name in ("glossary", "keep", "prompts", "store", "prices"):  # paths in a file are relative to the file
         if isinstance(data.get(name), str):
             data[name] = path.parent / Path(data[name]).expanduser()
     return data

@@ -19,8 +19,8 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
         for one in candidates:
             listener.heard.clear()
             await rate_segment(one, evaluator)  # every rating fails, for want of a reply
-            for purpose, messages in listener.heard:
-                yield _rendered(one.segment.id, purpose, messages)
+            for heard in listener.heard:
+                yield _rendered(one.segment.id, heard.purpose, heard.messages)
 
 
 def _rendered(segment: str, purpose: str, messages: tuple[Message, ...]) -> Rendered:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from mtagent.errors import ModelError
 from mtagent.files import Files
 from mtagent.proofread import Proofreader
 from mtagent.records import Completion, Message, Schema, Segment, Stage, Tool
+from mtagent.tokens import by_length
 from mtagent.translators.llm import LLMTranslator
 
 PLACEHOLDER = "(the translation of the stage before)"
@@ -36,8 +36,17 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         listener = Listener(config)
         for segment in read_segments(config, files):
             for stage in config.stages or ():
-                for purpose, messages in asyncio.run(_begun(config, segment, stage, listener)):
-                    yield _rendered(segment, stage, purpose, messages)
+                for heard in asyncio.run(_begun(config, segment, stage, listener)):
+                    yield _rendered(segment, stage, heard.purpose, heard.messages)
+
+
+class Heard(NamedTuple):
+    """A request that was not sent."""
+
+    purpose: str
+    messages: tuple[Message, ...]
+    schema: Schema | None
+    tools: tuple[Tool, ...]
 
 
 class Listener:
@@ -45,7 +54,7 @@ class Listener:
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
-        self.heard: list[tuple[str, tuple[Message, ...]]] = []
+        self.heard: list[Heard] = []
 
     async def complete(
         self,
@@ -58,14 +67,12 @@ class Listener:
         segment: str = "",
     ) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
-        self.heard.append((purpose, tuple(messages)))
+        self.heard.append(Heard(purpose, tuple(messages), schema, tuple(tools)))
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 
 
-async def _begun(
-    config: Config, segment: Segment, stage: Stage, listener: Listener
-) -> list[tuple[str, tuple[Message, ...]]]:
+async def _begun(config: Config, segment: Segment, stage: Stage, listener: Listener) -> list[Heard]:
     listener.heard.clear()
     text = segment.translation if segment.translation is not None else PLACEHOLDER
     try:
@@ -86,7 +93,5 @@ def _rendered(segment: Segment, stage: Stage, purpose: str, messages: tuple[Mess
 
 
 def estimated_tokens(messages: tuple[Message, ...]) -> int:
-    """About four characters a token, one for wide characters (Chinese, Japanese, Korean); not a tokenizer's count."""
-    text = "".join(message.content for message in messages)
-    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return wide + (len(text) - wide + 3) // 4
+    """Input tokens by the length of ``messages``."""
+    return by_length("".join(message.content for message in messages))

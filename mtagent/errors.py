@@ -7,6 +7,7 @@
     │   └── MissingExtra       an optional package is not installed
     ├── InputError             a file or a record cannot be read (names file and line)
     ├── OutputError            a file cannot be written
+    ├── BudgetSpent            what is left of the budget might not suffice for the next call
     ├── StoreError             the store cannot be opened, read or written
     │   └── RunLocked          another process is working on this run
     ├── PromptError            a prompt is broken, or a variable is missing
@@ -60,6 +61,10 @@ class InputError(MtagentError):
 
 class OutputError(MtagentError):
     """A file cannot be written."""
+
+
+class BudgetSpent(MtagentError):
+    """What is left of the budget might not suffice for the next call. Nothing is lost: the run goes on with more."""
 
 
 class StoreError(MtagentError):
@@ -130,5 +135,5 @@ class OffScript(AssertionError):
     """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
 
 
-FATAL = (AuthenticationError, ConfigError, PromptError, StoreError)
+FATAL = (AuthenticationError, BudgetSpent, ConfigError, PromptError, StoreError)
 """Errors that concern every segment alike: a run stops at once, and can be resumed."""

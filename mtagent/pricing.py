@@ -1,16 +1,37 @@
-"""What tokens cost, by the public list prices. Offline; an unknown model has no price."""
+"""What tokens cost: by the user's own file, then by the public list prices. Offline; an unknown model has no price."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 
+from mtagent.prices_file import PricesFile
 from mtagent.records import Usage
 
 MILLION = Decimal(1_000_000)
 
 Dollars = Callable[[Usage], float]
+Price = Callable[[str, Usage, str | None], float | None]
+"""Dollars for a model, its usage, and the address of its server; ``None`` = not known."""
+
+
+class Prices:
+    """The prices in a file of the user's, before the public ones. Raises :class:`mtagent.errors.ConfigError`."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._own = PricesFile(path) if path else None
+
+    def __call__(self, model: str, usage: Usage, base_url: str | None = None) -> float | None:
+        """US dollars for ``usage`` by today's prices; ``None`` where neither the file nor the list has a price."""
+        own = self._own.find(model, base_url) if self._own else None
+        return own.dollars(usage) if own else price(model, usage, base_url)
+
+    def batch_discount(self, model: str, base_url: str | None) -> float | None:
+        """The share that is taken off in the provider's batch queue, where the file says so."""
+        own = self._own.find(model, base_url) if self._own else None
+        return own.batch_discount if own else None
 
 
 def price(model: str, usage: Usage, base_url: str | None = None) -> float | None:

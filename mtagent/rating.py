@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from mtagent import config as configuration
 from mtagent.agent import make_segments, texts_of
-from mtagent.batch import cached
 from mtagent.build import Given, assembled_evaluator, effective
 from mtagent.candidates import Candidates, Material, side_by_side, stages_of
 from mtagent.config import Config, ModelSettings
@@ -20,12 +19,12 @@ from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.checked import signature_of
 from mtagent.files import content_hashes
 from mtagent.formats.ratings import Ratings
-from mtagent.llm.cached import Cached
 from mtagent.named_files import files_named
 from mtagent.protocols import LLM, Evaluator
 from mtagent.rate_segment import rate_segment
 from mtagent.rating_files import RatingInputs, RatingOutput
 from mtagent.records import Rated, Segment
+from mtagent.run_models import RunModels
 from mtagent.runner import Outcome, in_order, work_all
 from mtagent.store import Run, RunSummary, Store, StoredRun, default_path, open_existing
 from mtagent.summary import SystemSummary
@@ -108,17 +107,15 @@ class _Job:
         self._on_start, self._on_rated = on_start, on_rated
 
     async def run(self, material: Material, total: int, output: RatingOutput) -> RatingReport:
-        models: list[Cached] = []
-        wrap = partial(cached, self._store, models)
-        async with assembled_evaluator(self._config, self._given, wrap_llm=wrap) as evaluator:
+        models = RunModels(self._config, self._store)
+        async with assembled_evaluator(self._config, self._given, wrap_llm=models.wrap) as evaluator:
             settings = self._settings(evaluator)
             name = self._config.run or _name(settings, material.inputs)
             # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
             run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
-            for model in models:
-                model.run_id = run.id
-            self._on_start(name, total, min(total, run.counts().done))
-            await self._rate(material, evaluator, run)
+            with models.working_on(run):
+                self._on_start(name, total, min(total, run.counts().done))
+                await self._rate(material, evaluator, run)
         run.finish()
         systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
         return RatingReport(self._store.run(name), systems, remarks)

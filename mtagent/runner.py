@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from mtagent.errors import MtagentError
+from mtagent.errors import BudgetSpent, MtagentError
 from mtagent.records import Chain, Segment
 from mtagent.together import together
 
@@ -58,11 +58,15 @@ async def work_all(
 
     ``items`` is read as places become free, so that memory does not grow with its length. What ``work`` or ``save``
     raises stops the run; what concerns one item alone is in its result. Raises :class:`MtagentError` where
-    the first ``give_up_after`` items have all failed: a wrong model name is not asked for 100,000 times.
+    the first ``give_up_after`` items have all failed: a wrong model name is not asked for 100,000 times. Where the
+    budget is spent, the items that need no further call are finished first.
     """
     numbered = enumerate(items)
     save = _hopeful(save, give_up_after, outcome) if give_up_after else save
-    await together(*(_work_off(numbered, work, save, done) for _ in range(concurrency)))
+    spent: list[BudgetSpent] = []
+    await together(*(_work_off(numbered, work, save, done, spent) for _ in range(concurrency)))
+    if spent:
+        raise spent[0]
 
 
 async def _work_off(
@@ -70,10 +74,16 @@ async def _work_off(
     work: Callable[[Item], Awaitable[Result]],
     save: Callable[[int, Result], None],
     done: Callable[[int], bool],
+    spent: list[BudgetSpent],
 ) -> None:
     for position, item in numbered:
-        if not done(position):
-            save(position, await work(item))
+        try:
+            if not done(position):
+                save(position, await work(item))
+        except BudgetSpent as error:
+            spent.append(error)
+        if spent:
+            return
 
 
 def _hopeful(

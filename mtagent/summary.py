@@ -60,10 +60,10 @@ def stage_table(chains: Iterable[Chain]) -> str:
     rows = [_COLUMNS, *(_row(stage, score) for stage, score in zip(stages, scores, strict=True))]
     if not references:
         rows = [row[:-1] for row in rows]
-    return "\n".join([*_in_columns(rows), *([signature] if signature else [])])
+    return "\n".join([*in_columns(rows), *([signature] if signature else [])])
 
 
-def _in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """``rows`` as lines: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
@@ -158,7 +158,7 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
     """The table of systems in plain text, and the signatures of their ratings. Failed ratings are not in the mean."""
     rows = [_SYSTEM_COLUMNS, *(_system_row(system) for system in systems)]
     signatures = sorted({signature for system in systems for signature in system.signatures})
-    return "\n".join([*_in_columns(rows), *signatures])
+    return "\n".join([*in_columns(rows), *signatures])
 
 
 def _system_row(of: SystemSummary) -> tuple[str, ...]:

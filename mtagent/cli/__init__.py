@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import click
 
 from mtagent import __version__
-from mtagent.errors import MtagentError
+from mtagent.errors import BudgetSpent, MtagentError
 
 # name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
 COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
+    "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
@@ -64,12 +65,13 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
-    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text.
+    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
+    4 the budget is spent.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; our own errors become one line and exit code 1."""
+    """Run the command line; our own errors become one line and exit code 1, or 4."""
     try:
         cli(arguments, standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except MtagentError as error:
         click.echo(f"mtagent: {error}", err=True)
-        sys.exit(1)
+        sys.exit(4 if isinstance(error, BudgetSpent) else 1)
     except (click.Abort, KeyboardInterrupt):
         click.echo(
             "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True

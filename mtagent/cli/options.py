@@ -70,6 +70,9 @@ MODEL_OPTIONS = [
     click.option("--top-p", type=float, help="Share of the probability that is sampled from."),
     click.option("--seed", type=int, help="Sampling seed."),
     click.option("--reasoning-effort", help="How much a reasoning model thinks: low, medium, high."),
+    click.option(
+        "--prices", type=FILE, metavar="FILE.toml", help="Prices of your own; they go before the public ones."
+    ),
 ]
 EDIT_OPTIONS = [
     click.option(
@@ -102,6 +105,8 @@ PACE_OPTIONS = [
     click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
     click.option("--requests-per-minute", type=int, metavar="N", help="Most requests in any 60 seconds."),
     click.option("--tokens-per-minute", type=int, metavar="N", help="Most tokens in any 60 seconds."),
+    click.option("--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),
+    click.option("--token-budget", type=int, metavar="N", help="The same in tokens, also for models without price."),
     click.option("--timeout", type=float, metavar="SECONDS", help="For one request.  [default: 300]"),
     click.option("--deadline", type=float, metavar="SECONDS", help="For one call with all retries.  [default: 900]"),
     click.option(

@@ -160,6 +160,13 @@ PROMPTS: dict[Strategy, tuple[str, ...]] = {
     "consultancy-review": ("debate", "review", "decide"),
 }
 """What each strategy asks: the prompts ``m-mad-NAME``."""
+LONGEST: dict[Strategy, Callable[[int], int]] = {
+    "consensus": lambda rounds: 3 * rounds,
+    "deliberation": lambda rounds: 2 * rounds + 1,
+    "interactive-review": lambda rounds: 3 * rounds,
+    "consultancy-review": lambda rounds: 2 * rounds + 2,
+}
+"""Calls of the longest debate of so many rounds."""
 
 
 def disputed(errors: Errors, topic: Topic) -> bool:

@@ -21,6 +21,7 @@ class GembaESA:
     """
 
     name = "gemba-esa"
+    calls = (2, 2)
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference

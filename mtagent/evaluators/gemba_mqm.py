@@ -22,6 +22,7 @@ class GembaMQM:
     """
 
     name = "gemba-mqm"
+    calls = (1, 1)
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference

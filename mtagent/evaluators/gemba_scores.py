@@ -24,6 +24,7 @@ class GembaDA:
 
     name = "gemba-da"
     best_score = 100.0
+    calls = (1, 1)
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference

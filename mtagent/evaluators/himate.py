@@ -83,6 +83,9 @@ class HiMATE:
             raise ConfigError(f"himate: a confidence is at most 0, a threshold of {threshold:g} is never reached")
         self._llm, self._stages, self._threshold, self._turns = llm, stages, threshold, turns
         self._kind, self._data_folder = confidence, data_folder
+        # An agent evaluates, corrects, verifies (twice where there are no log-probabilities), and then discusses.
+        way: dict[Stages, int] = {"se": 1, "se+sr": 4, "se+sr+cd": 4 + turns}
+        self.calls = (len(SUBTYPES), len(SUBTYPES) * way[stages])
         self._prompts = {name: prompts.load(name, prompts_folder) for name in PROMPTS}
 
     async def rate(self, segment: Segment, translation: str) -> Rating:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mtagent import mqm, prompts
 from mtagent.errors import ConfigError
-from mtagent.evaluators.debate import PROMPTS, STRATEGIES, Debate, Strategy, Topic, disputed, opposed
+from mtagent.evaluators.debate import LONGEST, PROMPTS, STRATEGIES, Debate, Strategy, Topic, disputed, opposed
 from mtagent.evaluators.m_mad_replies import (
     DIMENSIONS,
     Errors,
@@ -49,6 +49,7 @@ class MMAD:
         if rounds < least:
             raise ConfigError(f"m-mad: {strategy} needs at least {least} round{'s' * (least - 1)}, not {rounds}")
         self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
+        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + LONGEST[strategy](rounds)) + 1)
         used = (*DIMENSIONS, *PROMPTS[strategy], "judge")
         self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
         self.signature = signed(

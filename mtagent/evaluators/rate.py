@@ -52,6 +52,7 @@ class RATE:
         if rounds < FEWEST_ROUNDS:
             raise ConfigError(f"evaluator rate: rounds={rounds} is too few, it takes at least {FEWEST_ROUNDS}")
         self._llm, self._judges, self._rounds = llm, judges or llm, rounds
+        self.calls = (3, 3 * rounds - 2)  # the core agent in each round, and a tool of two calls in all but the last
         self._finder = finder or _open(search, knowledge, data_folder)
         self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)

@@ -31,6 +31,7 @@ class RubricMQM:
 
     name = "rubric-mqm"
     suggests = True
+    calls = (1, 1)
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ class Rules:
 
     name = "rules"
     suggests = True
+    calls = (0, 0)
 
     def __init__(self, *, skip: frozenset[str] = frozenset()) -> None:
         if unknown := sorted(skip - RULES.keys()):

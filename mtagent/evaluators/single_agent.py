@@ -25,6 +25,7 @@ class SingleAgent:
     """One call, no reference. The score is minus the HiMATE weights of the errors (Table 6); 0 is error-free."""
 
     name = "single-agent"
+    calls = (1, 1)
 
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("single-agent", prompts_folder)

@@ -26,6 +26,7 @@ class SpansFile:
     """
 
     name = "spans-file"
+    calls = (0, 0)
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
@@ -17,10 +17,10 @@ from mtagent.llm.reply import Reply, read_reply
 from mtagent.llm.request import Body, estimated_tokens, key_of, request_body, with_more_room
 from mtagent.llm.sampling import Sampling
 from mtagent.llm.server import server_address, server_key
+from mtagent.pricing import Price
 from mtagent.pricing import price as list_price
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
-Price = Callable[[str, Usage, str | None], float | None]
 FIRST_CONNECTIONS = 4
 
 
@@ -91,6 +91,10 @@ class OpenAIClient:
     def left_out(self) -> tuple[str, ...]:
         """Parameters that the model refused so far and that are no longer sent."""
         return self._learnt.left_out
+
+    def price(self, usage: Usage) -> float | None:
+        """US dollars for ``usage``, or ``None`` where the price is not known."""
+        return self._price(self.model, usage, self.base_url)
 
     def key(
         self,

@@ -29,8 +29,8 @@ _RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, 
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
-_USAGE = """SELECT total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
-    total(reasoning_tokens), total(cost), count(*) = count(cost) FROM calls WHERE run_id = ?"""
+_USAGE = """SELECT model, total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
+    total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ? GROUP BY model, cost IS NULL"""
 
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
@@ -80,8 +80,12 @@ class CallLog:
 
     def usage(self, run_id: int) -> Usage:
         """What a run has paid, failed calls included."""
-        *numbers, cost, known = self._database.query(_USAGE, (run_id,))[0]
-        return _usage([*map(int, numbers), cost if known else None])
+        return Usage.total(usage for _, usage in self.usages(run_id))
+
+    def usages(self, run_id: int) -> list[tuple[str, Usage]]:
+        """The same by model, what has no known price apart from what has one."""
+        rows = self._database.query(_USAGE, (run_id,))
+        return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
 
     def distrust(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
         """No longer recall the replies among ``calls`` that could not be used and made the work on ``segment`` fail: it

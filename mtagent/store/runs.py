@@ -128,6 +128,10 @@ class StoredRun:
         """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""
         return self._calls.usage(self.id)
 
+    def usages(self) -> list[tuple[str, Usage]]:
+        """The same by model, what has no known price apart from what has one."""
+        return self._calls.usages(self.id)
+
     def counts(self) -> Counts:
         """How many segments of each kind the run holds."""
         found = dict(

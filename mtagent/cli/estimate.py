@@ -1,0 +1,51 @@
+"""``mtagent estimate``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import click
+
+from mtagent.cli.improve import OFFLINE, notices
+from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, read_files, with_options
+
+EXAMPLES = """\b
+Examples:
+  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-4o-mini
+  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-4o-mini --stage-model postedit=gpt-4o
+  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-4o-mini
+  mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
+"""
+_OUTPUTS = ("output", "details")
+
+
+def _name(option: Any) -> str:
+    return str(option(lambda: None).__click_params__[0].name)
+
+
+@click.command("estimate", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source.")
+@click.option("--rating", is_flag=True, help="What `mtagent rate` would take, in place of the chain.")
+@click.option(
+    "--count", type=click.Choice(["o200k", "length"]), help="How tokens are counted.  [default: o200k, if installed]"
+)
+@with_options([option for option in FILE_OPTIONS if _name(option) not in _OUTPUTS], SETTING_OPTIONS)
+@click.option("-q", "--quiet", is_flag=True, help="Only the table.")
+def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, **options: Any) -> None:
+    """What a run would take, by stage: calls, tokens and dollars, each at least and at most. Nothing is sent.
+
+    Takes the options of translate, postedit and rate. The first requests are the real ones; the rest is a range.
+    """
+    from mtagent.estimate import estimate, estimate_ratings
+    from mtagent.estimate_table import assumptions, table
+    from mtagent.tokens import counter
+
+    files, config = read_files(options), read_config(options)
+    if config.offline and not quiet:
+        click.echo(f"{OFFLINE} Name a model with --model to see what it would cost.", err=True)
+    tokens = counter(count)
+    with notices(quiet):
+        found = (estimate_ratings if rating else estimate)(config, files, tokens)
+    click.echo(table(found))
+    if not quiet:
+        click.echo(assumptions(config, found, tokens))

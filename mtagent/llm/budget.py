@@ -1,0 +1,207 @@
+"""What a run may spend: a hard stop. The worst case of a call is reserved before it is sent, and settled afterwards.
+
+The worst case: a token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all
+of it at the uncached price, and for the three requests that a call can become (one reply that is empty and one that
+is cut off, each asked for once more, then with twice the room). A call that does not fit waits until those under way
+are settled. Where it does not fit even then, no further call is sent, and :class:`BudgetSpent` is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from mtagent.config import Config
+from mtagent.errors import BudgetSpent, ConfigError
+from mtagent.llm.cached import KeyedLLM
+from mtagent.llm.request import ROOM
+from mtagent.llm.sampling import Sampling
+from mtagent.protocols import LLM
+from mtagent.records import Completion, Message, Schema, Tool, Usage
+
+ASSUMED_ROOM = 4096
+"""Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
+_FRAME = 16  # tokens around each message
+_ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
+PriceOf = Callable[[Usage], float | None]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Dollars and tokens. What is not limited is counted as 0 dollars."""
+
+    dollars: float = 0.0
+    tokens: float = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.dollars + other.dollars, self.tokens + other.tokens)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.dollars - other.dollars, self.tokens - other.tokens)
+
+    def within(self, limit: Amount) -> bool:
+        """Whether neither is above its limit."""
+        return self.dollars <= limit.dollars and self.tokens <= limit.tokens
+
+
+class Budget:
+    """What all models of a run may spend together, in dollars, tokens, or both. ``spent`` is what was settled."""
+
+    def __init__(self, dollars: float | None = None, tokens: int | None = None) -> None:
+        self.limit = Amount(inf if dollars is None else dollars, inf if tokens is None else tokens)
+        self.spent = Amount()
+        self.assumed = Amount()
+        self._held = Amount()
+        self._under_way = 0
+        self._too_much: Amount | None = None  # the call that did not fit any more: no further one is sent
+        self._settled = asyncio.Event()
+        self._prices: dict[str, PriceOf] = {}
+
+    def price_of(self, llm: LLM) -> PriceOf:
+        """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
+        price: PriceOf = getattr(llm, "price", _unknown)
+        if self.limit.dollars == inf:
+            return lambda usage: 0.0
+        if price(Usage(input_tokens=1, output_tokens=1)) is None:
+            raise ConfigError(
+                f"--budget: the price of {llm.model} is not known there: name it in a price file (--prices FILE), "
+                "or limit the tokens (--token-budget N)"
+            )
+        self._prices[llm.model] = price
+        return price
+
+    def begin(self, run: str, paid: Iterable[tuple[str, Usage]]) -> None:
+        """Count what ``run`` has ``paid`` before, by model. Raises :class:`ConfigError` where that is not known."""
+        for model, usage in paid:
+            tokens = usage.input_tokens + usage.output_tokens
+            price = self._prices.get(model, _unknown)
+            dollars = price(usage) if usage.cost is None and tokens else usage.cost
+            if (self.limit.dollars < inf and dollars is None) or (usage.calls and usage.cost is None and not tokens):
+                raise ConfigError(
+                    f"run {run!r} has made {usage.calls} calls to {model} of which nobody knows what they cost: name "
+                    "the price in a file (--prices FILE), limit the tokens (--token-budget N), or start another --run"
+                )
+            self.spent += Amount(dollars or 0.0, tokens)
+
+    async def reserve(self, worst: Amount, hint: str = "") -> None:
+        """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""
+        while self._too_much or not (self.spent + self._held + worst).within(self.limit):
+            if self._too_much is None and not (self.spent + worst).within(self.limit):
+                self._too_much = worst
+            if self._too_much and not self._under_way:
+                raise BudgetSpent(self._explain(self._too_much, hint))
+            await self._settled.wait()
+        self._held += worst
+        self._under_way += 1
+
+    def settle(self, worst: Amount, paid: Amount | None) -> None:
+        """Give back a reservation, and count what was paid; ``None`` = not known, so all of it."""
+        self._under_way -= 1
+        self._held = self._held - worst if self._under_way else Amount()
+        self.spent += worst if paid is None else paid
+        self.assumed += worst if paid is None else Amount()
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    def _explain(self, worst: Amount, hint: str) -> str:
+        in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
+        option = "--budget" if in_dollars else "--token-budget"
+        spent, limit, most, assumed = (
+            f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
+            for amount in (self.spent, self.limit, worst, self.assumed)
+        )
+        uncounted = f" ({assumed} of it for calls that the server did not count)" if self.assumed != Amount() else ""
+        return (
+            f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
+            f"call may take up to {most}{hint}. What was finished is stored: the same command with a higher {option} "
+            "goes on from there"
+        )
+
+
+class Budgeted:
+    """An LLM whose calls are only sent where ``budget`` has room for their worst case."""
+
+    def __init__(self, llm: LLM, budget: Budget) -> None:
+        self.model = llm.model
+        self.sampling = getattr(llm, "sampling", None)
+        if isinstance(llm, KeyedLLM):
+            self.key = llm.key
+        self._llm, self._budget = llm, budget
+        self._price = budget.price_of(llm)
+        set_room = _room_set(self.sampling)
+        self._room = set_room or ASSUMED_ROOM
+        self._hint = "" if set_room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """Ask for one reply; see :class:`mtagent.protocols.LLM`. Raises :class:`BudgetSpent`."""
+        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
+        worst = self._worst(messages, schema, tools)
+        await self._budget.reserve(worst, self._hint)
+        paid = None  # a request that is cut short may have to be paid for
+        try:
+            completion = await self._llm.complete(
+                messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment, **offered
+            )
+            paid = self._paid(completion.usage)
+            return completion
+        except Exception as error:
+            paid = self._paid(Usage.total(call.usage for call in getattr(error, "calls", ())))
+            raise
+        finally:
+            self._budget.settle(worst, paid)
+
+    def _worst(self, messages: Sequence[Message], schema: Schema | None, tools: Sequence[Tool]) -> Amount:
+        """The most that a call can take."""
+        sent = sum(_size(message.content) + _size(*message.tool_calls) + _FRAME for message in messages)
+        sent += _size(*tools) + (len(json.dumps(schema)) if schema else 0)
+        requests = [Usage(calls=1, input_tokens=sent, output_tokens=room * self._room) for room in _ROOMS]
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
+        return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
+
+    def _paid(self, usage: Usage) -> Amount | None:
+        """What was paid for; ``None`` where the server did not say."""
+        tokens = usage.input_tokens + usage.output_tokens
+        if (self._budget.limit.dollars < inf and usage.cost is None) or (
+            usage.calls and usage.cost is None and not tokens
+        ):
+            return None
+        return Amount(usage.cost or 0.0, tokens)
+
+
+def _unknown(usage: Usage) -> None:
+    """The price of a model that says nothing about it."""
+
+
+def _size(*parts: str | Tool | Any) -> int:
+    """Bytes of texts and records."""
+    texts = (part if isinstance(part, str) else part.model_dump_json() for part in parts)
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+
+def _room_set(sampling: object) -> int | None:
+    parameters = sampling.parameters() if isinstance(sampling, Sampling) else {}
+    return next((int(parameters[name]) for name in ROOM if name in parameters), None)
+
+
+def budget_of(config: Config) -> Budget | None:
+    """The budget that ``config`` sets; ``None`` for none."""
+    return Budget(config.budget, config.token_budget) if config.budget or config.token_budget else None
+
+
+def within_budget(config: Config) -> Callable[[LLM], LLM]:
+    """Something that puts the budget of ``config`` around each model that it is given."""
+    budget = budget_of(config)
+    return lambda llm: Budgeted(llm, budget) if budget else llm

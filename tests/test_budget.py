@@ -1,0 +1,415 @@
+"""Budgets: no call is sent that could exceed one, what is under way is settled, and more of it finishes the run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.agent import Agent, make_segments
+from mtagent.config import Config
+from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
+from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted, budget_of
+from mtagent.llm.cached import Cached, KeyedLLM
+from mtagent.llm.client import OpenAIClient
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.limiter import Limiter
+from mtagent.llm.sampling import Sampling
+from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+from mtagent.runner import Outcome, work_all
+from mtagent.store import Store
+from tests.clocks import FakeClock
+from tests.commands import Done, Shell
+from tests.killing import sources
+from tests.simulator import Fault, Settings, Simulator
+from tests.simulator.settings import Body
+
+MILLION = 1_000_000
+HELLO = (Message(role="system", content="Answer."), Message(role="user", content="Grüße, 世界! " * 20))
+BYTES = sum(len(message.content.encode()) for message in HELLO)
+
+
+def dollars(usage: Usage) -> float:
+    """A dollar for a million tokens of input, ten for output."""
+    return (usage.input_tokens + 10 * usage.output_tokens) / MILLION
+
+
+class Greedy:
+    """Takes the most that a call can take: a token a byte, three requests, all the room. Notes what is under way."""
+
+    model = "greedy"
+
+    def __init__(self, room: int = 100, *, fails: bool = False) -> None:
+        self.sampling = Sampling(max_tokens=room)
+        self.room, self.fails = room, fails
+        self.calls = self.under_way = self.most = 0
+
+    def price(self, usage: Usage) -> float | None:
+        return dollars(usage)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        self.calls += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0.001 * (self.calls % 3))
+        self.under_way -= 1
+        sent = sum(len(message.content.encode()) for message in messages)
+        usage = Usage(calls=3, input_tokens=3 * sent, output_tokens=5 * self.room)
+        usage = usage.model_copy(update={"cost": dollars(usage)})
+        if self.fails and self.calls % 2:
+            error = Truncated("cut off twice")
+            error.calls = (Call(purpose=purpose, model=self.model, usage=usage, error="cut off twice"),)
+            raise error
+        return Completion(text="ok", model=self.model, usage=usage)
+
+
+async def ask(llm: Any, many: int) -> list[Any]:
+    """What ``many`` calls at the same time come to, errors included."""
+    return await asyncio.gather(*(llm.complete(HELLO) for _ in range(many)), return_exceptions=True)
+
+
+# --- the hard stop
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["replies", "failures"])
+@pytest.mark.parametrize("limit", [0.0, 0.0049, 0.06, 0.1234, 1.0])
+async def test_sixty_four_calls_at_once_never_exceed_the_budget(limit: float, fails: bool) -> None:
+    model, budget = Greedy(fails=fails), Budget(limit)
+    llm = Budgeted(model, budget)
+    outcomes = await ask(llm, 64)
+    one = dollars(Usage(input_tokens=3 * BYTES, output_tokens=500))
+    refused = [outcome for outcome in outcomes if isinstance(outcome, BudgetSpent)]
+    assert budget.spent.dollars <= limit
+    assert budget.spent.dollars == pytest.approx(one * model.calls)
+    assert model.calls + len(refused) == 64
+    assert bool(refused) == (limit < 1)
+    assert limit - budget.spent.dollars < 1.05 * one or not refused, "it stops only where the next call might not fit"
+    assert isinstance((await ask(llm, 1))[0], BudgetSpent) == bool(refused), "spent is spent"
+
+
+async def test_a_call_waits_for_those_under_way_where_they_may_leave_enough() -> None:
+    class Modest(Greedy):
+        async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+            await super().complete(messages, **options)
+            return Completion(text="ok", model=self.model, usage=Usage(calls=1, input_tokens=9, cost=9 / MILLION))
+
+    model, one = Modest(), dollars(Usage(input_tokens=3 * (BYTES + 32), output_tokens=500))
+    budget = Budget(2.5 * one)
+    outcomes = await ask(Budgeted(model, budget), 64)
+    assert all(isinstance(outcome, Completion) for outcome in outcomes)
+    assert model.most == 2
+    assert budget.spent.dollars == pytest.approx(64 * 9 / MILLION)
+
+
+async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is_settled_before_it_stops() -> None:
+    budget, models = Budget(0.05), [Greedy(), Greedy(room=300)]
+    dear, cheap = (Budgeted(model, budget) for model in reversed(models))
+    outcomes = await asyncio.gather(ask(dear, 8), ask(cheap, 8))
+    assert {type(outcome) for of in outcomes for outcome in of} == {Completion, BudgetSpent}
+    assert all(model.under_way == 0 for model in models)
+    assert budget.spent.dollars <= 0.05
+
+
+async def test_nothing_is_raised_while_a_call_is_under_way() -> None:
+    budget, small = Budget(0.02), Greedy(room=1)
+    large = Budgeted(Greedy(room=9000), budget)
+    first = asyncio.create_task(ask(Budgeted(small, budget), 2))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert small.under_way == 2
+    with pytest.raises(BudgetSpent):
+        await large.complete(HELLO)
+    assert small.under_way == 0
+    assert [type(outcome) for outcome in await first] == [Completion, Completion]
+
+
+async def test_tokens_can_be_limited_where_there_is_no_price() -> None:
+    model = ScriptedLLM(lambda *_: Completion(text="ok", model="m", usage=Usage(calls=1, input_tokens=1000, cost=None)))
+    budget = Budget(tokens=40_000)
+    outcomes = await ask(Budgeted(model, budget), 64)
+    assert sum(isinstance(outcome, BudgetSpent) for outcome in outcomes) == 64 - len(model.requests)
+    assert budget.spent.tokens == 1000 * len(model.requests) <= 40_000
+    assert len(model.requests) > 15
+
+
+async def test_a_reply_that_nobody_counted_and_a_call_that_was_cut_short_count_in_full() -> None:
+    uncounted = ScriptedLLM([Completion(text="ok", model="m", usage=Usage(calls=1, cost=None))])
+    budget = Budget(tokens=100_000)
+    await Budgeted(uncounted, budget).complete(HELLO)
+    most = 3 * (BYTES + 32) + 5 * ASSUMED_ROOM
+    assert budget.spent == budget.assumed == Amount(0.0, most)
+
+    task = asyncio.create_task(Budgeted(Greedy(room=100), budget).complete(HELLO))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert budget.assumed.tokens == most + 3 * (BYTES + 32) + 500
+
+
+async def test_a_call_that_failed_unpaid_costs_nothing() -> None:
+    budget = Budget(tokens=100_000)
+    with pytest.raises(ServerError):
+        await Budgeted(ScriptedLLM([ServerError("down")]), budget).complete(HELLO)
+    assert budget.spent == Amount()
+
+
+async def test_schema_and_tools_are_reserved_for_too() -> None:
+    async def message(**options: Any) -> str:
+        with pytest.raises(BudgetSpent) as error:
+            await Budgeted(ScriptedLLM([]), Budget(tokens=1)).complete(HELLO, **options)
+        return re.search(r"up to ([\d,]+) tokens", str(error.value))[1].replace(",", "")  # type: ignore[index]
+
+    tool = Tool(name="f", description="d" * 1000, parameters={"type": "object"})
+    bare, schema, tools = await message(), await message(schema={"type": "x" * 500}), await message(tools=[tool])
+    assert int(schema) > int(bare) + 1500
+    assert int(tools) > int(bare) + 3000
+
+
+def test_a_budgeted_model_has_a_key_only_where_the_model_has_one() -> None:
+    assert isinstance(Budgeted(ScriptedLLM([]), Budget(tokens=1)), KeyedLLM)
+    assert not isinstance(Budgeted(Greedy(), Budget(1.0)), KeyedLLM)
+
+
+def test_dollars_need_a_price_and_the_message_names_the_ways_out() -> None:
+    with pytest.raises(ConfigError, match=r"price of scripted is not known .*--prices FILE.*--token-budget N"):
+        Budgeted(ScriptedLLM([]), Budget(1.0))
+    assert budget_of(Config()) is None
+
+
+# --- with the client, whose retries count
+
+
+def worst(body: Body) -> str:
+    """A reply that takes all the room there is."""
+    return "x" * (4 * int(body.get("max_completion_tokens", body.get("max_tokens"))))
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    "faults", [(), ("empty", "truncate"), ("truncate", "empty", "truncate"), ("empty", "reset", "bad-json")]
+)
+@pytest.mark.parametrize("cents", [1, 3.3, 20])
+async def test_on_a_server_whose_replies_are_as_long_as_they_may_be(faults: tuple[Any, ...], cents: float) -> None:
+    settings = Settings(
+        behaviour=worst, fault_rate=0.5 if faults else 0, faults=[Fault(kind) for kind in faults], cached_tokens=False
+    )
+    async with Simulator(settings) as server:
+        client = OpenAIClient(
+            "m",
+            base_url=server.base_url,
+            sampling=Sampling(max_tokens=128),
+            limiter=Limiter(64),
+            price=priced,
+            clock=FakeClock(),
+        )
+        budget = Budget(cents / 100)
+        await ask(Budgeted(client, budget), 64)
+        await client.aclose()
+        bodies = [entry.body for entry in server.journal.entries]
+    assert 0 < budget.spent.dollars <= cents / 100
+    assert budget.assumed == Amount()
+    assert bodies
+    if not faults:
+        prompt = -(-sum(len(f"<{message.role}>{message.content}") for message in HELLO) // 4)
+        assert budget.spent.dollars == pytest.approx(len(bodies) * (prompt + 10 * 128) / MILLION)
+
+
+def priced(model: str, usage: Usage, base_url: str | None) -> float:
+    return dollars(usage)
+
+
+# --- runs
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with simulator("--behaviour", "tests.simulator.chain:improving", "--no-cached-tokens") as base_url:
+        yield base_url
+
+
+@pytest.fixture
+def job(shell: Shell) -> Shell:
+    """A shell with thirty segments and a price file."""
+    (shell.folder / "long.txt").write_text(sources(30), encoding="utf-8")
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-mini"', "input = 1", "output = 10")
+    return shell
+
+
+TRANSLATE = "translate -s long.txt -l en-es --max-tokens 100 --prices prices.toml -q"
+
+
+def translate(shell: Shell, server: str, line: str, run: str = "mine") -> Done:
+    return shell(f"{TRANSLATE} --base-url {server} -o {run}.txt --run {run} {line}")
+
+
+def summary(shell: Shell, run: str) -> Any:
+    with Store(shell.folder / "store.db") as store:
+        return store.run(run)
+
+
+@pytest.mark.loopback
+def test_a_run_stops_within_its_budget_and_goes_on_with_more_to_the_same_end(job: Shell, server: str) -> None:
+    assert translate(job, server, f"--store {job.folder / 'other.db'}", "free").code == 0
+    with Store(job.folder / "other.db") as store:
+        whole = store.run("free").usage
+    assert whole.cost is not None
+    limit, runs = 0.0, 0
+    while (limit := limit + whole.cost / 3) < 2 * whole.cost:
+        done = translate(job, server, f"--budget {limit:.6f}")
+        found = summary(job, "mine")
+        assert found.usage.cost <= limit
+        runs += 1
+        if done.code == 0:
+            break
+        assert (done.code, found.state) == (4, "stopped")
+        assert not (job.folder / "mine.txt").exists()
+        assert f"stopped: ${found.usage.cost:.4f} of the budget of ${limit:.4f} is spent" in done.err
+        assert "the same command with a higher --budget goes on from there" in done.err
+    assert found.state == "finished"
+    assert runs >= 4
+    assert job.read("mine.txt") == job.read("free.txt")
+    assert found.usage.cost == pytest.approx(whole.cost), "what was paid once is not paid again"
+
+
+@pytest.mark.loopback
+def test_a_budget_in_tokens_stops_and_goes_on_as_well(job: Shell, server: str) -> None:
+    stopped = translate(job, server, "--token-budget 50000 --model unheard-of")
+    assert stopped.code == 4
+    used = summary(job, "mine").usage
+    assert 10_000 < used.input_tokens + used.output_tokens <= 50_000
+    assert used.cost is None
+    assert re.search(r"stopped: [\d,]+ tokens of the budget of 50,000 tokens are spent", stopped.err)
+    assert "a higher --token-budget" in stopped.err
+    assert translate(job, server, "--token-budget 5000000 --model unheard-of").code == 0
+    assert len(job.read("mine.txt")) == 30
+
+
+@pytest.mark.loopback
+def test_stored_replies_need_no_budget(job: Shell, server: str) -> None:
+    assert translate(job, server, "").code == 0
+    again = translate(job, server, "--budget 0.000001", "again")
+    assert again.code == 0, again.err
+    assert summary(job, "again").usage.calls == 0
+    assert job.read("again.txt") == job.read("mine.txt")
+
+
+@pytest.mark.loopback
+def test_what_was_paid_before_there_was_a_price_counts_too(job: Shell, server: str) -> None:
+    job.write("none.toml", "[[prices]]", 'model = "another"', "input = 1", "output = 10")
+    assert translate(job, server, "--limit 10 --prices none.toml").code == 0
+    assert summary(job, "mine").usage.cost is None
+    cost = dollars(summary(job, "mine").usage)
+    stopped = translate(job, server, f"--budget {cost:.6f}")
+    assert f"stopped: ${cost:.4f} of the budget of ${cost:.4f} is spent" in stopped.err
+
+
+@pytest.mark.loopback
+def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
+    done = translate(job, server, "--budget 5 --model unheard-of")
+    assert done.code == 1
+    assert done.err.startswith("mtagent: --budget: the price of unheard-of is not known there: name it in a price file")
+    rated = job(f"rate -s long.txt -t long.txt -l en-es --budget 1 -q --base-url {server}")
+    assert (rated.code, "--token-budget N" in rated.err) == (1, True)
+    with Store(job.folder / "store.db") as store:
+        assert store.runs() == []
+
+
+@pytest.mark.loopback
+def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(job: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.chain:improving", "--no-usage") as server:
+        stopped = translate(job, server, "--budget 0.2")
+        assert stopped.code == 4
+        assert re.search(r"\(\$0\.\d+ of it for calls that the server did not count\)", stopped.err)
+        again = translate(job, server, "--budget 0.5")
+    assert again.code == 1
+    assert "run 'mine' has made" in again.err
+    assert "of which nobody knows what they cost" in again.err
+
+
+@pytest.mark.loopback
+def test_ratings_stop_and_go_on(job: Shell, server: str) -> None:
+    (job.folder / "es.txt").write_text(sources(30), encoding="utf-8")
+    line = "rate -s long.txt -t es.txt -l en-es --max-tokens 100 --prices prices.toml --name r -q -o r.jsonl"
+    stopped = job(f"{line} --base-url {server} --budget 0.03")
+    assert (stopped.code, summary(job, "r").state) == (4, "stopped")
+    assert 0 < summary(job, "r").usage.cost <= 0.03
+    done = job(f"{line} --base-url {server} --budget 1")
+    assert (done.code, len(job.read("r.jsonl"))) == (0, 30)
+
+
+@pytest.mark.loopback
+def test_a_calibration_stops_and_goes_on(job: Shell) -> None:
+    job.write("de.txt", *["Ein errado Satz ist feo."] * 30)
+    line = "himate calibrate -s long.txt -t de.txt -l en-de --max-tokens 100 --prices prices.toml --run c -q -o c.json"
+    with simulator("--behaviour", "tests.simulator.panel:panel") as server:
+        stopped = job(f"{line} --base-url {server} --budget 0.05")
+        assert (stopped.code, summary(job, "c").state) == (4, "stopped")
+        assert 0 < summary(job, "c").usage.cost <= 0.05
+        assert job(f"{line} --base-url {server} --budget 5").code == 0
+    assert json.loads((job.folder / "c.json").read_text())["segments"] == 30
+
+
+def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> None:
+    reply = Completion(text="ok", model="m", usage=Usage(calls=1, input_tokens=9000, output_tokens=10, cost=None))
+    agent = Agent(llm=ScriptedLLM(lambda *_: reply), stages="t", token_budget=60_000, concurrency=1)
+
+    done: list[str] = []
+
+    async def collect() -> None:
+        async for chain in agent.stream(make_segments([f"Text {i}." for i in range(9)], None, "en", "es")):
+            done.append(chain.text)
+
+    with pytest.raises(BudgetSpent):
+        asyncio.run(collect())
+    assert 1 <= len(done) < 9
+
+
+async def test_what_needs_no_further_call_is_finished_before_a_run_stops() -> None:
+    saved: dict[int, str] = {}
+
+    async def work(item: str) -> str:
+        if item == "dear":
+            raise BudgetSpent("spent")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        return item
+
+    with pytest.raises(BudgetSpent):
+        await work_all(
+            ["slow", "dear", "slow", "never begun"],
+            work,
+            saved.__setitem__,
+            concurrency=3,
+            done=lambda _: False,
+            give_up_after=0,
+            outcome=lambda _: Outcome(True, None),
+        )
+    assert saved == {0: "slow", 2: "slow"}
+
+
+async def test_equal_requests_at_the_same_time_are_reserved_for_once(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        run = store.start("r", settings={}, inputs={})
+        reply = Completion(text="ok", model="m", usage=Usage(calls=1, input_tokens=10, cost=None))
+        budget = Budget(tokens=3 * (BYTES + 32) + 5 * ASSUMED_ROOM)
+        llm = Cached(Budgeted(ScriptedLLM([reply]), budget), store, run.id)  # type: ignore[arg-type]
+        outcomes = await ask(llm, 16)
+    assert [outcome.text for outcome in outcomes] == ["ok"] * 16
+    assert budget.spent.tokens == 10

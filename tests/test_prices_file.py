@@ -1,0 +1,255 @@
+"""Prices of one's own, and what a stored run cost, recomputed by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.config import Config, load
+from mtagent.errors import ConfigError
+from mtagent.prices_file import PricesFile
+from mtagent.pricing import Prices
+from mtagent.pricing import price as list_price
+from mtagent.records import Call, Usage
+from mtagent.store import Store
+from tests.commands import Shell
+from tests.killing import sources
+from tests.simulator.replies import PrefixCache
+
+USAGE = Usage(input_tokens=2000, cached_tokens=1280, output_tokens=300, reasoning_tokens=100)
+LOCAL = "http://localhost:8000/v1"
+FILE = """
+[[prices]]
+model = "my-7b"
+input = 1
+output = 4
+
+[[prices]]
+model = "my-7b"
+valid_from = 2025-06-01
+input = 2
+cached_input = 0.5
+output = 8
+batch_discount = 0.5
+
+[[prices]]
+model = "my-*"
+input = 3
+output = 3
+
+[[prices]]
+model = "my-*-long"
+input = 5
+output = 5
+
+[[prices]]
+model = "my-7b"
+base_url = "http://localhost:8000/v1/"
+input = 0
+output = 0
+
+[[prices]]
+model = "gpt-4o-mini"
+base_url = "https://api.openai.com/v1"
+valid_from = 2999-01-01
+input = 1000
+output = 1000
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "day", "rates"),
+    [
+        ("my-7b", None, "2025-05-31", (1, 4)),
+        ("my-7b", None, "2025-06-01", (2, 8)),
+        ("my-7b", "https://other.example/v1", "2026-01-01", (2, 8)),
+        ("my-7b", LOCAL, "2026-01-01", (0, 0)),
+        ("my-7b", f"{LOCAL}/", "2020-01-01", (0, 0)),
+        ("my-70b", LOCAL, "2026-01-01", (3, 3)),
+        ("my-70b-long", LOCAL, "2026-01-01", (5, 5)),
+        ("MY-70b", LOCAL, "2026-01-01", None),
+        ("gpt-4o-mini", "https://api.openai.com/v1", "2026-01-01", None),
+        ("gpt-4o-mini", "https://api.openai.com/v1", "2999-01-01", (1000, 1000)),
+    ],
+)
+def test_the_price_of_a_model_on_a_server_and_a_day(
+    model: str, base_url: str | None, day: str, rates: tuple[float, float] | None, tmp_path: Path
+) -> None:
+    found = PricesFile(written(tmp_path, FILE)).find(model, base_url, date.fromisoformat(day))
+    assert (found and (found.input, found.output)) == rates
+
+
+def test_cached_input_costs_what_the_file_says_or_as_much_as_other_input(tmp_path: Path) -> None:
+    prices = Prices(written(tmp_path, FILE))
+    assert prices("my-7b", USAGE, None) == pytest.approx((720 * 2 + 1280 * 0.5 + 300 * 8) / 1e6)
+    assert prices("my-70b", USAGE, None) == pytest.approx((2000 * 3 + 300 * 3) / 1e6)
+    assert prices("my-7b", USAGE, LOCAL) == 0.0
+    assert (prices.batch_discount("my-7b", None), prices.batch_discount("my-7b", LOCAL)) == (0.5, None)
+    assert prices.batch_discount("gpt-4o", None) is None
+
+
+def test_the_file_goes_before_the_public_list_and_what_it_does_not_name_stays(tmp_path: Path) -> None:
+    prices = Prices(written(tmp_path, '[[prices]]\nmodel = "gpt-4o-mini"\ninput = 7\noutput = 9\n'))
+    openai = "https://api.openai.com/v1"
+    assert prices("gpt-4o-mini", USAGE, openai) == pytest.approx((2000 * 7 + 300 * 9) / 1e6)
+    assert prices("gpt-4o", USAGE, openai) == list_price("gpt-4o", USAGE, openai) is not None
+    assert prices("gpt-4o", USAGE, LOCAL) is None
+    assert prices("unheard-of", USAGE, openai) is None
+    assert Prices()("gpt-4o", USAGE, openai) == list_price("gpt-4o", USAGE, openai)
+
+
+ONE = '[[prices]]\nmodel = "m"\ninput = 1\noutput = 2\n'
+BROKEN = {
+    "[[prices]\n": r"prices.toml: .*line 1",
+    "": r"prices.toml: there is no \[\[prices\]\] in it$",
+    "prices = 3\n": r"prices.toml: there is no \[\[prices\]\] in it$",
+    'model = "m"\n' + ONE: r"prices.toml:1: 'model' stands in no \[\[prices\]\]",
+    "[[prices]]\ninput = 1\noutput = 2\n": r"prices.toml:1: model: field required$",
+    ONE + '\n[[prices]]\nmodel = "n"\ninput = 1\n': r"prices.toml:6: output: field required$",
+    ONE
+    + "\n# a remark\ncachedinput = 2\n": r"prices.toml:7: cachedinput is no field of a price; did you mean 'cached_i",
+    ONE
+    + "colour = 2\n": r"prices.toml:5: colour is no field of a price; there are: model, base_url, valid_from, input",
+    '[[prices]]\nmodel = "m"\ninput = -1\noutput = 2\n': r"prices.toml:3: input: .*or equal to 0 \(got -1\)",
+    '[[prices]]\nmodel = "m"\ninput = nan\noutput = 2\n': r"prices.toml:3: input: .*finite number",
+    '[[prices]]\nmodel = "m"\ninput = 1\noutput = "two"\n': r"prices.toml:4: output: .*number.* \(got 'two'\)",
+    '[[prices]]\nmodel = ""\ninput = 1\noutput = 2\n': r"prices.toml:2: model: .*at least 1 character",
+    ONE + "batch_discount = 50\n": r"prices.toml:5: batch_discount: .*less than or equal to 1 \(got 50\)",
+    ONE + 'valid_from = "June"\n': r"prices.toml:5: valid_from: .*date",
+    ONE + ONE: r"prices.toml:6: model: 'm' has a price for this server and day already, in line 2$",
+    'prices = [{model = "m", input = "x", output = 1}]\n': r"prices.toml: input: .*number",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.items(), ids=range(len(BROKEN)))
+def test_what_is_wrong_is_said_with_line_and_field(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        PricesFile(written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.toml: .*No such file"):
+        Prices(tmp_path / "gone.toml")
+
+
+# --- the setting
+
+
+def test_the_setting_is_relative_to_its_file_and_no_part_of_what_results_depend_on(tmp_path: Path) -> None:
+    (tmp_path / "mtagent.toml").write_text('prices = "prices.toml"\nbudget = 5.0\ntoken_budget = 900\n')
+    config = load(tmp_path / "mtagent.toml")
+    assert config.prices == tmp_path / "prices.toml"
+    assert (config.budget, config.token_budget) == (5.0, 900)
+    assert config.for_results() == Config().for_results()
+
+
+@pytest.mark.parametrize("setting", ["budget", "token_budget"])
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "much"])
+def test_a_budget_is_a_number_above_zero(setting: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=setting):
+        load(None, {setting: value})
+
+
+def test_the_configuration_shows_them(shell: Shell) -> None:
+    done = shell("config --prices prices.toml --budget 5 --token-budget 1000")
+    assert f'prices = "{shell.folder / "prices.toml"}"' in done.out
+    assert "budget = 5.0\ntoken_budget = 1000\n" in done.out
+
+
+def test_a_broken_file_stops_the_command_before_anything_is_stored(shell: Shell) -> None:
+    shell.write("prices.toml", "[[prices]]", 'model = "m"')
+    done = shell.postedit("--prices prices.toml --base-url http://127.0.0.1:9/v1")
+    assert (done.code, done.err) == (1, "mtagent: prices.toml:1: input: field required\n")
+    assert "runs" not in shell("runs list").out
+
+
+def test_the_file_is_never_overwritten(shell: Shell) -> None:
+    shell.write("prices.toml", *ONE.splitlines())
+    done = shell.postedit("--prices prices.toml -o prices.toml")
+    assert done.code == 1
+    assert "prices.toml" in done.err
+    assert shell.read("prices.toml") == ONE.splitlines()
+
+
+# --- what a stored run cost
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with simulator("--behaviour", "tests.simulator.chain:improving", "--reasoning-tokens", "17") as base_url:
+        yield base_url
+
+
+@pytest.mark.loopback
+def test_the_costs_of_a_stored_run_by_hand(shell: Shell, server: str) -> None:
+    """Tokens are counted anew from the stored texts, cached ones included, and priced with pencil and paper."""
+    (shell.folder / "long.txt").write_text(sources(12), encoding="utf-8")
+    prices = ("input = 2.5", "cached_input = 0.25", "output = 10")
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-*"', f'base_url = "{server}"', *prices)
+    line = f"translate -s long.txt -l en-es --base-url {server} --concurrency 1 --run r -o out.txt"
+    done = shell(f"{line} --prices prices.toml --domain", "x" * 3000)  # long prompts, so that their beginning is cached
+    assert done.code == 0, done.err
+    with Store(shell.folder / "store.db") as store:
+        chains, usage = list(store.read("r").chains()), store.run("r").usage
+    calls = [call for chain in chains for step in chain.steps for call in step.calls if call.usage.calls]
+    cache, total = PrefixCache(), Decimal(0)
+    for call in calls:
+        prompt, reply = (-(-len(text) // 4) for text in (shown(call), call.reply or ""))
+        cached, output = cache.cached(shown(call)), reply + 17
+        numbers = (call.usage.input_tokens, call.usage.cached_tokens, call.usage.output_tokens)
+        assert numbers == (prompt, cached, output)
+        assert call.usage.reasoning_tokens == 17
+        total += ((prompt - cached) * Decimal("2.5") + cached * Decimal("0.25") + output * 10) / 1_000_000
+    assert usage.calls == len(calls)
+    assert usage.cached_tokens > usage.input_tokens / 3, "the caching is part of what is tested"
+    assert usage.reasoning_tokens == 17 * len(calls)
+    assert usage.cost == pytest.approx(float(total), rel=1e-12)
+    assert f"${total:.4f}" in done.err
+    by_stage = re.findall(r"\$(\d+\.\d+)", shell("runs show r").out)
+    assert sum(map(float, by_stage[:-1])) == pytest.approx(float(total), abs=0.0002)
+
+
+def shown(call: Call) -> str:
+    """A request as one text, as the simulator counts it."""
+    return "".join(f"<{message.role}>{message.content}" for message in call.messages)
+
+
+@pytest.mark.loopback
+def test_a_server_that_nobody_knows_has_no_price_until_the_file_names_it(shell: Shell, server: str) -> None:
+    unknown = shell.postedit(f"--base-url {server} --run a -o a.txt")
+    assert "price unknown; run a" in unknown.err
+    shell.write(
+        "prices.toml",
+        "[[prices]]",
+        'model = "gpt-4o-mini"',
+        'base_url = "http://other.example/v1"',
+        "input=1",
+        "output=1",
+    )
+    other = shell.postedit(f"--base-url {server} --run b -o b.txt --temperature 0.1 --prices prices.toml")
+    assert "price unknown; run b" in other.err
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-mini"', f'base_url = "{server}"', "input=1", "output=1")
+    named = shell.postedit(f"--base-url {server} --run c -o c.txt --temperature 0.2 --prices prices.toml")
+    assert re.search(r"tokens, \$0\.\d{4}; run c", named.err)
+
+
+@pytest.mark.loopback
+def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
+    shell.write("prices.toml", *ONE.replace('"m"', '"*"').splitlines())
+    first = shell.postedit(f"--base-url {server} -o a.txt --limit 1 --prices prices.toml")
+    shell.write("prices.toml", *ONE.replace('"m"', '"gpt*"').replace("1", "3").splitlines())
+    again = shell.postedit(f"--base-url {server} -o a.txt --prices prices.toml")
+    name = first.err.rsplit("run ", 1)[1].strip()
+    assert f"resuming run {name}: 1 of 3" in again.err
