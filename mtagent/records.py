@@ -227,6 +227,16 @@ class Rated(Record):
         return Usage.total(call.usage for call in self.calls)
 
 
+class Score(Record):
+    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each."""
+
+    metric: str
+    value: float
+    segments: tuple[float, ...]
+    signature: str
+    higher_is_better: bool = True
+
+
 class Found(Record):
     """A piece of knowledge that a search brought: a note, a glossary entry, a page."""
 
