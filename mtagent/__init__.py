@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mtagent.config import Config
     from mtagent.errors import MtagentError
     from mtagent.protocols import LLM, Evaluator, Translator
+    from mtagent.rating import rate
     from mtagent.records import (
         Call,
         Chain,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Edit,
         ErrorSpan,
         Message,
+        Rated,
         Rating,
         Segment,
         Step,
@@ -50,11 +52,13 @@ _WHERE = {
     "Edit": "records",
     "ErrorSpan": "records",
     "Message": "records",
+    "Rated": "records",
     "Rating": "records",
     "Segment": "records",
     "Step": "records",
     "Term": "records",
     "Usage": "records",
+    "rate": "rating",
     "revert": "reverting",
     "Store": "store",
 }
@@ -73,6 +77,7 @@ __all__ = [
     "Message",
     "MtagentError",
     "Plan",
+    "Rated",
     "Rating",
     "Segment",
     "Step",
@@ -82,6 +87,7 @@ __all__ = [
     "Usage",
     "improve",
     "make_segments",
+    "rate",
     "revert",
 ]
 

@@ -44,7 +44,7 @@ async def improve_file(
         name = config.run or f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
         with Store(config.store or default_path()) as store:
             models: list[Cached] = []
-            async with assembled(config, given, wrap_llm=partial(_cached, store, models)) as plan:
+            async with assembled(config, given, wrap_llm=partial(cached, store, models)) as plan:
                 # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 for model in models:
@@ -59,7 +59,8 @@ async def improve_file(
             return store.run(name)
 
 
-def _cached(store: Store, models: list[Cached], llm: LLM) -> LLM:
+def cached(store: Store, models: list[Cached], llm: LLM) -> LLM:
+    """``llm`` with the call cache around it, which is added to ``models``; a model without keys stays as it is."""
     if not isinstance(llm, KeyedLLM):
         return llm
     models.append(Cached(llm, store))
@@ -100,10 +101,17 @@ def write_outputs(
 
 def read_segments(config: Config, files: Files) -> Iterator[Segment]:
     """The segments of ``files`` with the terms, context and domain that ``config`` adds."""
-    defaults = formats.SegmentDefaults(
-        source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain
-    )
-    segments: Iterable[Segment] = islice(files.reader().read(files.source, defaults), config.limit)
+    defaults = segment_defaults(config)
+    return enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
+
+
+def segment_defaults(config: Config) -> formats.SegmentDefaults:
+    """What ``config`` says about every segment of a file."""
+    return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
+
+
+def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+    """``segments`` with the terms and the context that ``config`` asks for."""
     terms = _terms(config)
     if terms.terms:
         segments = (_with_terms(segment, terms) for segment in segments)

@@ -88,6 +88,21 @@ async def assembled(
         )
 
 
+@asynccontextmanager
+async def assembled_evaluator(
+    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM = lambda llm: llm
+) -> AsyncIterator[Evaluator]:
+    """The evaluator that ``config`` names, alone, asking the model of the general settings; closed at the end.
+
+    ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
+    """
+    offline = config.offline and given.llm is None
+    config = effective(config, given).model_copy(update={"forced": False})
+    async with AsyncExitStack() as stack:
+        models = _Models(config, given, stack, wrap_llm, offline)
+        yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
+
+
 class _Models:
     """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
 
@@ -97,8 +112,8 @@ class _Models:
         self._limiters: dict[str | None, Limiter] = {}
         self._local: LocalServer | None = None
 
-    def get(self, role: Role) -> LLM | None:
-        """The model that plays ``role``."""
+    def get(self, role: Role | None) -> LLM | None:
+        """The model that plays ``role``; ``None`` = the one of the general settings."""
         if self._offline:
             return None
         settings = self._config.model_for(role)
@@ -119,6 +134,7 @@ class _Models:
             deadline=self._config.deadline,
             timeout=self._config.timeout,
             limiter=self._limiter(base_url),
+            leave_out=() if local is None or local.tools else ("tools",),
         )
         self._stack.push_async_callback(client.aclose)
         return client

@@ -132,19 +132,28 @@ class Config(ModelSettings):
         open_settings: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
-            "gate": "guards" if offline else "rate",
+            "gate": "guards" if offline or self._judge_knows_given_texts_only else "rate",
             "model": None if offline else DEFAULT_MODEL,
         }
         return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
 
-    def model_for(self, role: Role) -> ModelSettings:
-        """The settings of the model that plays ``role``; the judge is asked like the post-editor if nothing is said."""
+    @property
+    def _judge_knows_given_texts_only(self) -> bool:
+        """Whether the judge reads its spans from a file: it cannot rate a text that was edited."""
+        return (self.judge.evaluator or self.evaluator or "").partition(":")[0] == "spans-file"
+
+    def model_for(self, role: Role | None) -> ModelSettings:
+        """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
+
+        The judge is asked like the post-editor if nothing is said.
+        """
+        general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
+        if role is None:
+            return general
         own: ModelSettings = getattr(self, role)
         if role == "judge":
             own = own.model_copy(update={"model": own.model or self.judge_model})
             general = self.model_for("postedit")
-        else:
-            general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
         return general.model_copy(update=own.model_dump(exclude_none=True, include=set(ModelSettings.model_fields)))
 
     def for_results(self) -> dict[str, Any]:

@@ -33,14 +33,14 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     """
     config = config.effective()
     with files.spooled() as files:
-        listener = _Listener(config)
+        listener = Listener(config)
         for segment in read_segments(config, files):
             for stage in config.stages or ():
                 for purpose, messages in asyncio.run(_begun(config, segment, stage, listener)):
                     yield _rendered(segment, stage, purpose, messages)
 
 
-class _Listener:
+class Listener:
     """Notes what it is asked, and answers nothing."""
 
     def __init__(self, config: Config) -> None:
@@ -64,7 +64,7 @@ class _Listener:
 
 
 async def _begun(
-    config: Config, segment: Segment, stage: Stage, listener: _Listener
+    config: Config, segment: Segment, stage: Stage, listener: Listener
 ) -> list[tuple[str, tuple[Message, ...]]]:
     listener.heard.clear()
     text = segment.translation if segment.translation is not None else PLACEHOLDER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.evaluators.named import parse_spec
 
 
 @dataclass(frozen=True)
@@ -50,29 +51,22 @@ class Files:
     def spooled(self) -> Iterator[Files]:
         """These files with copies of standard input and pipes, since each is read more than once."""
         inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
-        named = {name: path for name, path in inputs.items() if path is not None}
-        if list(named.values()).count(formats.STANDARD) > 1:
-            raise InputError("only one of the files can be standard input")
-        with ExitStack() as stack:
-            copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
+        with spooled_copies({name: path for name, path in inputs.items() if path is not None}) as copies:
             known = self.format or formats.by_path(self.source).name
-            try:
-                yield replace(self, **copies, format=known if copies["source"] != self.source else self.format)
-            except (InputError, ConfigError) as error:
-                raise type(error)(_with_names(str(error), copies, named)) from error
+            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format)
 
     def refuse_collisions(self, limit: int | None) -> None:
         """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
         reads = {"-s": self.source, "-t": self.translation, "-r": self.reference}
-        if _same(self.output, self.details):
+        if same_file(self.output, self.details):
             raise ConfigError(f"{self.output}: texts and details cannot both go to one file")
         for option, path in reads.items():
-            if _same(self.details, path):
+            if same_file(self.details, path):
                 raise ConfigError(f"{path}: --details would overwrite the file of {option}")
-            if _same(self.output, path) and limit is not None:
+            if same_file(self.output, path) and limit is not None:
                 raise ConfigError(f"{path}: --limit would cut the file of {option} short: give -o another name")
         lines = isinstance(formats.by_path(self.source, self.format), formats.Lines)
-        if _same(self.output, self.reference) or (lines and _same(self.output, self.source)):
+        if same_file(self.output, self.reference) or (lines and same_file(self.output, self.source)):
             raise ConfigError(f"{self.output}: the translation would overwrite this file: give -o another name")
 
     def refuse_unwritable(self) -> None:
@@ -80,24 +74,59 @@ class Files:
         if self.output == formats.STANDARD == self.details:
             raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
         for path in (self.output, self.details):
-            if path is not None and path != formats.STANDARD and (path.is_file() or not path.exists()):
-                _refuse_unwritable_folder(path)
-            elif path is not None and path.is_dir():
-                raise OutputError(f"{path}: is a folder; name a file in it")
+            if path is not None:
+                refuse_unwritable(path)
 
     def fingerprint(self, config: Config) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
         named = {"source": self.source, "translation": self.translation, "reference": self.reference}
-        named |= {"glossary": config.glossary, "keep": config.keep}
-        if config.prompts is not None:
-            named |= {f"prompts/{path.name}": path for path in sorted(config.prompts.glob("*.toml"))}
-        return {name: _sha256(path) for name, path in named.items() if path is not None}
+        return content_hashes(named, config)
 
 
-def _same(one: Path | None, other: Path | None) -> bool:
+@contextmanager
+def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
+    """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
+    if list(named.values()).count(formats.STANDARD) > 1:
+        raise InputError("only one of the files can be standard input")
+    with ExitStack() as stack:
+        copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
+        try:
+            yield copies
+        except (InputError, ConfigError) as error:
+            raise type(error)(_with_names(str(error), copies, named)) from error
+
+
+def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
+    """The content hash of every file in ``named``, and of those that ``config`` names."""
+    files = {**named, "glossary": config.glossary, "keep": config.keep, **_of_evaluators(config)}
+    if config.prompts is not None:
+        files |= {f"prompts/{path.name}": path for path in sorted(config.prompts.glob("*.toml"))}
+    return {name: _sha256(path) for name, path in files.items() if path is not None}
+
+
+def _of_evaluators(config: Config) -> dict[str, Path]:
+    """The files that editor and judge read, by the option that names them: ratings change with their content."""
+    found = {}
+    for spec in filter(None, (config.evaluator, config.judge.evaluator)):
+        name, options = parse_spec(spec)
+        if "path" in options:
+            found[f"{name}:{options['path']}"] = Path(options["path"])
+    return found
+
+
+def same_file(one: Path | None, other: Path | None) -> bool:
+    """Whether two paths are one file; standard input and output are none."""
     if one is None or other is None or formats.STANDARD in (one, other):
         return False
     return one.resolve() == other.resolve()
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise :class:`OutputError` where ``path`` cannot be written."""
+    if path.is_dir():
+        raise OutputError(f"{path}: is a folder; name a file in it")
+    if path != formats.STANDARD and (path.is_file() or not path.exists()):
+        _refuse_unwritable_folder(path)
 
 
 def _refuse_unwritable_folder(path: Path) -> None:
@@ -113,8 +142,11 @@ def _refuse_unwritable_folder(path: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
 
 def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -> str:

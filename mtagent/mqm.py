@@ -7,11 +7,22 @@ preset       critical  major  minor  neutral  besides
 ``gemba``    25        5      1      0        the five worst errors count; non-translation 25; never below −25
 ``himate``   5         5      1      0        minor fluency/punctuation 0.1
 ``mmad``     5         5      1      0
-``rubric``   4         3      1      0        the span's own ``penalty`` where it has one: the number 1–4 that was given
+``rubric``   4         3      1      0        the span's own ``penalty`` where it has one: the number that was given
 ===========  ========  =====  =====  =======  ================================================================
 
-Sources: Freitag et al. 2021 (``mqm``), GEMBA-MQM, HiMATE, M-MAD and RUBRIC-MQM. The scales of HiMATE and M-MAD end at
-major: a critical error counts as major there.
+Sources: Freitag et al. 2021 (``mqm``), GEMBA-MQM, HiMATE (Table 6), M-MAD (§2.2, equation 1) and RUBRIC-MQM. The scales
+of HiMATE and M-MAD end at major: a critical error counts as major there.
+
+RUBRIC-MQM rates a severity by a number. Each quarter of its scale has a name, and a name that comes in place of a
+number counts as the one in brackets:
+
+=========  ========  ==========  ==========  ============
+scale      neutral   minor       major       critical
+=========  ========  ==========  ==========  ============
+``1-4``    0         1–2 (1)     3 (3)       4 (4)
+``1-8``    0         1–4 (2)     5–6 (6)     7–8 (8)
+``1-100``  0         1–50 (25)   51–75 (75)  76–100 (100)
+=========  ========  ==========  ==========  ============
 """
 
 from __future__ import annotations
@@ -24,6 +35,7 @@ from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Severity
 
 Preset = Literal["mqm", "gemba", "himate", "mmad", "rubric"]
+Scale = Literal["1-4", "1-8", "1-100"]
 
 SEVERITIES: tuple[Severity, ...] = ("neutral", "minor", "major", "critical")
 """From harmless to worst."""
@@ -61,21 +73,25 @@ def severity_rank(severity: Severity) -> int:
     return SEVERITIES.index(severity)
 
 
-def severity_of_number(number: float) -> Severity:
-    """The name of a RUBRIC-MQM severity: 1 and 2 are minor, 3 is major, 4 is critical; 0 is neutral.
+def highest(scale: Scale) -> int:
+    """The worst number of a RUBRIC-MQM scale."""
+    return int(scale.rpartition("-")[2])
 
-    Raises :class:`ValueError` outside 0–4. The number itself belongs into the span's ``penalty``.
+
+def severity_of_number(number: float, scale: Scale = "1-4") -> Severity:
+    """The name of a RUBRIC-MQM severity: minor in the lower half of the scale, then major, then critical; 0 is neutral.
+
+    Raises :class:`ValueError` for a number off the scale. The number itself belongs into the span's ``penalty``.
     """
-    if not 0 <= number <= 4:
-        raise ValueError(f"severity {number} is not on the scale from 1 to 4")
-    if number == 0:
-        return "neutral"
-    return "minor" if number < 3 else "major" if number < 4 else "critical"
+    top = highest(scale)
+    if not 0 <= number <= top:
+        raise ValueError(f"severity {number} is not on the scale from 1 to {top}")
+    return ("neutral", "minor", "minor", "major", "critical")[math.ceil(number * 4 / top)]
 
 
-def number_of_severity(severity: Severity) -> float:
-    """The RUBRIC-MQM number of a severity that came as a name: minor 1, major 3, critical 4, neutral 0."""
-    return _WEIGHTS["rubric"][severity]
+def number_of_severity(severity: Severity, scale: Scale = "1-4") -> float:
+    """The RUBRIC-MQM number of a severity that came as a name: minor 1, major 3, critical 4, neutral 0 of 4."""
+    return _WEIGHTS["rubric"][severity] * highest(scale) / 4
 
 
 def _plain(category: str) -> str:

@@ -1,12 +1,13 @@
-"""What each stage did and cost, as a table."""
+"""What each stage did, what each system was rated, and what it cost, as tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from mtagent.records import Chain, Step, Usage
+from mtagent.mqm import SEVERITIES
+from mtagent.records import Chain, Rated, Step, Usage
 
 _COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "of", "calls", "tokens", "cost", "chrF")
 
@@ -59,22 +60,29 @@ def stage_table(chains: Iterable[Chain]) -> str:
     rows = [_COLUMNS, *(_row(stage, score) for stage, score in zip(stages, scores, strict=True))]
     if not references:
         rows = [row[:-1] for row in rows]
+    return "\n".join([*_in_columns(rows), *([signature] if signature else [])])
+
+
+def _in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """``rows`` as lines: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
+    return [
         "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
         for row in rows
     ]
-    return "\n".join([*lines, *([signature] if signature else [])])
 
 
 def _row(stage: StageSummary, score: str) -> tuple[str, ...]:
     if not stage.verdicts:
         return (stage.stage, *[""] * 9, score)
     counts = [str(stage.verdicts[verdict]) for verdict in ("kept", "unchanged", "rejected", "failed")]
-    usage = stage.usage
+    return (stage.stage, *counts, str(stage.applied), str(stage.proposed), *_costs(stage.usage), score)
+
+
+def _costs(usage: Usage) -> tuple[str, str, str]:
+    """Calls, tokens and dollars."""
     cost = "unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    tokens = str(usage.input_tokens + usage.output_tokens)
-    return (stage.stage, *counts, str(stage.applied), str(stage.proposed), str(usage.calls), tokens, cost, score)
+    return (str(usage.calls), str(usage.input_tokens + usage.output_tokens), cost)
 
 
 def _chrf(stages: list[StageSummary], references: list[str]) -> tuple[list[str], str]:
@@ -83,3 +91,65 @@ def _chrf(stages: list[StageSummary], references: list[str]) -> tuple[list[str],
     metric = CHRF()
     scores = [metric.corpus_score(stage.texts, [references]).score for stage in stages]
     return [f"{score:.2f}" for score in scores], f"chrF: {metric.get_signature()}"
+
+
+@dataclass
+class SystemSummary:
+    """The ratings of one system, added up. ``blank`` counts segments without words, which nobody rates.
+
+    ``errors`` counts spans by severity; ``marked`` says whether the evaluator marks spans at all.
+    """
+
+    system: str
+    scores: float = 0.0
+    rated: int = 0
+    failed: int = 0
+    blank: int = 0
+    marked: bool = False
+    errors: Counter[str] = field(default_factory=Counter)
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    signatures: set[str] = field(default_factory=set)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean score of what was rated; ``None`` where nothing was."""
+        return self.scores / self.rated if self.rated else None
+
+    def add(self, rated: Rated) -> None:
+        """Count one rating, or its failure."""
+        self.usage += rated.usage
+        self.seconds += rated.seconds
+        self.failed += rated.error is not None
+        if rated.rating is None:
+            self.blank += rated.error is None
+            return
+        self.rated += 1
+        self.scores += rated.rating.score
+        self.signatures.add(rated.rating.signature)
+        self.marked = self.marked or rated.rating.errors is not None
+        self.errors.update(span.severity for span in rated.rating.errors or ())
+
+
+def summaries(ratings: Iterable[Rated]) -> list[SystemSummary]:
+    """One summary per system, in the order in which they come."""
+    found: dict[str, SystemSummary] = {}
+    for rated in ratings:
+        found.setdefault(rated.system, SystemSummary(rated.system)).add(rated)
+    return list(found.values())
+
+
+_SYSTEM_COLUMNS = ("system", "mean", "rated", "failed", *reversed(SEVERITIES), "calls", "tokens", "cost", "seconds")
+
+
+def system_table(systems: Sequence[SystemSummary]) -> str:
+    """The table of systems in plain text, and the signatures of their ratings. Failed ratings are not in the mean."""
+    rows = [_SYSTEM_COLUMNS, *(_system_row(system) for system in systems)]
+    signatures = sorted({signature for system in systems for signature in system.signatures})
+    return "\n".join([*_in_columns(rows), *signatures])
+
+
+def _system_row(of: SystemSummary) -> tuple[str, ...]:
+    mean = "-" if of.mean is None else f"{of.mean:.3f}"
+    spans = [str(of.errors[severity]) if of.marked else "-" for severity in reversed(SEVERITIES)]
+    return (of.system, mean, str(of.rated), str(of.failed), *spans, *_costs(of.usage), f"{of.seconds:.1f}")

@@ -52,24 +52,42 @@ class Outcome:
         )
 
 
+@dataclass(frozen=True)
+class Job:
+    """A command to kill: its words, the option that names its run, and the end of its output's name."""
+
+    words: tuple[str, ...]
+    run: str
+    end: str
+
+
+TRANSLATE = Job(("translate", "-s", "en.txt"), "--run", ".txt")
+RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), "--name", ".seg.rating")
+
+
 def sources(segments: int) -> str:
     """Lines that differ, so that each call of a run is a different one."""
     return "".join(f"Text number {i} is about {i * 7919 % 1000} things of kind {i % 97}.\n" for i in range(segments))
 
 
-def kill_and_resume(folder: Path, *, segments: int, kills: int, seed: int = 0, latency: float = 0.01) -> Outcome:
-    """Translate ``segments`` texts twice, once with ``kills`` kills at random moments."""
-    (folder / "en.txt").write_text(sources(segments), encoding="utf-8")
+def kill_and_resume(
+    folder: Path, *, segments: int, kills: int, seed: int = 0, latency: float = 0.01, job: Job = TRANSLATE
+) -> Outcome:
+    """Do the ``job`` on ``segments`` texts twice, once with ``kills`` kills at random moments."""
+    lines = sources(segments)
+    (folder / "en.txt").write_text(lines, encoding="utf-8")
+    (folder / "a.txt").write_text(lines.replace("about", "errado"), encoding="utf-8")
+    (folder / "b.txt").write_text(lines.replace("about", "acertado").replace("Text number 1 ", ""), encoding="utf-8")
     quiet, log = folder / "undisturbed.jsonl", folder / "disturbed.jsonl"
     serving = ("--behaviour", "tests.simulator.chain:improving", "--latency", str(latency), "--log")
     with simulator(*serving, str(quiet)) as server:
-        _finish(_command(folder, server, "undisturbed"))
+        _finish(_command(folder, server, "undisturbed", job))
     calls = len(read_journal(quiet))
     began = time.time()
     with simulator(*serving, str(log)) as server:
-        killed = _killed(folder, server, log, _moments(calls, kills, random.Random(seed)))
-        _finish(_command(folder, server, "disturbed"))
-    texts = [(folder / f"{name}.txt").read_bytes() for name in ("undisturbed", "disturbed")]
+        killed = _killed(folder, server, log, _moments(calls, kills, random.Random(seed)), job)
+        _finish(_command(folder, server, "disturbed", job))
+    texts = [(folder / f"{name}{job.end}").read_bytes() for name in ("undisturbed", "disturbed")]
     return outcome(
         read_journal(log),
         killed,
@@ -86,9 +104,9 @@ def _moments(calls: int, kills: int, chance: random.Random) -> list[int]:
     return [int(part * (i + chance.uniform(0.05, 1.0))) for i in range(kills)]
 
 
-def _command(folder: Path, server: str, name: str) -> subprocess.Popen[str]:
-    files = ("-s", "en.txt", "-o", f"{name}.txt", "--run", name)
-    return start(folder, "translate", *files, "-l", "en-es", "--base-url", server, "--concurrency", "32", "-q")
+def _command(folder: Path, server: str, name: str, job: Job) -> subprocess.Popen[str]:
+    words = (*job.words, "-o", f"{name}{job.end}", job.run, name)
+    return start(folder, *words, "-l", "en-es", "--base-url", server, "--concurrency", "32", "-q")
 
 
 def _finish(process: subprocess.Popen[str]) -> None:
@@ -97,13 +115,13 @@ def _finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, (process.returncode, out, err)
 
 
-def _killed(folder: Path, server: str, log: Path, moments: Sequence[int]) -> list[float]:
+def _killed(folder: Path, server: str, log: Path, moments: Sequence[int], job: Job) -> list[float]:
     """The times of the kills."""
     times: list[float] = []
     answered = 0
     with log.open("rb") as journal:
         for moment in moments:
-            with _command(folder, server, "disturbed") as process:
+            with _command(folder, server, "disturbed", job) as process:
                 while (answered := answered + journal.read().count(b"\n")) < moment:
                     assert process.poll() is None, f"ended before kill {len(times) + 1}: {process.communicate()}"
                     time.sleep(0.003)

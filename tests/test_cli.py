@@ -125,7 +125,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("postedit -s en.txt -t es.txt -l en-es --concurrency 0", 1, "concurrency: input should be greater"),
         ("postedit -s en.txt -t es.txt -l en-es --stages pq", 1, "no stage 'pq'"),
         ("postedit -s en.txt -t es.txt -l en-es --stages pp", 1, "the proofread stage asks a model"),
-        ("postedit -s en.txt -t es.txt -l en-es --evaluator mine", 1, "no evaluator 'mine'; there are: rubric-mqm"),
+        ("postedit -s en.txt -t es.txt -l en-es --evaluator mine", 1, "no evaluator 'mine'; there are: "),
         ("postedit -s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm asks a model"),
         ("postedit -s en.txt -t es.txt -l en-es --skip-guards mine", 1, "no guard 'mine'; there are: placeholders"),
         ("postedit -s en.txt -t es.txt -l en-es --stage-model reviewer=x", 1, "write for example postedit=gpt-4o"),

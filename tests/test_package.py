@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 def test_the_public_names_are_these() -> None:
     assert mtagent.__all__ == [
         "LLM", "Agent", "Call", "Chain", "Completion", "Config", "Draft", "Edit", "ErrorSpan", "Evaluator", "Message",
-        "MtagentError", "Plan", "Rating", "Segment", "Step", "Store", "Term", "Translator", "Usage", "improve",
-        "make_segments", "revert",
+        "MtagentError", "Plan", "Rated", "Rating", "Segment", "Step", "Store", "Term", "Translator", "Usage", "improve",
+        "make_segments", "rate", "revert",
     ]  # fmt: skip
     for name in mtagent.__all__:
         assert getattr(mtagent, name).__name__ == name

@@ -188,3 +188,22 @@ def test_time_is_linear_in_the_length(unit: str) -> None:
 
     # Fifty times the text: n log n work takes about 80 times as long, n to the power of 1.3 takes 160, n² takes 2,500.
     assert seconds(200_000) < 160 * max(seconds(4_000), 0.001)
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        (f"{PLAIN}\nI take that back: {{'errors': []}}.", {"errors": []}),
+        (f"{PLAIN}\nSee [1].", READ),
+        (f"{{'errors': []}}\nor rather\n```json\n{PLAIN}\n```", READ),
+        (PLAIN, READ),
+        ("none: []", []),
+    ],
+)
+def test_the_last_value_counts_where_that_is_asked_for(reply: str, value: Any) -> None:
+    assert read_json(reply, last=True) == value
+
+
+def test_a_value_cut_off_at_the_end_is_an_error_even_if_one_before_it_is_whole() -> None:
+    with pytest.raises(RatingParseError):
+        read_json(f'{PLAIN}\nIn the end:\n{{"errors": [{{"span": "ba', last=True)

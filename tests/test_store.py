@@ -22,6 +22,7 @@ from mtagent.records import (
     Edit,
     ErrorSpan,
     Message,
+    Rated,
     Rating,
     Segment,
     Step,
@@ -300,7 +301,9 @@ def test_segments_are_counted_by_what_became_of_them():
         ):
             run.save(position, example(str(position), verdict, after))
         counts = run.counts()
-        assert counts.model_dump() == {"done": 4, "changed": 2, "kept": 1, "rejected": 1, "failed": 1, "total": 9}
+        assert counts.model_dump() == {
+            "done": 4, "changed": 2, "kept": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
+        }  # fmt: skip
 
 
 def test_runs_are_listed_with_their_states_and_an_unknown_name_gets_a_hint(tmp_path):
@@ -782,6 +785,9 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(tmp_path):
         run = start(store, "my-run")
         store.record_call(run.id, "s", "p", "k", made, answer)
         run.save(0, saved)
+        start(store, "my-ratings", kind="rating").save_ratings(
+            0, [Rated(segment=saved.segment, system="a", translation="")]
+        )
         assert all(store.database.query(query) for query in queries)
         for (name,) in store.database.query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
             described = page.split(f"### {name}\n")[1].split("\n### ")[0]

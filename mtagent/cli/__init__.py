@@ -15,9 +15,12 @@ from mtagent.errors import MtagentError
 COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
+    "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
+    "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
 }
 
@@ -26,6 +29,7 @@ Examples:
   mtagent demo
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
+  mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
   mtagent runs list
 """
 

@@ -29,10 +29,10 @@ def improve_command(command: str, options: dict[str, Any]) -> None:
     if config.offline and not quiet:
         click.echo(OFFLINE, err=True)
     if dry_run:
-        with _notices(quiet):
+        with notices(quiet):
             _print_prompts(config, files)
         return
-    with _notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
+    with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
         summary = asyncio.run(
             improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
         )
@@ -67,7 +67,7 @@ class _Once(logging.Handler):
 
 
 @contextmanager
-def _notices(quiet: bool) -> Iterator[None]:
+def notices(quiet: bool) -> Iterator[None]:
     """Show what the readers of files report: which foreign column was taken for what."""
     logger, handler = logging.getLogger("mtagent.formats"), _Once()
     logger.setLevel(logging.WARNING if quiet else logging.INFO)

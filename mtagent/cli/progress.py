@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Never, Self
+from typing import TYPE_CHECKING, Never, Self
 
 import click
 from tqdm import tqdm
 
-from mtagent.records import Chain, Usage
+from mtagent.formats import STANDARD
+from mtagent.records import Chain, Rated, Usage
 from mtagent.store import RunSummary
 from mtagent.store.rows import segment_state
+from mtagent.summary import system_table
+
+if TYPE_CHECKING:
+    from mtagent.rating import RatingReport
 
 _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short, so that 80 columns hold it
 
 
 class Progress:
-    """A bar with done, changed, kept, rejected, failed, tokens, dollars and time left; nothing if ``quiet``."""
+    """A bar with what became of the segments, tokens, dollars and time left; nothing if ``quiet``.
 
-    def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
+    ``counted`` are the kinds that the bar tells apart.
+    """
+
+    def __init__(
+        self,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        counted: Sequence[str] = ("changed", "kept", "rejected", "failed"),
+    ) -> None:
         self._verbose, self._quiet = verbose, quiet
-        self._counts = dict.fromkeys(("changed", "kept", "rejected", "failed"), 0)
+        self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
         self._empty = 0
         self._bar: tqdm[Never] | None = None
@@ -52,15 +68,34 @@ class Progress:
         )
 
     def advance(self, chain: Chain) -> None:
-        """Count one more segment."""
+        """Count one more segment that was improved."""
         self._counts[segment_state(chain)] += 1
-        self._usage += chain.usage
         self._empty += chain.failed is not None and not chain.text
-        if self._verbose:
-            for step in chain.steps:
-                tqdm.write(f"{chain.segment.id}: {step.stage}: {step.verdict}: {step.reason}", file=sys.stderr)
-        elif chain.failed is not None and not self._quiet:
-            tqdm.write(f"{chain.segment.id}: {chain.failed.stage} failed: {chain.failed.reason}", file=sys.stderr)
+        name = chain.segment.id
+        self._say(
+            [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
+            [f"{name}: {chain.failed.stage} failed: {chain.failed.reason}"] if chain.failed else [],
+        )
+        self._move(chain.usage)
+
+    def advance_rated(self, rated: Sequence[Rated]) -> None:
+        """Count the translations of one more segment that was rated."""
+        for one in rated:
+            self._counts["failed" if one.error else "rated"] += one.rating is not None or one.error is not None
+        self._say(
+            [f"{one.segment.id}: {one.system}: {_said(one)}" for one in rated],
+            [f"{one.segment.id}: {one.system} failed: {one.error}" for one in rated if one.error],
+        )
+        self._move(Usage.total(one.usage for one in rated))
+
+    def _say(self, lines: Iterable[str], failures: Iterable[str]) -> None:
+        """All ``lines`` if verbose, else the ``failures`` alone."""
+        if self._verbose or not self._quiet:
+            for line in lines if self._verbose else failures:
+                tqdm.write(line, file=sys.stderr)
+
+    def _move(self, usage: Usage) -> None:
+        self._usage += usage
         if self._bar is not None:
             cost = "?" if self._usage.cost is None else f"{self._usage.cost:.4f}"
             tokens = self._usage.input_tokens + self._usage.output_tokens
@@ -73,13 +108,39 @@ class Progress:
             return
         counts, usage = summary.counts, summary.usage
         what = f"{counts.changed} changed, {counts.kept} unchanged, {counts.rejected} rejected, {counts.failed} failed"
-        reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
-        cost = f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {dollars(usage)}"
+        cost = self._paid(usage)
         click.echo(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}", err=True)
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"
             click.echo(f"mtagent: {kept}; the same command again retries only them.", err=True)
+
+    def finish_rated(self, report: RatingReport, paths: Iterable[Path]) -> None:
+        """Say what was rated, how each system did, and which files were written."""
+        if self._quiet:
+            return
+        run, failed = report.run, sum(system.failed for system in report.systems)
+        click.echo(system_table(report.systems), err=True)
+        what = f"{sum(system.rated for system in report.systems)} rated, {failed} failed"
+        if blank := sum(system.blank for system in report.systems):
+            what += f", {blank} without words"
+        click.echo(f"mtagent: {what}; {self._paid(run.usage)}; run {run.name}", err=True)
+        files = [str(path) for path in paths if path != STANDARD]
+        for remark in (*report.remarks, *([f"written: {', '.join(files)}"] if files else [])):
+            click.echo(f"mtagent: {remark}", err=True)
+        if failed:
+            click.echo("mtagent: means are of what was rated; the same command again retries what failed.", err=True)
+
+    def _paid(self, usage: Usage) -> str:
+        reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
+        return f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {dollars(usage)}"
+
+
+def _said(rated: Rated) -> str:
+    if rated.rating is None:
+        return f"failed: {rated.error}" if rated.error else "no words"
+    errors = "" if rated.rating.errors is None else f", errors: {len(rated.rating.errors)}"
+    return f"{rated.rating.score:g}{errors}"
 
 
 def dollars(usage: Usage) -> str:

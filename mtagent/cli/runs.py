@@ -11,12 +11,14 @@ from mtagent import formats
 from mtagent.batch import write_outputs
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.progress import dollars
+from mtagent.errors import ConfigError
 from mtagent.files import Files
 from mtagent.formats import STANDARD
 from mtagent.records import Chain
 from mtagent.reverting import numbered
-from mtagent.store import RunSummary
-from mtagent.summary import stage_table
+from mtagent.store import RunSummary, StoredRun
+from mtagent.summary import stage_table, summaries, system_table
+from mtagent.trajectory import show_ratings
 
 STORE = click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
 EXAMPLES = """\b
@@ -38,7 +40,7 @@ def command() -> None:
 @STORE
 def list_runs(store: Path | None) -> None:
     """All runs, oldest first, as tab-separated columns."""
-    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost")
+    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
     with existing_store(store) as opened:
         for run in opened.runs():
             click.echo("\t".join(_columns(run)))
@@ -46,9 +48,18 @@ def list_runs(store: Path | None) -> None:
 
 def _columns(run: RunSummary) -> list[str]:
     counts, usage = run.counts, run.usage
-    numbers = [counts.done + counts.failed, counts.changed, counts.rejected, counts.failed, usage.calls]
-    tokens = usage.input_tokens + usage.output_tokens
-    return [run.name, run.state, run.started, *map(str, numbers), str(tokens), dollars(usage)]
+    edited = ("-", "-") if run.kind == "rating" else (str(counts.changed), str(counts.rejected))
+    numbers = [str(counts.failed), str(usage.calls), str(usage.input_tokens + usage.output_tokens)]
+    return [
+        run.name,
+        run.state,
+        run.started,
+        str(counts.done + counts.failed),
+        *edited,
+        *numbers,
+        dollars(usage),
+        run.kind,
+    ]
 
 
 @command.command("show")
@@ -60,11 +71,13 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
     with existing_store(store) as opened:
         stored = opened.read(run)
         if segment is not None:
-            click.echo(_show_chain(stored.chain(segment)[1]))
+            rating = stored.kind == "rating"
+            click.echo(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
             return
         summary = opened.run(run)
         click.echo(f"{summary.name}: {summary.state}, started {summary.started}, {summary.counts.done} segments done")
-        click.echo(stage_table(stored.chains()))
+        rating = summary.kind == "rating"
+        click.echo(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
         click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
         click.echo(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
@@ -86,16 +99,41 @@ def _show_chain(chain: Chain) -> str:
 @click.argument("run")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]")
 @click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs.")
-@click.option("--format", "format_name", default=None, help="lines, tsv, csv or jsonl, where the name does not tell.")
+@click.option(
+    "--format",
+    "format_name",
+    default=None,
+    help="lines, tsv, csv or jsonl, where the name does not tell; for ratings jsonl, mtme or marot.",
+)
 @click.option("--like", type=FILE, help="The input file: keep its further columns, its quoting and its line ends.")
 @STORE
 def export(
     run: str, output: Path, details: Path | None, format_name: str | None, like: Path | None, store: Path | None
 ) -> None:
-    """Write the texts of a run again, for example after a revert."""
+    """Write the texts of a run again, for example after a revert; or its ratings, in any format of ratings."""
+    with existing_store(store) as opened:
+        if opened.read(run).kind == "rating":
+            _export_ratings(opened.read(run), output, details, format_name, like)
+            return
     files = Files(source=like or output, output=output, details=details, format=format_name)
     files.refuse_unwritable()
     name = format_name or ("lines" if output == STANDARD and like is None else None)
     kind = formats.by_path(like if like and output == STANDARD else output, name)
     with existing_store(store) as opened:
         write_outputs(opened.read(run), kind, files, like=like)
+
+
+def _export_ratings(
+    run: StoredRun, output: Path, details: Path | None, format_name: str | None, like: Path | None
+) -> None:
+    from mtagent.rating import write_ratings
+    from mtagent.rating_files import RatingOutput
+
+    if details or like:
+        raise ConfigError(f"run {run.name!r} holds ratings: --details and --like are for runs with texts")
+    written = RatingOutput(output, format_name)
+    written.refuse_unwritable()
+    _, remarks = write_ratings(run, written)
+    files = [str(path) for path in written.paths if path != STANDARD]
+    for remark in (*remarks, *([f"written: {', '.join(files)}"] if files else [])):
+        click.echo(f"mtagent: {remark}", err=True)

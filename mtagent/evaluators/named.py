@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,10 +22,23 @@ if TYPE_CHECKING:
 
 EVALUATORS = {
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "gemba-mqm": "mtagent.evaluators.gemba_mqm:GembaMQM",
+    "gemba-esa": "mtagent.evaluators.gemba_esa:GembaESA",
+    "gemba-da": "mtagent.evaluators.gemba_scores:GembaDA",
+    "gemba-sqm": "mtagent.evaluators.gemba_scores:GembaSQM",
+    "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
+    "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
+    "m-mad": "mtagent.evaluators.m_mad:MMAD",
+    "himate": "mtagent.evaluators.himate:HiMATE",
+    "rate": "mtagent.evaluators.rate:RATE",
     "rules": "mtagent.evaluators.rules:Rules",
+    "spans-file": "mtagent.evaluators.spans_file:SpansFile",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and the options, and gives an evaluator."""
+
+
+_NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
 
 
 @dataclass(frozen=True)
@@ -66,10 +80,10 @@ def evaluator_names() -> list[str]:
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """``m-mad:rounds=2,topic=severity`` as a name and options."""
+    """``m-mad:rounds=2,topic=severity`` as a name and options. A comma ends a value only before another ``OPTION=``."""
     name, _, rest = spec.partition(":")
     options: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
+    for part in filter(None, (part.strip() for part in _NEXT_OPTION.split(rest))):
         key, equals, value = part.partition("=")
         if not equals:
             raise ConfigError(f"evaluator {spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")

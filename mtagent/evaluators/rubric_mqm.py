@@ -6,6 +6,7 @@ error" is an answer unless ``forced``.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,59 +19,83 @@ from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 
+_PROMPTS: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}
+_OUT_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*")
+
 
 class RubricMQM:
-    """One call. The score is the negated sum of the severities 1 to 4; 0 is error-free."""
+    """One call. The score is the negated sum of the severities, numbers on ``scale``; 0 is error-free.
+
+    ``1-4`` is the scale of Multi-agentMT, ``1-100`` that of RUBRIC-MQM before it; scores on different scales do not
+    compare. ``forced`` demands at least one error, as the paper does. ``reference=False`` hides a segment's reference.
+    """
 
     name = "rubric-mqm"
     suggests = True
 
-    def __init__(self, llm: LLM, *, forced: bool = False, prompts_folder: Path | None = None) -> None:
-        self._llm, self._forced = llm, forced
-        self._prompt = prompts.load("rubric-mqm", prompts_folder)
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        scale: mqm.Scale = "1-4",
+        forced: bool = False,
+        reference: bool = True,
+        prompts_folder: Path | None = None,
+    ) -> None:
+        self._llm, self._scale, self._forced, self._reference = llm, scale, forced, reference
+        self._prompt = prompts.load(_PROMPTS[scale], prompts_folder)
         self.signature = "|".join(
             [
                 self.name,
                 f"model:{llm.model}",
                 f"prompt:{self._prompt.signature}",
                 *settings_of(llm),
-                "scale:1-4",
+                f"scale:{scale}",
                 f"forced:{'yes' if forced else 'no'}",
+                f"reference:{'yes' if reference else 'no'}",
                 f"version:{mtagent.__version__}",
             ]
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        values = prompts.segment_values(segment, translation=translation, forced="yes" if self._forced else None)
+        shown = segment if self._reference else segment.model_copy(update={"reference": None})
+        values = prompts.segment_values(shown, translation=translation, forced="yes" if self._forced else None)
         with Dialogue(self._llm, segment.id) as dialogue:
-            errors = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
+            errors = await dialogue.ask(
+                self._prompt, values, "rate", lambda reply: parse(reply, translation, self._scale)
+            )
         return Rating(
             evaluator=self.name,
             score=mqm.score(errors, "rubric"),
             errors=errors,
             calls=tuple(dialogue.calls),
             signature=self.signature,
+            seconds=dialogue.seconds,
         )
 
 
-def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
+def parse(reply: str, translation: str, scale: mqm.Scale = "1-4") -> tuple[ErrorSpan, ...]:
     """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
 
-    Reads the list asked for, and the paper's object keyed by span, duplicates kept.
+    Reads the list asked for, and the paper's object keyed by span, duplicates kept. Raises :class:`RatingParseError`,
+    also for a severity off the ``scale``.
     """
-    return read_annotations(reply, translation, _severity)
+    return read_annotations(reply, translation, lambda value: _severity(value, scale))
 
 
-def _severity(value: Any) -> Weighed:
-    """1 to 4, also given as text or as a word of MQM."""
+def _severity(value: Any, scale: mqm.Scale) -> Weighed:
+    """A whole number of the scale, also given as text (``3``, ``3/4``) or as a word of MQM."""
     if isinstance(value, str) and value.strip().casefold() in mqm.SEVERITIES[1:]:
-        named = cast(Severity, value.strip().casefold())
-        return Weighed(mqm.severity_of_number(mqm.number_of_severity(named)), mqm.number_of_severity(named))
+        number = mqm.number_of_severity(cast(Severity, value.strip().casefold()), scale)
+        return Weighed(mqm.severity_of_number(number, scale), number)
+    top = mqm.highest(scale)
+    if isinstance(value, str) and (whole := _OUT_OF.fullmatch(value)) and int(whole[2]) == top:
+        value = whole[1]
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = 0.0
-    if isinstance(value, bool) or number not in (1, 2, 3, 4):
-        raise RatingParseError(f"the severity {str(value)[:40]!r} is not a number from 1 to 4")
-    return Weighed(mqm.severity_of_number(number), number)
+    if isinstance(value, bool) or number not in range(1, top + 1):
+        raise RatingParseError(f"the severity {str(value)[:40]!r} is not a whole number from 1 to {top}")
+    return Weighed(mqm.severity_of_number(number, scale), number)

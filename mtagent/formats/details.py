@@ -21,7 +21,7 @@ def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False
     count = 0
     with replacing(path) as sink:
         for chain in chains:
-            sink.write(_dumped(details(chain, messages=messages), path) + "\n")
+            sink.write(dumped(details(chain, messages=messages), path) + "\n")
             count += 1
     return count
 
@@ -78,7 +78,7 @@ def _plain(record: Record, without: set[str] | None = None) -> dict[str, Any]:
     return record.model_dump(exclude=without)
 
 
-def _dumped(account: dict[str, Any], path: Path) -> str:
+def dumped(account: dict[str, Any], path: Path) -> str:
     try:
         text = json.dumps(account, ensure_ascii=False, allow_nan=False)
     except ValueError as error:

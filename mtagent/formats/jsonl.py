@@ -112,6 +112,12 @@ JSONL = JsonLines()
 JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 
+def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and its object. Raises :class:`InputError` as the format does, whatever the fields are."""
+    for line in _filled(lines_of(path), path):
+        yield line.number, _parsed(line.text, f"{path}:{line.number}")
+
+
 def _write_plain(sink: Sink, results: Iterable[Result]) -> int:
     count = 0
     for result in results:

@@ -58,7 +58,7 @@ def read_lines(
     if list(files.values()).count(STANDARD) > 1:
         raise InputError("only one of the files can be standard input")
     if len(files) > 1 and all(path.is_file() for path in files.values()):
-        _check_counts({path: count_lines(path) for path in files.values()})
+        check_counts(files.values())
     return _aligned(files, defaults)
 
 
@@ -72,7 +72,9 @@ def _aligned(files: dict[str, Path], defaults: SegmentDefaults) -> Iterator[Segm
         yield segment(texts, defaults, number, f"{files['source']}:{number}")
 
 
-def _check_counts(counts: dict[Path, int]) -> None:
+def check_counts(paths: Iterable[Path]) -> None:
+    """Raise :class:`InputError` where the files have different numbers of lines."""
+    counts = {path: count_lines(path) for path in paths}
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{path} has {count}" for path, count in counts.items())
         raise InputError(f"the files have different numbers of lines: {listed}")

@@ -46,7 +46,8 @@ class OpenAIClient:
     ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
     ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
     attempt, and each attempt may take ``timeout`` seconds; an address where nobody ever answered is given up after four
-    attempts. Clients of the same server should share a ``limiter``.
+    attempts. Clients of the same server should share a ``limiter``. ``leave_out`` names what the server is known not to
+    take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
     ``clock`` is for tests.
 
@@ -63,6 +64,7 @@ class OpenAIClient:
         deadline: float = 600.0,
         timeout: float = 300.0,
         limiter: Limiter | None = None,
+        leave_out: Sequence[str] = (),
         price: Price | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -77,7 +79,7 @@ class OpenAIClient:
         self._timeout = timeout
         self._price = price or list_price
         self._clock = clock or Clock()
-        self._learnt = LearntParameters(model)
+        self._learnt = LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._reached = False
         self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, InputError, MissingExtra
 
@@ -26,11 +29,16 @@ def serve(model_path: str | None = None, *, context: int = 4096, slots: int = 1)
 
 
 class LocalServer:
-    """A running llama.cpp; ``base_url`` and ``model`` are what a client needs. Stops at the end of the context."""
+    """A running llama.cpp; ``base_url`` and ``model`` are what a client needs. Stops at the end of the context.
+
+    ``tools`` says whether the model's chat template knows tools: where it does not, llama.cpp drops them, and what the
+    messages say of them, without a word.
+    """
 
     def __init__(self, path: Path, context: int, slots: int) -> None:
         self.model = path.stem
         self.base_url = ""
+        self.tools = True
         self._path = path
         self._context = context
         self._slots = slots
@@ -46,6 +54,7 @@ class LocalServer:
         except RuntimeError as error:
             raise ConfigError(f"{self._path}: llama.cpp cannot load this model ({error})") from error
         self.base_url = f"{self._server.listening_address}/v1"
+        self.tools = bool(_template_abilities(self._server.listening_address).get("supports_tools", True))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,7 +71,21 @@ class LocalServer:
         settings.n_parallel = self._slots
         settings.verbosity = -1
         settings.ui = False
+        settings.use_jinja = True  # without it tools are refused
         return settings
+
+
+def _template_abilities(address: str) -> dict[str, Any]:
+    """What llama.cpp says of the model's chat template; empty where it says nothing."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+    try:
+        connection.request("GET", "/props")
+        found = json.loads(connection.getresponse().read()).get("chat_template_caps")
+    except (OSError, http.client.HTTPException, ValueError, AttributeError):
+        return {}
+    finally:
+        connection.close()
+    return found if isinstance(found, dict) else {}
 
 
 def _model_file(spec: str | None) -> Path:

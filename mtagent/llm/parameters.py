@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import regex
 
@@ -49,9 +50,9 @@ _ALSO_NO_TOOLS = (404, 500, 501)
 class LearntParameters:
     """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
         self._model = model
-        self._renamed: dict[str, str | None] = {}
+        self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
         self._formats: set[str] = set()
 
     @property

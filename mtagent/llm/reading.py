@@ -43,17 +43,19 @@ class _Found(NamedTuple):
     value: Any
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, *, last: bool = False) -> Any:
     """The JSON object or list in ``text``.
 
     Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own count
     before those inside a sentence, then those that hold objects, then the last one. Objects that follow each other
     without a word between them (JSON lines) are one list. An object with repeated keys comes back as :class:`Pairs`.
+    With ``last``, for replies that quote others before they conclude, the last value that holds objects counts,
+    wherever it stands.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN), and for half of a character (an escaped lone surrogate).
     """
-    value = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip())
+    value = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip(), last)
     if "\\u" in text:
         written = json.dumps(value, ensure_ascii=False)
         if whole_characters(written) != written:
@@ -61,21 +63,21 @@ def read_json(text: str) -> Any:
     return value
 
 
-def _read_any(answer: str) -> Any:
+def _read_any(answer: str, last: bool) -> Any:
     try:
         whole = _DECODER.decode(answer)
     except (ValueError, RecursionError):
-        return _search(_without_thoughts(answer))
+        return _search(without_thoughts(answer), last)
     if isinstance(whole, str):
-        return _search(whole)
+        return _search(whole, last)
     return whole if isinstance(whole, dict | list) else _fail("no JSON object or list in the reply", answer)
 
 
-def _search(answer: str) -> Any:
+def _search(answer: str, last: bool) -> Any:
     groups = list(_groups(list(_values(answer)), answer))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
-    return _best(groups, answer).value
+    return _last(groups).value if last else _best(groups, answer).value
 
 
 def _values(answer: str) -> Iterator[_Found]:
@@ -169,6 +171,11 @@ def _best(groups: list[_Found], answer: str) -> _Found:
     return groups[best]
 
 
+def _last(groups: list[_Found]) -> _Found:
+    """The last of those that hold the most."""
+    return max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
+
+
 def _substance(value: Any) -> int:
     """0 for nothing, 2 for objects, 1 for a list of anything else."""
     if not value:
@@ -180,7 +187,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict | Pairs)
 
 
-def _without_thoughts(answer: str) -> str:
+def without_thoughts(answer: str) -> str:
     """What comes after the last block of thoughts."""
     tags = list(_THOUGHTS.finditer(answer))
     if tags and not tags[-1].group(1) and not answer[: tags[-1].start()].strip():

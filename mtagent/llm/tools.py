@@ -88,7 +88,7 @@ def as_text(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     answering = False
     for message in messages:
         if message["role"] == "tool":
-            text = f"Result of {names.get(message.get('tool_call_id'), 'the tool')}:\n{message['content']}"
+            text = f"Answer of {names.get(message.get('tool_call_id'), 'the tool')}: {message['content']}"
             if answering:
                 plain[-1]["content"] += f"\n\n{text}"
             else:

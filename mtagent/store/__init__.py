@@ -1,6 +1,16 @@
 """The SQLite store: runs with every segment, step, edit and rating, and the log of all calls, which is the cache."""
 
-from mtagent.store.runs import Counts, Run, RunState, RunSummary, StoredRun
-from mtagent.store.store import Store, default_path
+from mtagent.store.runs import Counts, Run, RunKind, RunState, RunSummary, StoredRun
+from mtagent.store.store import Store, default_path, open_existing
 
-__all__ = ["Counts", "Run", "RunState", "RunSummary", "Store", "StoredRun", "default_path"]
+__all__ = [
+    "Counts",
+    "Run",
+    "RunKind",
+    "RunState",
+    "RunSummary",
+    "Store",
+    "StoredRun",
+    "default_path",
+    "open_existing",
+]

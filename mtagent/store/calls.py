@@ -13,7 +13,7 @@ from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any
 
-from mtagent.records import Call, Chain, Completion, TokenLogprob, Usage
+from mtagent.records import Call, Completion, TokenLogprob, Usage
 from mtagent.store.database import Database
 from mtagent.store.rows import keep_text, pack_messages, pack_tool_calls, text_hash, unpack_tool_calls
 
@@ -83,11 +83,10 @@ class CallLog:
         *numbers, cost, known = self._database.query(_USAGE, (run_id,))[0]
         return _usage([*map(int, numbers), cost if known else None])
 
-    def distrust(self, connection: Connection, run_id: int, chain: Chain) -> None:
-        """No longer recall the replies that made a chain fail because they could not be used: the segment will be
-        tried again, and the same reply would fail again. All other replies of the chain are recalled then.
+    def distrust(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
+        """No longer recall the replies among ``calls`` that could not be used and made the work on ``segment`` fail: it
+        will be tried again, and the same reply would fail again. All other replies are recalled then.
         """
-        calls = chain.failed.calls if chain.failed else ()
         for call in (call for call in calls if call.error and call.reply is not None):
             connection.execute(
                 "UPDATE calls SET error = ? WHERE run_id = ? AND segment = ? AND messages = ? AND reply = ?"
@@ -95,7 +94,7 @@ class CallLog:
                 (
                     call.error,
                     run_id,
-                    chain.segment.id,
+                    segment,
                     pack_messages(call.messages, {}),
                     text_hash(call.reply or ""),
                     pack_tool_calls(call.tool_calls),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Term, ToolCall, Usage
 
 Row = tuple[Any, ...]
-SegmentState = Literal["changed", "kept", "rejected", "failed"]
+SegmentState = Literal["changed", "kept", "rejected", "failed", "rated"]
 
 SEGMENT_COLUMNS = (
     "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, context, "
@@ -46,12 +46,11 @@ def segment_state(chain: Chain) -> SegmentState:
     return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "kept"
 
 
-def segment_row(run_id: int, position: int, chain: Chain) -> Row:
+def segment_row(run_id: int, position: int, of: Segment, state: SegmentState, text: str) -> Row:
     """The row of table ``segments``."""
-    of = chain.segment
     terms = _json([term.model_dump() for term in of.terms])
     given = (of.source_lang, of.target_lang, of.source, of.translation, of.reference, of.document, of.domain)
-    return (run_id, position, of.id, *given, of.context, of.notes, terms, segment_state(chain), chain.text)
+    return (run_id, position, of.id, *given, of.context, of.notes, terms, state, text)
 
 
 def step_row(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> Row:
@@ -80,12 +79,13 @@ def rating_rows(run_id: int, position: int, chain: Chain, number: int, texts: di
     """The rows of table ``ratings`` for step ``number``; the texts of their calls are added to ``texts``."""
     step = chain.steps[number]
     return [
-        (run_id, position, number, index, chain.segment.id, step.stage, *_rating_values(rating, texts))
+        (run_id, position, number, index, chain.segment.id, step.stage, *rating_values(rating, texts))
         for index, rating in enumerate(step.ratings)
     ]
 
 
-def _rating_values(rating: Rating, texts: dict[str, str]) -> Row:
+def rating_values(rating: Rating, texts: dict[str, str]) -> Row:
+    """The values of :data:`RATING_COLUMNS` from ``evaluator`` on; the texts of the calls are added to ``texts``."""
     errors = None if rating.errors is None else _json([error.model_dump() for error in rating.errors])
     said = (rating.evaluator, rating.score, rating.signature, rating.explanation)
     more = (rating.correction, rating.confidence, _json(rating.gaps), _json(rating.warnings), rating.seconds)
@@ -119,7 +119,7 @@ def read_step(row: Row, edits: Iterable[Row], ratings: Iterable[Row], texts: Map
         proposed=row[8],
         seconds=row[9],
         edits=tuple(map(_read_edit, edits)),
-        ratings=tuple(_read_rating(rating, texts) for rating in ratings),
+        ratings=tuple(read_rating(rating, texts) for rating in ratings),
         calls=unpack_calls(row[10], texts),
     )
 
@@ -129,7 +129,8 @@ def _read_edit(row: Row) -> Edit:
     return Edit(outcome=row[6], old=row[7], new=row[8], start=row[9], end=row[10], span=span, detail=row[14])
 
 
-def _read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
+def read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
+    """The rating of a row of :data:`RATING_COLUMNS`."""
     return Rating(
         evaluator=row[6],
         score=row[7],

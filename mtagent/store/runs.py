@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, Literal
 
 from mtagent.errors import StoreError
-from mtagent.records import Chain, Record, Usage
+from mtagent.records import Call, Chain, Rated, Record, Usage
 from mtagent.store import rows
 from mtagent.store.calls import CallLog, insert_texts, now, read_texts
 from mtagent.store.database import Database
+from mtagent.store.rated import insert_rated, read_rated
 
 RunState = Literal["running", "interrupted", "stopped", "finished"]
-_PAGE = 50  # chains held in memory at once while a run is read
+RunKind = Literal["chain", "rating"]
+_PAGE = 50  # segments held in memory at once while a run is read
 
 
 class Counts(Record):
     """Segments of a run by what became of them.
 
-    ``done`` = ``changed`` + ``kept`` + ``rejected``: tried to the end. The ``rejected`` kept their text because a
-    change was not accepted. The ``failed`` will be tried again. ``total`` is the number of segments that the run was
+    ``done`` = ``changed`` + ``kept`` + ``rejected`` + ``rated``: tried to the end. The ``rejected`` kept their text
+    because a change was not accepted. The ``failed`` will be tried again. A rating run has only ``rated`` and
+    ``failed``: those with a translation that could not be rated. ``total`` is the number of segments that the run was
     started with; ``None`` = it was not said.
     """
 
@@ -30,6 +33,7 @@ class Counts(Record):
     changed: int = 0
     kept: int = 0
     rejected: int = 0
+    rated: int = 0
     failed: int = 0
     total: int | None = None
 
@@ -38,6 +42,7 @@ class RunSummary(Record):
     """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
 
     name: str
+    kind: RunKind
     state: RunState
     started: str
     updated: str
@@ -67,6 +72,11 @@ class StoredRun:
             yield from (chain for _, chain in page)
             last = page[-1][0]
 
+    def has(self, segment_id: str) -> bool:
+        """Whether the run holds a segment of this id."""
+        sql = "SELECT 1 FROM segments WHERE run_id = ? AND segment = ? LIMIT 1"
+        return bool(self._database.query(sql, (self.id, segment_id)))
+
     def chain(self, segment_id: str) -> tuple[int, Chain]:
         """The position and the chain of a segment; a :class:`StoreError` where there is none, or more than one."""
         positions = self._database.query(
@@ -78,6 +88,41 @@ class StoredRun:
             places = ", ".join(str(position) for (position,) in positions)
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
         return self._page("position = ?", positions[0][0])[0]
+
+    def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
+        """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
+
+        ``limit`` leaves out all but that many segments.
+        """
+        last, end = -1, limit if limit is not None else 2**62
+        choice, names = ("", ()) if system is None else (" AND system = ?", (system,))
+        while positions := self._positions(last, end):
+            with self._database.reading() as connection:
+                page = f"position BETWEEN ? AND ?{choice}"
+                found = list(read_rated(connection, self.id, page, (positions[0], positions[-1], *names)))
+            yield from (rated for _, rated in found)
+            last = positions[-1]
+
+    def ratings_of(self, segment_id: str) -> list[Rated]:
+        """The ratings of one segment, in order of systems; none where the run has no segment of that id."""
+        with self._database.reading() as connection:
+            return [rated for _, rated in read_rated(connection, self.id, "segment = ?", (segment_id,))]
+
+    def ratings_at(self, position: int) -> list[Rated]:
+        """The ratings of the segment at ``position``, those of a failed try included; none where there is none."""
+        with self._database.reading() as connection:
+            return [rated for _, rated in read_rated(connection, self.id, "position = ?", (position,))]
+
+    def systems(self) -> tuple[str, ...]:
+        """The systems of a rating run, in their order."""
+        first = "SELECT system FROM rated WHERE run_id = ? GROUP BY system ORDER BY min(number)"
+        return tuple(system for (system,) in self._database.query(first, (self.id,)))
+
+    @property
+    def kind(self) -> RunKind:
+        """Whether the run holds chains, or ratings of given texts."""
+        kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
+        return kind
 
     def usage(self) -> Usage:
         """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""
@@ -96,6 +141,13 @@ class StoredRun:
             "SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position)
         )
         return found[0][0] if found else None
+
+    def _positions(self, last: int, end: int) -> list[int]:
+        """The positions of the next page after ``last``, before ``end``."""
+        sql = (
+            "SELECT position FROM segments WHERE run_id = ? AND position > ? AND position < ? ORDER BY position LIMIT ?"
+        )
+        return [position for (position,) in self._database.query(sql, (self.id, last, end, _PAGE))]
 
     def _page(self, condition: str, position: int) -> list[tuple[int, Chain]]:
         with self._database.reading() as connection:
@@ -118,11 +170,18 @@ class Run(StoredRun):
         """Store a chain, all of it or nothing. A failed former try is replaced; a finished one is not
         (:class:`StoreError`).
         """
-        if self.done(position):
-            raise StoreError(
-                f"run {self.name!r}: position {position} is finished already; segment {chain.segment.id!r} is not saved"
-            )
+        self._refuse_finished(position, chain.segment.id)
         self._write(position, chain)
+
+    def save_ratings(self, position: int, rated: Sequence[Rated]) -> None:
+        """Store the ratings of one segment's translations, one per system, all of them or none.
+
+        A failed former try is replaced; a finished one is not (:class:`StoreError`).
+        """
+        segment = rated[0].segment.id
+        self._refuse_finished(position, segment)
+        calls = [call for one in rated if one.error is not None for call in one.calls]
+        self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
 
     def replace(self, position: int, chain: Chain) -> None:
         """Store another chain in the place of a stored one."""
@@ -155,22 +214,34 @@ class Run(StoredRun):
         if self._release is None:
             raise StoreError(f"run {self.name!r}: was closed; start it again to write to it")
 
+    def _refuse_finished(self, position: int, segment: str) -> None:
+        if self.done(position):
+            raise StoreError(
+                f"run {self.name!r}: position {position} is finished already; segment {segment!r} is not saved"
+            )
+
     def _write(self, position: int, chain: Chain) -> None:
+        calls = chain.failed.calls if chain.failed else ()
+        self._put(position, chain.segment.id, calls, lambda c: _insert_chain(c, self.id, position, chain))
+
+    def _put(self, position: int, segment: str, failed: Iterable[Call], insert: Callable[[Connection], None]) -> None:
+        """Put rows in the place of what is at ``position``; the replies of ``failed`` calls are not trusted again."""
         self._held()
-        with self._database.writing(f"segment {chain.segment.id!r}") as connection:
-            for table in ("segments", "steps", "edits", "ratings"):
+        with self._database.writing(f"segment {segment!r}") as connection:
+            for table in ("segments", "steps", "edits", "ratings", "rated"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", (self.id, position))
-            _insert_chain(connection, self.id, position, chain)
-            self._calls.distrust(connection, self.id, chain)
+            insert(connection)
+            self._calls.distrust(connection, self.id, segment, failed)
             connection.execute("UPDATE runs SET updated = ? WHERE id = ?", (now(), self.id))
-        self._calls.forget(self.id, chain.segment.id)
+        self._calls.forget(self.id, segment)
 
 
 def _insert_chain(connection: Connection, run_id: int, position: int, chain: Chain) -> None:
     texts: dict[str, str] = {}
     at = (run_id, position, chain)
     numbers = range(len(chain.steps))
-    _insert(connection, "segments", rows.SEGMENT_COLUMNS, [rows.segment_row(*at)])
+    segment = rows.segment_row(run_id, position, chain.segment, rows.segment_state(chain), chain.text)
+    _insert(connection, "segments", rows.SEGMENT_COLUMNS, [segment])
     _insert(connection, "steps", rows.STEP_COLUMNS, [rows.step_row(*at, number, texts) for number in numbers])
     edits = [row for number in numbers for row in rows.edit_rows(*at, number)]
     _insert(connection, "edits", rows.EDIT_COLUMNS, edits)

@@ -90,6 +90,18 @@ _TOOLS = (
 )
 
 
+_RATED = (
+    "ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'chain'",
+    """CREATE TABLE rated (
+        run_id INTEGER NOT NULL, position INTEGER NOT NULL, number INTEGER NOT NULL, segment TEXT NOT NULL,
+        system TEXT NOT NULL, translation TEXT NOT NULL, evaluator TEXT, score REAL, signature TEXT, explanation TEXT,
+        errors TEXT, calls TEXT, correction TEXT, confidence REAL, gaps TEXT, warnings TEXT, seconds REAL, error TEXT,
+        paid TEXT, took REAL NOT NULL, CHECK ((evaluator IS NULL) = (score IS NULL)),
+        PRIMARY KEY (run_id, position, number))""",
+    "CREATE INDEX rated_by_system ON rated (run_id, system, position)",
+)
+
+
 def _tables(connection: sqlite3.Connection) -> None:
     for statement in _TABLES:
         connection.execute(statement)
@@ -104,7 +116,12 @@ def _tools(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: Sequence[Migration] = (_tables, _dialogue, _tools)
+def _rated(connection: sqlite3.Connection) -> None:
+    for statement in _RATED:
+        connection.execute(statement)
+
+
+MIGRATIONS: Sequence[Migration] = (_tables, _dialogue, _tools, _rated)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -14,7 +14,7 @@ from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion
 from mtagent.store.calls import CallLog, now
 from mtagent.store.database import MEMORY, Database
-from mtagent.store.runs import Run, RunState, RunSummary, StoredRun
+from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
 
@@ -25,6 +25,14 @@ def default_path() -> Path:
         return Path(chosen).expanduser()
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(data).expanduser() / "mtagent" / "store.db"
+
+
+def open_existing(path: Path | None = None) -> Store:
+    """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
+    path = path or default_path()
+    if not path.is_file():
+        raise StoreError(f"{path}: there is no store yet; a run makes one, or give --store")
+    return Store(path)
 
 
 class Store:
@@ -51,15 +59,24 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self, name: str, *, settings: dict[str, Any], inputs: dict[str, Any], total: int | None = None) -> Run:
+    def start(
+        self,
+        name: str,
+        *,
+        settings: dict[str, Any],
+        inputs: dict[str, Any],
+        total: int | None = None,
+        kind: RunKind = "chain",
+    ) -> Run:
         """Start a run, or go on with it where it was started before with equal ``settings`` and ``inputs``.
 
         ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
-        works on the run, and :class:`StoreError` where settings or inputs differ.
+        works on the run, and :class:`StoreError` where settings, inputs or the ``kind`` of the run differ.
         """
-        run_id = self._find_or_add(name, _canonical("settings", settings), _canonical("inputs", inputs))
+        run_id = self._find_or_add(name, kind, _canonical("settings", settings), _canonical("inputs", inputs))
         run = self._lock(run_id, name)
         try:
+            self._refuse_other_kind(run, kind)
             self._refuse_differences(name, settings, inputs)
             self._mark_running(run_id, total)
         except BaseException:
@@ -79,14 +96,23 @@ class Store:
         """All runs, oldest first."""
         return [self.run(name) for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
 
+    def newest(self, kind: RunKind) -> str:
+        """The name of the run of this kind that was worked on last. Raises :class:`StoreError` where there is none."""
+        sql = "SELECT name FROM runs WHERE kind = ? ORDER BY updated DESC, id DESC LIMIT 1"
+        found = self.database.query(sql, (kind,))
+        if not found:
+            raise StoreError(f"{self.database.path}: there is no {kind} run yet")
+        return str(found[0][0])
+
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
         stored = self.read(name)
-        state, started, updated, settings, inputs = self.database.query(
-            "SELECT state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
+        kind, state, started, updated, settings, inputs = self.database.query(
+            "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
         )[0]
         return RunSummary(
             name=name,
+            kind=kind,
             state=self._state(stored.id, state),
             started=started,
             updated=updated,
@@ -110,12 +136,12 @@ class Store:
         """
         return self._calls.recall(run_id, segment, key)
 
-    def _find_or_add(self, name: str, settings: str, inputs: str) -> int:
+    def _find_or_add(self, name: str, kind: RunKind, settings: str, inputs: str) -> int:
         with self.database.writing(f"run {name!r}") as connection:
             connection.execute(
-                "INSERT OR IGNORE INTO runs (name, state, settings, inputs, started, updated)"
-                " VALUES (?, 'running', ?, ?, ?, ?)",
-                (name, settings, inputs, now(), now()),
+                "INSERT OR IGNORE INTO runs (name, kind, state, settings, inputs, started, updated)"
+                " VALUES (?, ?, 'running', ?, ?, ?, ?)",
+                (name, kind, settings, inputs, now(), now()),
             )
         return self._id(name)
 
@@ -175,6 +201,11 @@ class Store:
         except Timeout:
             return "running"
         return "interrupted"
+
+    def _refuse_other_kind(self, run: Run, kind: RunKind) -> None:
+        if run.kind != kind:
+            holds = {"chain": "improved texts", "rating": "ratings"}
+            raise StoreError(f"run {run.name!r}: holds {holds[run.kind]}, not {holds[kind]}: choose another name")
 
     def _refuse_differences(self, name: str, settings: dict[str, Any], inputs: dict[str, Any]) -> None:
         stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]

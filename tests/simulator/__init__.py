@@ -2,6 +2,6 @@
 
 from tests.simulator.journal import Entry, read_journal
 from tests.simulator.server import Simulator
-from tests.simulator.settings import Fault, Settings
+from tests.simulator.settings import KINDS, Fault, Settings
 
-__all__ = ["Entry", "Fault", "Settings", "Simulator", "read_journal"]
+__all__ = ["KINDS", "Entry", "Fault", "Settings", "Simulator", "read_journal"]

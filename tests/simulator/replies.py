@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.simulator.settings import Body
 
+NONSENSE = "The translation is excellent!"
 CACHE_MINIMUM, CACHE_STEP, CHARS_PER_TOKEN = 1024, 128, 4
 
 
@@ -30,17 +31,11 @@ def said(message: Body) -> str:
 
 def calling(*calls: tuple[str, Body | str], content: str | None = None) -> Body:
     """A message that calls tools: pairs of name and arguments, which may be text that is no JSON."""
-    return {
-        "content": content,
-        "tool_calls": [
-            {
-                "id": f"call_{number}",
-                "type": "function",
-                "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
-            }
-            for number, (name, given) in enumerate(calls)
-        ],
-    }
+    functions = [
+        {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)}
+        for name, given in calls
+    ]
+    return {"content": content, "tool_calls": [{"type": "function", "function": function} for function in functions]}
 
 
 class PrefixCache:
@@ -83,7 +78,7 @@ def completion(
     body: Body, number: int, text: str | Body | None, *, finish: str = "stop", refusal: str | None = None
 ) -> Body:
     """A whole reply body without usage; a message in the place of the text may hold tool calls."""
-    message = text if isinstance(text, dict) else {"content": text}
+    message = _identified(text, number) if isinstance(text, dict) else {"content": text}
     text = message["content"]
     choice: dict[str, Any] = {
         "index": 0,
@@ -99,6 +94,18 @@ def completion(
         "choices": [choice],
         "system_fingerprint": "fp_simulator",
     }
+
+
+def broken_call(body: Body) -> Body | str:
+    """A call of the first tool that was offered, cut off in its arguments."""
+    tools = body.get("tools")
+    return calling((tools[0]["function"]["name"], '{"instruction": "Look at')) if tools else NONSENSE
+
+
+def _identified(message: Body, number: int) -> Body:
+    """``message`` with an id for each tool call that no other one has."""
+    calls = [{"id": f"call_{number}_{place}", **call} for place, call in enumerate(message["tool_calls"])]
+    return {**message, "tool_calls": calls}
 
 
 def default_behaviour(body: Body) -> str:

@@ -163,6 +163,10 @@ class Simulator:
                 return self._with_usage(replies.completion(body, number, None, refusal=refusal), body, "")
             case "content-filter":
                 return self._with_usage(replies.completion(body, number, "", finish="content_filter"), body, "")
+            case "nonsense":
+                return self._reply(body, number, fault.message or replies.NONSENSE)
+            case "bad-call":
+                return self._reply(body, number, replies.broken_call(body))
         return self._reply(body, number, None, cut=True)
 
     async def _hang(self) -> None:
@@ -177,7 +181,7 @@ class Simulator:
         payload = refusals.status_error(fault.status, body, key, fault.message, fault.code, fault.param)
         return Answer(fault.status, payload, retry_after_header(fault.retry_after, fault.style))
 
-    def _reply(self, body: Body, number: int, text: str | None, *, cut: bool = False) -> Body:
+    def _reply(self, body: Body, number: int, text: str | Body | None, *, cut: bool = False) -> Body:
         reply = text if text is not None else (self.settings.behaviour or replies.default_behaviour)(body)
         room = body.get("max_completion_tokens", body.get("max_tokens")) or 0
         cut = cut or (self.settings.truncate_below is not None and room < self.settings.truncate_below)

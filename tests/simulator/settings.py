@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Body = dict[str, Any]
 Behaviour = Callable[[Body], str | Body]
@@ -20,12 +20,19 @@ Kind = Literal[
     "refusal",
     "content-filter",
     "azure-filter",
+    "nonsense",
+    "bad-call",
 ]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One reply that goes wrong. ``status``, ``retry_after`` (seconds) and ``message`` belong to kind ``status``."""
+    """One reply that goes wrong. ``status``, ``retry_after`` (seconds) and ``message`` belong to kind ``status``.
+
+    ``nonsense`` is a text that answers nothing; ``bad-call`` is a tool call whose arguments are cut off, or nonsense
+    where no tools were offered.
+    """
 
     kind: Kind
     status: int = 500
@@ -72,6 +79,6 @@ def parse_fault(text: str) -> Fault:
     head, _, retry_after = text.partition(":")
     if head.isdigit():
         return Fault("status", int(head), retry_after=float(retry_after) if retry_after else None)
-    if head not in Kind.__args__:  # type: ignore[attr-defined]
-        raise ValueError(f"unknown fault {head!r}; known: a status code, {', '.join(Kind.__args__)}")  # type: ignore[attr-defined]
-    return Fault(head)  # type: ignore[arg-type]
+    if head not in KINDS:
+        raise ValueError(f"unknown fault {head!r}; known: a status code, {', '.join(KINDS)}")
+    return Fault(head)

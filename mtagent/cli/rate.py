@@ -1,0 +1,175 @@
+"""``mtagent rate``: files, the stages of a stored run, and how a rating came about."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mtagent.candidates import Candidates
+from mtagent.cli.improve import notices
+from mtagent.cli.options import (
+    EVALUATOR_OPTIONS,
+    FILE,
+    LANGUAGE_OPTIONS,
+    MODEL_OPTIONS,
+    PACE_OPTIONS,
+    PROMPT_OPTIONS,
+    RUN_OPTIONS,
+    TALK_OPTIONS,
+    existing_store,
+    read_config,
+    with_options,
+)
+from mtagent.cli.progress import Progress
+from mtagent.config import Config
+from mtagent.formats import STANDARD
+from mtagent.formats.ratings import RATING_FORMATS
+from mtagent.rating import RatingReport, rate_file, rate_run, stored_stages
+from mtagent.rating_files import RatingInputs, RatingOutput, named_translation
+from mtagent.trajectory import show_ratings
+
+EXAMPLES = """\b
+Examples:
+  mtagent rate -s en.txt -t a.txt b.txt -r ref.txt -l en-es -o ratings.jsonl
+  mtagent rate -s en.txt -t online=a.txt -l en-es --evaluator rules -o out.seg.score --format mtme
+  mtagent rate --run postedit-1a2b3c4d --systems given,final --evaluator rubric-mqm -o stages.jsonl
+  mtagent rate --show a/17
+"""
+OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
+_NOT_WITH_RUN = {
+    "source": "-s", "translations": "-t", "reference": "-r", "input_format": "--input-format", "lp": "-l",
+    "source_lang": "--source-lang", "target_lang": "--target-lang", "glossary": "--glossary", "keep": "--keep",
+    "context": "--context", "domain": "--domain",
+}  # fmt: skip
+
+
+class SeveralFiles(click.Command):
+    """A command without arguments, in which ``-t a b c`` stands for ``-t a -t b -t c``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option before each further file."""
+        return super().parse_args(ctx, list(_repeated(args, ("-t", "--translation"))))
+
+
+def _repeated(args: list[str], names: tuple[str, ...]) -> Iterator[str]:
+    taken, option = 0, ""
+    for arg in args:
+        if arg in names:
+            taken, option = 0, arg
+        elif arg.startswith("-") and arg != "-":
+            option = ""
+        elif option:
+            if taken:
+                yield option
+            taken += 1
+        yield arg
+
+
+@click.command("rate", cls=SeveralFiles, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-s", "--source", type=FILE, help="Source texts: .txt; or .tsv, .csv, .jsonl with their translations.")
+@click.option(
+    "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
+    help="Translations to rate, line-aligned; a system per file, named like the file or NAME.",
+)  # fmt: skip
+@click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
+@click.option(
+    "--run", "rated_run", metavar="RUN", help="Rate what the stages of a stored run left; with --show: of it."
+)
+@click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these systems, or stages of the run.")
+@click.option(
+    "--show", "shown", metavar="[SYSTEM/]SEGMENT", help="Print how ratings came about; -v: all that was sent."
+)
+@click.option("-o", "--output", type=FILE, default=STANDARD, help="Where ratings go.  [default: standard output]")
+@click.option(
+    "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
+    help="Of the ratings.  [default: as the name of -o tells, or jsonl]",
+)  # fmt: skip
+@click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
+@with_options(LANGUAGE_OPTIONS, EVALUATOR_OPTIONS, MODEL_OPTIONS, PROMPT_OPTIONS, PACE_OPTIONS)
+@click.option("--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
+@click.option("--limit", type=int, metavar="N", help="Only the first N segments.")
+@with_options(RUN_OPTIONS, TALK_OPTIONS)
+def command(**options: Any) -> None:
+    """Rate translations: a score and, where the evaluator marks them, error spans.
+
+    Rates files (-s, -t) or the stages of a stored run (--run). Several systems are rated side by side; equal texts of a
+    segment once. A failed rating stops nothing. The same command again resumes a run that was stopped.
+    """
+    shown, rated_run = options.pop("shown"), options.pop("rated_run")
+    if shown is not None:
+        _show(shown, rated_run, options)
+        return
+    _refuse_mixture(rated_run, options)
+    dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    output = RatingOutput(options.pop("output"), options.pop("format_name"))
+    systems = tuple(filter(None, (options.pop("systems") or "").split(",")))
+    inputs = _inputs(options, systems)
+    what, config = rated_run or inputs, read_config(options)
+    if config.offline and config.evaluator is None and not quiet:
+        click.echo(OFFLINE, err=True)
+    with notices(quiet):
+        if dry_run:
+            asyncio.run(_print_requests(config, what, systems))
+            return
+        with Progress(verbose=verbose, quiet=quiet, counted=("rated", "failed")) as progress:
+            report = asyncio.run(_rated(config, what, output, systems, progress))
+    progress.finish_rated(report, output.paths)
+    sys.exit(3 if any(system.failed for system in report.systems) else 0)
+
+
+def _refuse_mixture(rated_run: str | None, options: dict[str, Any]) -> None:
+    if rated_run is None and options["source"] is None:
+        raise click.UsageError("give the texts with -s and -t, or a stored run with --run")
+    if rated_run is not None and (given := [option for name, option in _NOT_WITH_RUN.items() if options[name]]):
+        raise click.UsageError(f"--run brings its texts, languages and terms with it: leave out {', '.join(given)}")
+
+
+def _inputs(options: dict[str, Any], systems: tuple[str, ...]) -> RatingInputs:
+    translations = tuple(named_translation(spec) for spec in options.pop("translations"))
+    source, reference, kind = (options.pop(name) for name in ("source", "reference", "input_format"))
+    return RatingInputs(source, translations, reference, kind, systems)
+
+
+async def _rated(
+    config: Config, what: RatingInputs | str, output: RatingOutput, systems: tuple[str, ...], progress: Progress
+) -> RatingReport:
+    if isinstance(what, RatingInputs):
+        return await rate_file(config, what, output, on_start=progress.start, on_rated=progress.advance_rated)
+    return await rate_run(
+        config, what, output, systems=systems, on_start=progress.start, on_rated=progress.advance_rated
+    )
+
+
+async def _print_requests(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> None:
+    from mtagent.dry_rating import first_requests
+
+    total = requests = 0
+    with _candidates(config, what, systems) as candidates:
+        async for request in first_requests(config, candidates):
+            click.echo(request.shown)
+            total, requests = total + request.tokens, requests + 1
+    estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
+    click.echo(f"{estimate}; what is asked after the first replies comes on top. Nothing was sent.", err=True)
+
+
+@contextmanager
+def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> Iterator[Iterator[Candidates]]:
+    if isinstance(what, RatingInputs):
+        with what.spooled() as inputs:
+            yield inputs.material(config).candidates()
+    else:
+        with existing_store(config.store) as store:
+            yield stored_stages(store, config, what, systems).candidates()
+
+
+def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
+    path: Path | None = options["store"]
+    with existing_store(path) as store:
+        stored = store.read(run or store.newest("rating"))
+        click.echo(show_ratings(stored, shown, full=options["verbose"]))

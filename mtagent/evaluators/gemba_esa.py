@@ -1,0 +1,74 @@
+"""GEMBA-ESA: error spans first, with three examples, and then a score from 0 to 100 with the spans in view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import mtagent
+from mtagent import mqm, prompts
+from mtagent.evaluators.headings import read_headed
+from mtagent.evaluators.scores import parse_score
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.sampling import settings_of
+from mtagent.protocols import LLM
+from mtagent.records import ErrorSpan, Rating, Segment, Severity
+
+
+class GembaESA:
+    """Two calls. The score is the number of the second, 0 to 100; the errors are those of the first.
+
+    ``reference=True`` shows the model the reference where a segment has one.
+    """
+
+    name = "gemba-esa"
+
+    def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
+        self._llm, self._reference = llm, reference
+        self._spans = prompts.load("gemba-esa", prompts_folder)
+        self._score = prompts.load("gemba-esa-score", prompts_folder)
+        self.signature = "|".join(
+            [
+                self.name,
+                f"model:{llm.model}",
+                f"prompt:{self._spans.signature}+{self._score.signature}",
+                *settings_of(llm),
+                f"reference:{'yes' if reference else 'no'}",
+                "scale:0-100",
+                f"version:{mtagent.__version__}",
+            ]
+        )
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """Mark the errors, then score. Raises :class:`RatingParseError` if two replies to either cannot be read."""
+        reference = segment.reference if self._reference else None
+        values = prompts.segment_values(segment, translation=translation, reference=reference)
+        with Dialogue(self._llm, segment.id) as dialogue:
+            errors = await dialogue.ask(
+                self._spans, values, "rate", lambda reply: parse(reply, translation, segment.source)
+            )
+            score = await dialogue.ask(self._score, {**values, "errors": listed(errors)}, "score", parse_score)
+        return Rating(
+            evaluator=self.name,
+            score=score,
+            errors=errors,
+            calls=tuple(dialogue.calls),
+            signature=self.signature,
+            seconds=dialogue.seconds,
+        )
+
+
+def parse(reply: str, translation: str, source: str = "") -> tuple[ErrorSpan, ...]:
+    """The errors under the headings of ``reply``, located; see :func:`mtagent.evaluators.headings.read_headed`."""
+    return read_headed(reply, translation, source=source)
+
+
+def listed(errors: Iterable[ErrorSpan]) -> str:
+    """``errors`` as the list that the score is given with: one per line under its severity, no-error where none is."""
+    lines: dict[Severity, list[str]] = {"major": [], "minor": []}
+    for error in errors:
+        lines.setdefault(error.severity, []).append(f'{error.category} - "{error.text}"')
+    worst_first = sorted(lines, key=mqm.severity_rank, reverse=True)
+    return "\n".join(
+        "\n".join([f"{severity.title()}:", *(lines[severity] or ["no-error"])]) for severity in worst_first
+    )

@@ -1,0 +1,281 @@
+"""The tools of RATE's core agent, and its replies read as calls of them (RATE paper, figures 15 and 16).
+
+No tool takes the source or the translation: a model that has to copy them leaves them out or changes them. Models that
+cannot call functions write what they want as text, in one of many shapes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import regex
+
+from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
+from mtagent.evaluators.rate_replies import read_score
+from mtagent.llm.plain import plain_text
+from mtagent.llm.reading import Pairs, read_json
+from mtagent.records import Completion, Tool, ToolCall
+
+
+def _tool(name: str, description: str, required: tuple[str, ...], **parameters: tuple[str, str]) -> Tool:
+    properties = {key: {"type": kind, "description": about} for key, (kind, about) in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Tool(name=name, description=description, parameters=schema)
+
+
+EVALUATE = _tool(
+    "evaluate",
+    "Have the translation assessed: score, confidence, errors, and terms that the assessor does not know for sure.",
+    (),
+    notes=("string", "What the assessor should know besides the knowledge that was found."),
+    instruction=("string", "What to look at in particular, for instance the tone, or one idiom."),
+)
+SEARCH = _tool(
+    "search",
+    "Look up what you or the assessor do not know for sure, such as slang, an allusion or a name.",
+    ("query",),
+    query=("string", "What you want to know, in full."),
+)
+COMPARE = _tool(
+    "compare",
+    "Have the translation compared with one whose score is settled, to confirm or correct a tentative score.",
+    ("tentative_score",),
+    tentative_score=("number", "The score, 0 to 4, that you have in mind."),
+    notes=("string", "What the judge should know besides the knowledge that was found."),
+    low_anchor=("string", "A poor translation of the source that deserves 1. Only while there are no anchors."),
+    high_anchor=("string", "An excellent translation of the source that deserves 4. Only while there are no anchors."),
+)
+FINISH = _tool(
+    "finish",
+    "Give the final score. Call it alone, after you have read the answers of the other tools.",
+    ("score", "rationale"),
+    score=("number", "The final score, 0 to 4; halves are allowed."),
+    rationale=("string", "Why, in two to four sentences."),
+)
+TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
+
+
+class Action(NamedTuple):
+    """A wish of the core agent. ``problem`` says why its arguments cannot be read, if so."""
+
+    tool: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    problem: str = ""
+
+    @property
+    def wish(self) -> tuple[str, dict[str, Any]]:
+        """What is wished for; some models say it twice in a reply."""
+        return self.tool, self.arguments
+
+    def as_call(self) -> ToolCall:
+        """The call to put on record before its answer. Its arguments are JSON: servers refuse broken ones."""
+        return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
+
+
+def read_turn(completion: Completion) -> tuple[Action, ...]:
+    """What the core agent wants: its tool calls, or where there are none, what its text says.
+
+    Raises :class:`RatingParseError` for a text that calls no tool. Broken arguments of a real call are its ``problem``.
+    """
+    if completion.tool_calls:
+        return tuple(_called(call) for call in completion.tool_calls)
+    return read_actions(completion.text)
+
+
+def read_actions(reply: str) -> tuple[Action, ...]:
+    """The tool calls that a text makes, at least one, in order.
+
+    Reads JSON with ``tool`` and ``arguments`` in the spellings of other systems, ``<tool_call>`` with argument tags or
+    JSON in it, ``<function=name>``, "Action: name, Action Input: JSON", ``name(argument=value)``, and the bare name of
+    a tool. Thoughts before it are ignored. Raises :class:`RatingParseError` for anything else.
+    """
+    try:
+        text = plain_text(reply, "")
+    except (EmptyReply, UnreadableReply) as error:
+        raise RatingParseError(str(error)) from None
+    for read in (_tagged, _labelled, _written_as_calls, _bare_name):
+        if actions := read(text):
+            return actions
+    try:
+        return _in_json(read_json(text))
+    except RatingParseError as error:
+        raise RatingParseError(f"it calls no tool: {error}") from None
+
+
+def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
+    """A text among the arguments; ``None`` where it is absent. Raises :class:`UnreadableReply`."""
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, str):
+        raise UnreadableReply(f"the argument {name!r} is no text")
+    text = (value or "").strip()
+    if text.casefold() not in ("", "none", "null"):
+        return text
+    if required:
+        raise UnreadableReply(f"the argument {name!r} is missing")
+    return None
+
+
+def score_of(arguments: Mapping[str, Any], name: str) -> float:
+    """A score among the arguments. Raises :class:`UnreadableReply`."""
+    if arguments.get(name) is None:
+        raise UnreadableReply(f"the argument {name!r} is missing")
+    return read_score(arguments[name])
+
+
+def _called(call: ToolCall) -> Action:
+    try:
+        arguments = _arguments(call.arguments)
+    except RatingParseError as error:
+        return Action(_plain(call.name), {}, call.id, f"the arguments cannot be read: {error}")
+    return Action(_plain(call.name), arguments, call.id)
+
+
+_CALL_TAG = regex.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", regex.DOTALL | regex.IGNORECASE)
+_KEY_VALUE = regex.compile(r"<arg_key>([^<]*)</arg_key>\s*<arg_value>(.*?)</arg_value>", regex.DOTALL)
+_FUNCTION_TAG = regex.compile(r"<function=([\w.-]+)>(.*?)</function>", regex.DOTALL | regex.IGNORECASE)
+_PARAMETER = regex.compile(r"<parameter=([\w-]+)>(.*?)</parameter>", regex.DOTALL | regex.IGNORECASE)
+_LABELLED = regex.compile(
+    r"^[\s*]*Action[\s*]*:[\s*`]*([\w.-]+)[\s*`]*\n+[\s*]*Action Input[\s*]*:[\s*]*(.*)", regex.M | regex.S | regex.I
+)
+_WRITTEN = regex.compile(rf"^[\s>*`-]*((?:{'|'.join(TOOLS)})\s*\()", regex.MULTILINE)
+_BARE = regex.compile(rf"[\s`*]*({'|'.join(TOOLS)})[\s`*]*(?:\(\s*\))?[\s`*.]*")
+_NAMES = ("tool", "name", "function", "tool_name", "action")
+_ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
+_LISTS = ("tool_calls", "calls", "actions")
+_BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES})
+
+
+def _tagged(text: str) -> tuple[Action, ...]:
+    """``<tool_call>`` and ``<function=…>``, as models without native calls are taught to write."""
+    if functions := _FUNCTION_TAG.findall(text):
+        return tuple(_with_parameters(name, body, "parameter=", _PARAMETER) for name, body in functions)
+    actions: list[Action] = []
+    for body in _CALL_TAG.findall(text):
+        name, _, _ = body.partition("<")
+        if "{" in name:
+            actions += _in_json(read_json(body))
+        else:
+            actions.append(_with_parameters(name, body, "arg_key>", _KEY_VALUE))
+    return tuple(actions)
+
+
+def _with_parameters(name: str, body: str, opening: str, pattern: regex.Pattern[str]) -> Action:
+    pairs = pattern.findall(body)
+    if len(pairs) != body.count(f"<{opening}") or not name.strip() or len(name.split()) > 1:
+        raise RatingParseError(f"the call of {name.strip()[:40]!r} is cut off or broken")
+    return Action(_plain(name), {key.strip(): value.strip() for key, value in pairs})
+
+
+def _labelled(text: str) -> tuple[Action, ...]:
+    found = _LABELLED.search(text)
+    return (Action(_plain(found[1]), _arguments(found[2])),) if found else ()
+
+
+def _written_as_calls(text: str) -> tuple[Action, ...]:
+    """``finish(score=3, rationale="…")`` at the start of a line. All of them can be read, or it is no such reply."""
+    actions: list[Action] = []
+    at = 0
+    while found := _WRITTEN.search(text, at):
+        start, at = found.start(1), _closing(text, found.end())
+        action = (_as_python(text[start:at]) or _as_call_of_json(text[start:at])) if at else None
+        if action is None:
+            if actions:
+                raise RatingParseError("one of the calls cannot be read")
+            return ()
+        actions.append(action)
+    return tuple(actions)
+
+
+def _closing(text: str, at: int) -> int:
+    """The end of the bracket that was opened before ``at``; 0 if it stays open."""
+    depth, quote = 1, ""
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and quote:
+            at += 1
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        else:
+            depth += (char == "(") - (char == ")")
+        at += 1
+        if not depth:
+            return at
+    return 0
+
+
+def _as_python(source: str) -> Action | None:
+    """The call of a known tool with literal arguments; nothing is evaluated. ``None`` where it is no such call."""
+    try:
+        call = ast.parse(source, mode="eval").body
+        if not isinstance(call, ast.Call):
+            return None
+        positional = [ast.literal_eval(value) for value in call.args]
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    name = source.partition("(")[0].strip()
+    if len(positional) == 1 and isinstance(positional[0], dict):
+        return Action(name, {str(key): value for key, value in positional[0].items()} | named)
+    return Action(name, dict(zip(TOOLS[name].parameters["properties"], positional, strict=False)) | named)
+
+
+def _as_call_of_json(source: str) -> Action | None:
+    name, _, inside = source[:-1].partition("(")
+    try:
+        return Action(name.strip(), _arguments(inside))
+    except RatingParseError:
+        return None
+
+
+def _bare_name(text: str) -> tuple[Action, ...]:
+    found = _BARE.fullmatch(text)
+    return (Action(found[1], {}),) if found else ()
+
+
+def _in_json(data: Any) -> tuple[Action, ...]:
+    if isinstance(data, Pairs):
+        raise RatingParseError("the JSON gives a field twice")
+    if isinstance(data, list):
+        if not data:
+            raise RatingParseError("the list of tool calls is empty")
+        return tuple(action for one in data for action in _in_json(one))
+    if not isinstance(data, dict):
+        raise RatingParseError(f"{str(data)[:40]!r} calls no tool")
+    fields = {str(key).strip().casefold(): value for key, value in data.items()}
+    inner = next((fields[name] for name in _LISTS if isinstance(fields.get(name), list)), fields.get("function"))
+    if isinstance(inner, list | dict):
+        return _in_json(inner)
+    return (_in_object(fields),)
+
+
+def _in_object(fields: dict[str, Any]) -> Action:
+    name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), None)
+    if name is None:
+        keyed = [key for key in fields if key in TOOLS]
+        if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
+            raise RatingParseError('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
+        return Action(keyed[0], fields[keyed[0]])
+    given = next((key for key in _ARGUMENTS if key in fields), None)
+    if given is None:
+        return Action(_plain(name), {key: value for key, value in fields.items() if key not in _BESIDES})
+    return Action(_plain(name), _arguments(fields[given]))
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """Arguments as an object, also where they are JSON in a text. Nothing is no argument."""
+    if isinstance(given, str):
+        given = read_json(given) if given.strip().casefold() not in ("", "none", "null", "{}") else {}
+    if isinstance(given, Pairs) or not isinstance(given, dict | None):
+        raise RatingParseError("the arguments are no JSON object")
+    return {str(key): value for key, value in (given or {}).items()}
+
+
+def _plain(name: str) -> str:
+    """A tool's name without what servers put before it (``functions.evaluate``)."""
+    return name.strip().strip("`\"'").rpartition(".")[2].casefold()

@@ -1,0 +1,81 @@
+"""The single-agent baseline of HiMATE (its "SA", §5.1): one call that looks for all 19 kinds of errors at once.
+
+It marks what HiMATE's nineteen agents mark, with the same severities and weights, and asks nobody to think again.
+Neutral remarks are opinions that cost nothing: they go into the rating's explanation, not among its errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mtagent
+from mtagent import mqm, prompts
+from mtagent.evaluators import typology
+from mtagent.evaluators.annotations import located, named_severity, read_error, read_items
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.reading import read_json
+from mtagent.llm.sampling import settings_of
+from mtagent.protocols import LLM
+from mtagent.records import ErrorSpan, Rating, Segment
+
+_KINDS = ("category", "core", "subcategory", "subtype", "type")
+
+
+class SingleAgent:
+    """One call, no reference. The score is minus the HiMATE weights of the errors (Table 6); 0 is error-free."""
+
+    name = "single-agent"
+
+    def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
+        self._llm, self._prompt = llm, prompts.load("single-agent", prompts_folder)
+        self.signature = "|".join(
+            [
+                self.name,
+                f"model:{llm.model}",
+                f"prompt:{self._prompt.signature}",
+                *settings_of(llm),
+                typology.SIGNATURE,
+                "weights:himate",
+                f"version:{mtagent.__version__}",
+            ]
+        )
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
+        values = prompts.segment_values(segment, translation=translation, typology=typology.described())
+        with Dialogue(self._llm, segment.id) as dialogue:
+            marked = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
+        errors = tuple(error for error in marked if error.severity != "neutral")
+        return Rating(
+            evaluator=self.name,
+            score=mqm.score(errors, "himate"),
+            errors=errors,
+            explanation="\n".join(_remark(error) for error in marked if error.severity == "neutral") or None,
+            calls=tuple(dialogue.calls),
+            signature=self.signature,
+            seconds=dialogue.seconds,
+        )
+
+
+def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
+    """What ``reply`` marks, neutral remarks included; ``()`` only for a stated "no error".
+
+    Categories are those of the typology where they mean one of its subtypes, else as they are written. Raises
+    :class:`RatingParseError`.
+    """
+    items = [{**item, "category": _category(item)} for item in read_items(read_json(reply))]
+    errors = [error for item in items if (error := read_error(item, translation, named_severity))]
+    return located(errors, translation)
+
+
+def _category(item: dict[str, Any]) -> str:
+    """``core/subtype`` of an item, which may name the two apart."""
+    return typology.category_of(
+        "/".join(item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip())
+    )
+
+
+def _remark(error: ErrorSpan) -> str:
+    remark = f"neutral, not counted: {error.category} - {error.text!r}"
+    return f"{remark}: {error.explanation}" if error.explanation else remark

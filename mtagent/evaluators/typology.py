@@ -1,0 +1,167 @@
+"""The error typology of HiMATE (Table 8): 5 core types and 19 subtypes of MQM, described in this project's own words.
+
+A category is written ``core/subtype``: ``accuracy/mistranslation``, ``locale convention/date format``. There is no
+non-translation in it (HiMATE, appendix B).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Subtype(NamedTuple):
+    """A kind of error below a core type; ``definition`` is one line for prompts."""
+
+    core: str
+    name: str
+    definition: str
+
+    @property
+    def category(self) -> str:
+        """``core/name``."""
+        return f"{self.core}/{self.name}"
+
+
+CORES = {
+    "accuracy": "the translation does not say what the source says",
+    "terminology": "a term is not the one that the field, the client or the rest of the text asks for",
+    "fluency": "the text is not correct in its own language, whatever the source says",
+    "style": "the text is correct, but nobody would write it like that",
+    "locale convention": "a name, date, time, amount or address is not written as the readers write it",
+}
+"""Core types, and what errors of them have in common."""
+
+SUBTYPES = (
+    Subtype(
+        "accuracy",
+        "addition",
+        "The translation says something, or has punctuation with a meaning, that the source lacks.",
+    ),
+    Subtype(
+        "accuracy",
+        "omission",
+        "Something of the source is missing in the translation: a passage, a phrase, a word, or punctuation with a "
+        "meaning.",
+    ),
+    Subtype(
+        "accuracy",
+        "mistranslation",
+        "A word or passage means something else than in the source, is matched with the wrong one, or its words are "
+        "grouped wrongly.",
+    ),
+    Subtype(
+        "accuracy",
+        "untranslated text",
+        "Text is left in the source language though it should be translated. Placeholders, code and special symbols do "
+        "not count.",
+    ),
+    Subtype(
+        "terminology",
+        "inappropriate for context",
+        "A term is not the one that a given glossary asks for, or not the one that is usual in this field.",
+    ),
+    Subtype("terminology", "inconsistent use", "One and the same term of the source is translated by different terms."),
+    Subtype(
+        "fluency",
+        "punctuation",
+        "A mark is missing, superfluous or wrong, or one of a pair of quotes or brackets has no partner.",
+    ),
+    Subtype("fluency", "spelling", "A word is misspelt, its capital letters and accents included."),
+    Subtype(
+        "fluency",
+        "grammar",
+        "Words do not agree, a verb has the wrong tense or form, a noun, pronoun or adjective the wrong ending; also "
+        "wrong word order.",
+    ),
+    Subtype(
+        "fluency", "register", "The level of formality is wrong, as with an informal pronoun where a formal one is due."
+    ),
+    Subtype(
+        "fluency",
+        "inconsistency",
+        "The text contradicts itself or changes its ways without reason; terms are not meant here.",
+    ),
+    Subtype("fluency", "character encoding", "Characters are garbled, because they were read in the wrong encoding."),
+    Subtype(
+        "style",
+        "awkward",
+        "The sentence is understood, but clumsy, mostly because it copies the structure of the source.",
+    ),
+    Subtype(
+        "locale convention", "address format", "An address, such as its postal code, is not in the form of the locale."
+    ),
+    Subtype("locale convention", "currency format", "An amount of money is not in the form of the locale."),
+    Subtype("locale convention", "date format", "A date is not in the form of the locale."),
+    Subtype(
+        "locale convention",
+        "name format",
+        "A name is not in the form of the locale, such as family and given name in the wrong order.",
+    ),
+    Subtype("locale convention", "telephone format", "A telephone number is not in the form of the locale."),
+    Subtype(
+        "locale convention",
+        "time format",
+        "A time of day is not in the form of the locale, such as 24 hours where readers expect 12.",
+    ),
+)
+"""All 19, core type by core type."""
+
+_SEPARATOR = re.compile(r"\s*(?:/|::?|>|→|\s[-–—]\s|[(\[])\s*")
+_OTHER_NAMES = {
+    "untranslated": "untranslated text",
+    "inappropriate": "inappropriate for context",
+    "inconsistent": "inconsistent use",
+    "terminology/inconsistency": "inconsistent use",
+    "fluency/inconsistent": "inconsistency",
+    "awkward style": "awkward",
+    "awkwardness": "awkward",
+    "encoding": "character encoding",
+    "address": "address format",
+    "currency": "currency format",
+    "date": "date format",
+    "name": "name format",
+    "telephone": "telephone format",
+    "telephone number format": "telephone format",
+    "time": "time format",
+}
+
+
+def subtypes_of(core: str) -> tuple[Subtype, ...]:
+    """The subtypes of a core type; a ``KeyError`` for an unknown one."""
+    if core not in CORES:
+        raise KeyError(core)
+    return tuple(subtype for subtype in SUBTYPES if subtype.core == core)
+
+
+def subtype_of(category: str) -> Subtype | None:
+    """The subtype that a category means, as models write it: ``Date``, ``Accuracy - Omission``, ``style/awkward``.
+
+    ``None`` where it names a core type alone, or nothing of this typology.
+    """
+    parts = [_plain(part) for part in _SEPARATOR.split(category)]
+    said = [_OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])]
+    named = {subtype.name: subtype for subtype in SUBTYPES}
+    return next((named[name] for name in reversed(said) if name in named), None)
+
+
+def category_of(written: str) -> str:
+    """``written`` as ``core/subtype`` where the typology has it; else as it is, in lower case."""
+    subtype = subtype_of(written)
+    return subtype.category if subtype else written.strip().casefold()
+
+
+def described(subtypes: Iterable[Subtype] = SUBTYPES) -> str:
+    """One line per subtype for a prompt: ``- accuracy/omission: Something of the source …``."""
+    return "\n".join(f"- {subtype.category}: {subtype.definition}" for subtype in subtypes)
+
+
+def _plain(part: str) -> str:
+    return " ".join(part.strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
+
+
+SIGNATURE = f"typology:himate#{hashlib.sha256(described().encode()).hexdigest()[:8]}"
+"""For the signature of an evaluator whose prompt shows these definitions."""

@@ -1,0 +1,257 @@
+"""Ratings in stored runs: of files, and of what the stages of a chain run left. From Python: :func:`rate`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent import config as configuration
+from mtagent.agent import make_segments
+from mtagent.batch import cached
+from mtagent.build import Given, assembled_evaluator, effective
+from mtagent.candidates import Candidates, Material, side_by_side, stages_of
+from mtagent.config import Config, ModelSettings
+from mtagent.errors import ConfigError, MtagentError
+from mtagent.files import content_hashes
+from mtagent.formats.ratings import Ratings
+from mtagent.llm.cached import Cached
+from mtagent.protocols import LLM, Evaluator
+from mtagent.rate_segment import rate_segment
+from mtagent.rating_files import RatingInputs, RatingOutput
+from mtagent.records import Rated
+from mtagent.runner import Outcome, in_order, work_all
+from mtagent.store import Run, RunSummary, Store, StoredRun, default_path, open_existing
+from mtagent.summary import SystemSummary
+
+OnStart = Callable[[str, int, int], None]
+OnRated = Callable[[Sequence[Rated]], None]
+SETTINGS = {"source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep", "prompts"}
+"""The settings that ratings depend on, besides those of the model; all others are the chain's."""
+
+
+class RatingReport(NamedTuple):
+    """What a rating run came to. ``remarks`` are what the format of the output had to leave out or to rename."""
+
+    run: RunSummary
+    systems: tuple[SystemSummary, ...]
+    remarks: tuple[str, ...]
+
+
+async def rate_file(
+    config: Config,
+    inputs: RatingInputs,
+    output: RatingOutput = RatingOutput(),
+    *,
+    given: Given = Given(),
+    on_start: OnStart = lambda *_: None,
+    on_rated: OnRated = lambda _: None,
+) -> RatingReport:
+    """Rate the translations in ``inputs``, and write the ratings when all are there.
+
+    The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
+    again resumes it. ``on_start`` gets its name, the number of segments, and how many are done already; ``on_rated``
+    the ratings of each segment.
+    """
+    output.refuse_collisions(inputs.paths)
+    output.refuse_unwritable()
+    with inputs.spooled() as inputs:
+        material = inputs.material(config)
+        total = output.refuse_unfit(material)
+        with Store(config.store or default_path()) as store:
+            return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+
+
+async def rate_run(
+    config: Config,
+    name: str,
+    output: RatingOutput = RatingOutput(),
+    *,
+    systems: Sequence[str] = (),
+    given: Given = Given(),
+    on_start: OnStart = lambda *_: None,
+    on_rated: OnRated = lambda _: None,
+) -> RatingReport:
+    """Rate what the stages of the chain run ``name`` left; see :func:`mtagent.candidates.stages_of`."""
+    output.refuse_unwritable()
+    with open_existing(config.store) as store:
+        material = stored_stages(store, config, name, systems)
+        total = output.refuse_unfit(material)
+        return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+
+
+def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
+    """What there is to rate in a stored chain run. Raises :class:`ConfigError` for a run that holds ratings."""
+    stored = store.read(name)
+    if stored.kind == "rating":
+        raise ConfigError(
+            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"`mtagent rate --show SEGMENT --run {name}` shows one"
+        )
+    material = stages_of(stored.chains, name, systems, config.limit)
+    prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
+    return Material(material.systems, {**material.inputs, **prompts}, material.candidates)
+
+
+class _Job:
+    """A rating run from its start to its files."""
+
+    def __init__(self, config: Config, given: Given, store: Store, on_start: OnStart, on_rated: OnRated) -> None:
+        self._config, self._given, self._store = config, given, store
+        self._on_start, self._on_rated = on_start, on_rated
+
+    async def run(self, material: Material, total: int, output: RatingOutput) -> RatingReport:
+        models: list[Cached] = []
+        wrap = partial(cached, self._store, models)
+        async with assembled_evaluator(self._config, self._given, wrap_llm=wrap) as evaluator:
+            settings = self._settings(evaluator)
+            name = self._config.run or _name(settings, material.inputs)
+            # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
+            run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
+            for model in models:
+                model.run_id = run.id
+            self._on_start(name, total, min(total, run.counts().done))
+            await self._rate(material, evaluator, run)
+        run.finish()
+        systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
+        return RatingReport(self._store.run(name), systems, remarks)
+
+    def _settings(self, evaluator: Evaluator) -> dict[str, Any]:
+        """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
+        decided = effective(self._config, self._given).for_results()
+        settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
+        if self._given.llm:
+            settings["model"] = self._given.llm.model
+        if self._given.evaluator:
+            settings["evaluator"] = evaluator.name
+        signature = getattr(evaluator, "signature", None)
+        return {**settings, "signature": signature} if isinstance(signature, str) else settings
+
+    async def _rate(self, material: Material, evaluator: Evaluator, run: Run) -> None:
+        fruitful, fruitless = run.counts().done > 0, ""
+
+        async def work(item: tuple[int, Candidates]) -> Sequence[Rated]:
+            position, candidates = item
+            known = {one.system: one for one in run.ratings_at(position)}
+            return await rate_segment(candidates, evaluator, known=known)
+
+        def save(position: int, rated: Sequence[Rated]) -> None:
+            nonlocal fruitful, fruitless
+            run.save_ratings(position, rated)
+            self._on_rated(rated)
+            succeeded, failure = _outcome(rated)
+            fruitful, fruitless = fruitful or succeeded, fruitless or failure or ""
+
+        await work_all(
+            enumerate(material.candidates()),
+            work,
+            save,
+            concurrency=self._config.concurrency,
+            done=run.done,
+            give_up_after=self._config.give_up_after,
+            outcome=_outcome,
+        )
+        if fruitless and not fruitful:
+            raise MtagentError(f"nothing could be rated, and nothing was written: {fruitless}")
+
+
+def _name(settings: dict[str, Any], inputs: dict[str, Any]) -> str:
+    return f"rate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+
+
+def _outcome(rated: Sequence[Rated]) -> Outcome:
+    """A segment has failed where none of its translations has a rating."""
+    succeeded = any(one.rating is not None for one in rated)
+    return Outcome(succeeded, None if succeeded else next((one.error for one in rated if one.error), None))
+
+
+def write_ratings(
+    run: StoredRun, output: RatingOutput, *, limit: int | None = None
+) -> tuple[tuple[SystemSummary, ...], tuple[str, ...]]:
+    """Write the ratings that ``run`` holds, and return what each system got, and the remarks of the format."""
+    systems = {system: SystemSummary(system) for system in run.systems()}
+
+    def read(system: str | None) -> Iterator[Rated]:
+        for rated in run.ratings(system, limit=limit):
+            systems[rated.system].add(rated)
+            yield rated
+
+    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    return tuple(systems.values()), remarks
+
+
+def rate(
+    sources: Sequence[str],
+    translations: Sequence[str] | Mapping[str, Sequence[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Sequence[str] | None = None,
+    evaluator: Evaluator | str | None = None,
+    llm: LLM | str | None = None,
+    config_file: str | Path | None = None,
+    **settings: Any,
+) -> list[Rated]:
+    """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
+
+    ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
+    of :class:`mtagent.config.Config`, such as ``model="gpt-4o-mini"``. Nothing is stored. A translation that could not
+    be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
+    event loop: there, iterate over :func:`rate_each`.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ConfigError("an event loop is running here: use `async for rated in rate_each(candidates, config)`")
+    settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
+    config = configuration.load(Path(config_file) if config_file else None, settings)
+    given = Given(
+        evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
+    )
+    found = make_candidates(sources, translations, source_lang, target_lang, references=references)
+    return asyncio.run(_collected(found, config, given))
+
+
+def make_candidates(
+    sources: Sequence[str],
+    translations: Sequence[str] | Mapping[str, Sequence[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Sequence[str] | None = None,
+) -> list[Candidates]:
+    """The translations of each source side by side. Raises :class:`ConfigError` if the lists differ in length."""
+    systems = translations if isinstance(translations, Mapping) else {"translation": translations}
+    for texts in (*systems.values(), *([references] if references is not None else [])):
+        make_segments(sources, texts, source_lang, target_lang)  # for its checks
+    segments = make_segments(sources, None, source_lang, target_lang)
+    if references is not None:
+        segments = [
+            segment.model_copy(update={"reference": reference})
+            for segment, reference in zip(segments, references, strict=True)
+        ]
+    return [
+        side_by_side(segment, {name: texts[i] for name, texts in systems.items()}) for i, segment in enumerate(segments)
+    ]
+
+
+async def rate_each(
+    candidates: Iterable[Candidates], config: Config | None = None, given: Given = Given()
+) -> AsyncGenerator[tuple[Rated, ...], None]:
+    """The ratings of each segment's translations, in order, as soon as they are there; for async code."""
+    config = config or Config()
+    async with assembled_evaluator(config, given) as evaluator:
+        found = in_order(candidates, partial(rate_segment, evaluator=evaluator), concurrency=config.concurrency)
+        async with aclosing(found):  # who leaves early must leave no task behind that asks a closed model
+            async for rated in found:
+                yield rated
+
+
+async def _collected(candidates: Iterable[Candidates], config: Config, given: Given) -> list[Rated]:
+    return [one async for rated in rate_each(candidates, config, given) for one in rated]

@@ -1,0 +1,213 @@
+"""Search over HTTP: any address that answers a GET with JSON, SearXNG's among them.
+
+An endpoint is written as ``URL#PATHS``. The URL holds ``{query}``, may hold ``{limit}`` and, for servers that want
+their key there, ``{key}``. The part after ``#``, which is never sent, says where the finds are in the answer::
+
+    https://api.example.org/search?q={query}&count={limit}#list=web.results&title=title&text=description&url=url
+
+==========  ==================================================================================================
+``list``    the list of finds, by keys and positions with dots between them; default: the answer itself
+``title``   in each find: its title; default ``title``
+``text``    its text; default ``text``
+``url``     its address; default ``url``
+``key``     the environment variable that holds the server's key, sent as ``Authorization: Bearer …``
+``header``  the header that the key is sent in, where it is another one; it holds the key alone
+==========  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from mtagent.errors import ConfigError, SearchError
+from mtagent.llm.failure import clean
+from mtagent.records import Found
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+MOST_BYTES = 2_000_000
+"""A longer answer is refused: no list of finds needs more."""
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """Where the finds stand in an answer, and where the key comes from; see the module's table."""
+
+    list: str = ""
+    title: str = "title"
+    text: str = "text"
+    url: str = "url"
+    key: str = ""
+    header: str = ""
+
+
+class Endpoint:
+    """A search server. ``template`` is its address with ``{query}``; one find in ``timeout`` seconds or none.
+
+    Connections are opened for a search and closed after it. Raises :class:`ConfigError` for an unusable address.
+    """
+
+    def __init__(
+        self, template: str, paths: Paths = Paths(), *, name: str = "endpoint", hint: str = "", timeout: float = 20.0
+    ) -> None:
+        _check(template, paths)
+        self.name = name
+        self._template, self._paths, self._hint, self._timeout = template, paths, hint, timeout
+        self._where = f"search {name}: {urlsplit(template).netloc}"
+
+    async def find(self, query: str, *, limit: int = 5) -> list[Found]:
+        """The first ``limit`` finds of the server, in its order. Raises :class:`SearchError`."""
+        if not query.strip() or limit < 1:
+            return []
+        answer = await self._answer(query, limit)
+        finds = _at(answer, self._paths.list)
+        if not isinstance(finds, list):
+            place = f"at {self._paths.list!r}" if self._paths.list else "as the whole answer"
+            raise SearchError(f"{self._where}: no list of finds {place}; say where it is with #list=…")
+        found = [find for find in map(self._found, finds) if find.title or find.text]
+        if finds and not found:
+            raise SearchError(
+                f"{self._where}: no find has a text at {self._paths.title!r} or {self._paths.text!r}; "
+                "say where they are with #title=…&text=…"
+            )
+        return found[:limit]
+
+    def _found(self, find: Any) -> Found:
+        title, text, url = (_at(find, path) for path in (self._paths.title, self._paths.text, self._paths.url))
+        return Found(title=_text(title), text=_text(text), source=_text(url))
+
+    async def _answer(self, query: str, limit: int) -> Any:
+        from aiohttp import ClientError, ClientSession, ClientTimeout
+        from yarl import URL
+
+        key = self._key()
+        values = {"query": query, "limit": str(limit), "key": key}
+        address = URL(_filled(self._template, values), encoded=True)
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=self._timeout)) as session,
+                session.get(address, headers=self._headers(key), allow_redirects=not key) as response,
+            ):
+                return self._parsed(await self._body(response), key)
+        except TimeoutError:
+            reason = f"no answer within {self._timeout:g} s"
+        except (ClientError, OSError, ValueError) as error:  # the error's words may hold the address, and so the key
+            reason = f"no connection, or it broke ({type(error).__name__})"
+        raise SearchError(f"{self._where}: {reason}; is the address right, and the server there?")
+
+    async def _body(self, response: ClientResponse) -> bytes:
+        if response.status != 200:
+            raise SearchError(f"{self._where}: {self._status(response.status)}")
+        body = bytearray()
+        async for piece in response.content.iter_chunked(65_536):
+            body += piece
+            if len(body) > MOST_BYTES:
+                raise SearchError(f"{self._where}: the answer is longer than {MOST_BYTES:,} bytes; ask for fewer finds")
+        return bytes(body)
+
+    def _parsed(self, body: bytes, key: str) -> Any:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            begins = " ".join(clean(body[:200].decode(errors="replace"), key).split())[:80]
+            hint = self._hint or "the address must answer with JSON"
+            raise SearchError(f"{self._where}: the answer is not JSON, it begins {begins!r}; {hint}") from None
+
+    def _status(self, status: int) -> str:
+        if status in (401, 403):
+            named = f"check the key in {self._paths.key}" if self._paths.key else "name its variable with #key=…"
+            return f"status {status}: " + (self._hint or f"the server wants a key; {named}")
+        if status == 429:
+            return "status 429: too many searches; wait, lower --concurrency, or allow more on the server"
+        if status >= 500:
+            return f"status {status}: the server has failed; try again later"
+        return f"status {status}; is the address right?"
+
+    def _key(self) -> str:
+        if not self._paths.key:
+            return ""
+        key = os.environ.get(self._paths.key, "").strip()
+        if not key:
+            raise SearchError(f"{self._where}: the environment variable {self._paths.key} is to hold the key; set it")
+        return key
+
+    def _headers(self, key: str) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
+        if key and "{key}" not in self._template:
+            headers |= {self._paths.header: key} if self._paths.header else {"Authorization": f"Bearer {key}"}
+        return headers
+
+
+def parse(address: str) -> Endpoint:
+    """The endpoint that ``URL#PATHS`` describes. Raises :class:`ConfigError` naming the culprit."""
+    template, _, described = address.partition("#")
+    known = [field.name for field in fields(Paths)]
+    values = dict(parse_qsl(described, keep_blank_values=True))
+    for name in values:
+        if name not in known:
+            raise ConfigError(f"search endpoint: #{name}= is not known; there are {', '.join(known)}")
+    return Endpoint(template, Paths(**values))
+
+
+def searxng(url: str) -> Endpoint:
+    """The SearXNG server at ``url``."""
+    return Endpoint(
+        f"{url.rstrip('/').removesuffix('/search')}/search?q={{query}}&format=json",
+        Paths(list="results", text="content"),
+        name="searxng",
+        hint="allow JSON on the server: search.formats: [html, json] in its settings.yml",
+    )
+
+
+def _check(template: str, paths: Paths) -> None:
+    try:
+        parts = urlsplit(template)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or "{" in parts.netloc:
+        raise ConfigError("search: write the address of a server, for example searxng:http://localhost:8888")
+    if "@" in parts.netloc:
+        raise ConfigError("search: the address holds a password; keys are read from the environment only, see #key=")
+    if "{query}" not in template:
+        raise ConfigError("search: the address has no {query}, the place for what is looked for")
+    if ("{key}" in template or paths.header) and not paths.key:
+        raise ConfigError("search: name the environment variable that holds the key, with #key=NAME")
+    if paths.key and not paths.key.isidentifier():
+        raise ConfigError("search: #key= is the name of an environment variable, not the key itself")
+
+
+def _filled(template: str, values: dict[str, str]) -> str:
+    """``template`` with ``values`` in their places, in one pass: a query may itself hold ``{key}``."""
+    pieces = template.split("{")
+    filled = [pieces[0]]
+    for piece in pieces[1:]:
+        name, closed, rest = piece.partition("}")
+        filled.append(quote(values[name], safe="") + rest if closed and name in values else quote("{" + piece, safe=""))
+    return "".join(filled)
+
+
+def _at(value: Any, path: str) -> Any:
+    """What stands at ``path`` (``web.results.0``); ``_MISSING`` where there is nothing."""
+    for step in filter(None, path.split(".")):
+        if isinstance(value, dict):
+            value = value.get(step, _MISSING)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return _MISSING
+    return value
+
+
+def _text(value: Any) -> str:
+    """A text or a list of texts; anything else is none."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_text, value)))
+    return value.strip() if isinstance(value, str) else ""

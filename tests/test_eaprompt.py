@@ -1,0 +1,327 @@
+"""EAPrompt: itemised lists in the shapes that models give, the count against the list, and one step or two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mtagent import prompts
+from mtagent.agent import Agent
+from mtagent.config import Config
+from mtagent.errors import ConfigError, RatingParseError
+from mtagent.evaluators.counts import Counted
+from mtagent.evaluators.eaprompt import EAPrompt, parse, parse_once
+from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Completion, Message, Segment, Usage
+
+SOURCE = "The nurse “Ana” told them at 5 p.m. that they were free to go."
+TEXT = "Die Krankenschwester „Ana“ sagte ihnen um 5 Uhr, dass sie l'hôpital gratis verlassen kann."
+SEGMENT = Segment(id="1", source=SOURCE, source_lang="en", target_lang="de", reference="Eine Referenz.")
+LIST = 'Major errors:\n(1) "gratis" - mistranslation\n(2) "5 Uhr" - mistranslation\nMinor errors:\n(1) "kann" - grammar'
+NONE = "Major errors:\nno-error\nMinor errors:\nno-error"
+FOUND = [
+    ("gratis", "accuracy/mistranslation", "major"),
+    ("5 Uhr", "accuracy/mistranslation", "major"),
+    ("kann", "fluency/grammar", "minor"),
+]
+
+
+def spans(reply: str) -> list[tuple[str, str, str]]:
+    return [(error.text, error.category, error.severity) for error in parse(reply, TEXT, SOURCE)]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        LIST,
+        LIST.replace("errors", "Errors").replace("Minor", "\nMinor"),
+        LIST.replace("Major errors:", "**Major errors:**").replace("Minor errors:", "**Minor errors:**"),
+        LIST.replace("Major errors:", "## Major Errors").replace("Minor errors:", "## Minor Errors"),
+        LIST.replace("Major errors:", "MAJOR:").replace("Minor errors:", "MINOR:"),
+        LIST.replace("Major errors:", "Major errors (2):").replace("Minor errors:", "Minor errors (1):"),
+        LIST.replace("(1)", "1.").replace("(2)", "2."),
+        LIST.replace("(1)", "-").replace("(2)", "-"),
+        LIST.replace("(1)", "* (1)").replace("(2)", "* (2)"),
+        LIST.replace(" - ", " – "),
+        LIST.replace(" - ", " — "),
+        LIST.replace(" - ", ": "),
+        LIST.replace(" - ", " -> "),
+        LIST.replace("mistranslation", "Mistranslation").replace("grammar", "Grammar"),
+        LIST.replace("mistranslation", "accuracy/mistranslation").replace("grammar", "fluency/grammar"),
+        LIST.replace(" - mistranslation", " (mistranslation)").replace(" - grammar", " (grammar)"),
+        LIST.replace('"gratis" - mistranslation', 'mistranslation - "gratis"'),
+        LIST.replace('"gratis"', "“gratis”").replace('"5 Uhr"', "„5 Uhr“"),
+        LIST.replace('"gratis"', "'gratis'"),
+        LIST.replace('"gratis"', "`gratis`"),
+        LIST.replace('"gratis"', '**"gratis"**'),
+        LIST.replace("\n", "\r\n"),
+        f"```\n{LIST}\n```",
+        f"Here are the errors in the translation:\n\n{LIST}",
+        f"{LIST}\n\nOverall, the translation is understandable.",
+        f"<think>\nMajor errors: maybe none?\n</think>\n{LIST}",
+        f"Critical errors:\nno-error\n{LIST}",
+        'Minor:\n(1) "kann" - grammar\nMajor:\n(1) "gratis" - mistranslation\n(2) "5 Uhr" - mistranslation',
+        'Major: (1) "gratis" - mistranslation, (2) "5 Uhr" - mistranslation\nMinor: (1) "kann" - grammar',
+    ],
+)
+def test_the_same_list_in_many_shapes(reply: str) -> None:
+    assert sorted(spans(reply)) == sorted(FOUND)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        NONE,
+        NONE.replace("no-error", "None"),
+        NONE.replace("no-error", "(1) no-error"),
+        NONE.replace("no-error", "- No errors found."),
+        NONE.replace(" errors:\n", ": "),
+        "**Major errors:** none\n**Minor errors:** none",
+        f"{NONE}\n\nThe translation is accurate and fluent.",
+    ],
+)
+def test_a_list_that_states_no_error_twice_is_error_free(reply: str) -> None:
+    assert parse(reply, TEXT, SOURCE) == ()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "The translation is excellent!",
+        "I'm sorry, but I can't help with that.",
+        "no-error",
+        "Major errors:\nno-error",
+        "Major errors:\nno-error\nMinor errors:",
+        "Major errors:\n\nMinor errors:\n",
+        'Major errors:\n(1) "gratis" - mistranslation\nMinor errors:\n(1) "ka',
+        'Major errors:\n(1) "gratis',
+        '(1) "gratis" - mistranslation\n(2) "kann" - grammar',
+        "Major errors:\nThe time is wrong.\nMinor errors:\nno-error",
+        "Major errors:\n(1) gibt es nicht\nMinor errors:\nno-error",
+        "<think>Major errors:",
+        "Score: -11",
+        "2, 1",
+        "{}",
+    ],
+)
+def test_an_unreadable_list_is_an_error_and_never_perfect(reply: str) -> None:
+    with pytest.raises(RatingParseError):
+        parse(reply, TEXT, SOURCE)
+
+
+def test_spans_keep_case_quotes_and_accents_and_get_offsets() -> None:
+    reply = 'Major errors:\n(1) "„Ana“" - addition\nMinor errors:\n(1) "l\'hôpital" - Untranslated text'
+    errors = parse(reply, TEXT, SOURCE)
+    assert [TEXT[error.start : error.end] for error in errors] == ["„Ana“", "l'hôpital"]
+    assert [error.category for error in errors] == ["accuracy/addition", "accuracy/untranslated text"]
+
+
+def test_an_omission_holds_source_words_and_awkward_style_is_awkward() -> None:
+    reply = 'Major errors:\n(1) "that they were" - Omission\nMinor errors:\n(1) "verlassen kann" - Awkward style'
+    missing, awkward = parse(reply, TEXT, SOURCE)
+    assert (missing.side, missing.text, missing.start) == ("omission", "that they were", None)
+    assert (awkward.category, awkward.side) == ("style/awkward", "translation")
+
+
+def test_a_span_that_is_listed_twice_counts_twice() -> None:
+    reply = 'Major errors:\n(1) "gratis" - mistranslation\nMinor errors:\n(1) "gratis" - awkward style'
+    assert [severity for _, _, severity in spans(reply)] == ["major", "minor"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "<score>-11</score>",
+        "\n-5-5-1 = -11\n<score>-11</score>",
+        "\nBased on the above, the final score for this translation is -5-5-1=-11.\n<score>-11</score>",
+        "\nThe final score is -11.\n\n<score>-11</score>\n",
+        "\n**Score:** -11",
+        "\nTotal score: -5 - 5 - 1 = -11",
+        "\n\nDeductions: 2 x 5 + 1 x 1 = 11\n\nFinal score = -11",
+        "\n---\n<score> -11 </score>",
+        "\nNumber of major errors: 2\nNumber of minor errors: 1\n\n<score>-11</score>",
+        "\nMajor errors: 2\nMinor errors: 1\nScore: -11",
+        "\nThere are 2 major errors and 1 minor error.\nScore: 2 x -5 + 1 x -1 = -11",
+        "\n**Final Score:** <score>-11</score>",
+        "```\n<score>-11</score>\n```",
+    ],
+)
+def test_one_reply_holds_the_list_and_the_score(end: str) -> None:
+    errors, counted = parse_once(f"{LIST}\n{end}", TEXT, SOURCE)
+    assert [(error.text, error.category, error.severity) for error in errors] == FOUND
+    assert counted == Counted(-11)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [LIST, f"{LIST}\n<score>11</score>", f"{LIST}\n<score>-11", "<score>-11</score>", "<score>0</score>", "Score: 0"],
+)
+def test_one_reply_without_list_or_score_is_an_error(reply: str) -> None:
+    with pytest.raises(RatingParseError):
+        parse_once(reply, TEXT, SOURCE)
+
+
+def test_an_error_about_a_score_is_no_score() -> None:
+    reply = 'Major errors:\n(1) "score: 3" - mistranslation\nMinor errors:\nno-error\n<score>-5</score>'
+    (error,), counted = parse_once(reply, "the score: 3 to 0", "der Spielstand ist 2:0")
+    assert (error.text, counted.score) == ("score: 3", -5)
+
+
+async def test_two_steps_and_the_second_sees_the_list_alone() -> None:
+    llm = ScriptedLLM([f"<think>Hm.</think>{LIST}", "2, 1"], model="gpt-x")
+    rating = await EAPrompt(llm).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.warnings, [call.purpose for call in rating.calls]) == (-11, (), ["rate", "count"])
+    first, second = llm.requests
+    assert f"<translation>{TEXT}</translation>" in first.messages[-1].content
+    assert second.messages[-1].content == f"List of errors:\n<errors>{LIST}</errors>"
+    assert not any(TEXT in message.content or SOURCE in message.content for message in second.messages)
+    assert rating.seconds > 0
+
+
+async def test_the_list_decides_where_the_count_disagrees_and_the_rating_warns() -> None:
+    rating = await EAPrompt(ScriptedLLM([LIST, "Major: 3, Minor: 1"])).rate(SEGMENT, TEXT)
+    assert rating.score == -11
+    assert rating.warnings == (
+        "the model counts 3 major and 1 minor, its list holds 2 major and 1 minor; the list decides",
+    )
+    assert rating.errors is not None
+    assert len(rating.errors) == 3
+
+
+async def test_a_list_of_equal_score_but_other_errors_disagrees_too() -> None:
+    rating = await EAPrompt(ScriptedLLM([LIST, "1, 6"])).rate(SEGMENT, TEXT)
+    assert len(rating.warnings) == 1
+
+
+async def test_a_count_given_as_a_score_is_compared_as_a_score() -> None:
+    agreeing = await EAPrompt(ScriptedLLM([LIST, "<score>-11</score>"])).rate(SEGMENT, TEXT)
+    other = await EAPrompt(ScriptedLLM([LIST, "<score>-10</score>"])).rate(SEGMENT, TEXT)
+    assert (agreeing.warnings, len(other.warnings)) == ((), 1)
+
+
+async def test_no_error_is_counted_too() -> None:
+    rating = await EAPrompt(ScriptedLLM([NONE, "0, 0"])).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors, rating.warnings) == (0, (), ())
+    doubtful = await EAPrompt(ScriptedLLM([NONE, "1, 0"])).rate(SEGMENT, TEXT)
+    assert doubtful.warnings == (
+        "the model counts 1 major and 0 minor, its list holds 0 major and 0 minor; the list decides",
+    )
+
+
+async def test_there_is_no_cap() -> None:
+    many = "\n".join(f'({n}) "gratis" - mistranslation' for n in range(1, 8))
+    rating = await EAPrompt(ScriptedLLM([f"Major errors:\n{many}\nMinor errors:\nno-error", "7, 0"])).rate(
+        SEGMENT, TEXT
+    )
+    assert (rating.score, rating.warnings) == (-35, ())
+
+
+async def test_a_count_that_cannot_be_read_is_asked_for_once_more() -> None:
+    llm = ScriptedLLM([LIST, "Quite a few.", "2, 1"])
+    rating = await EAPrompt(llm).rate(SEGMENT, TEXT)
+    assert (rating.score, [call.purpose for call in rating.calls]) == (-11, ["rate", "count", "count"])
+    assert "does not say how many" in llm.requests[2].messages[-1].content
+
+
+async def test_a_count_that_cannot_be_read_twice_fails_and_keeps_account_of_what_was_paid() -> None:
+    def paid(text: str) -> Completion:
+        return Completion(text=text, model="m", usage=Usage(calls=1, input_tokens=10, cost=0.5))
+
+    llm = ScriptedLLM([paid(LIST), paid("Quite a few."), paid("Many.")])
+    with pytest.raises(RatingParseError) as caught:
+        await EAPrompt(llm).rate(SEGMENT, TEXT)
+    assert Usage.total(call.usage for call in caught.value.calls).cost == 1.5
+
+
+async def test_one_step_is_one_call() -> None:
+    llm = ScriptedLLM([f"{LIST}\n\n-5-5-1 = -11\n<score>-11</score>"])
+    rating = await EAPrompt(llm, steps=1).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.warnings, len(rating.calls)) == (-11, (), 1)
+    wrong = ScriptedLLM([f"{LIST}\n\n-5-5-1 = -12\n<score>-12</score>"])
+    rating = await EAPrompt(wrong, steps=1).rate(SEGMENT, TEXT)
+    assert rating.score == -11
+    assert rating.warnings == ("the model counts a score of -12, its list holds 2 major and 1 minor; the list decides",)
+
+
+def test_the_signature_names_prompts_and_options() -> None:
+    two, one = EAPrompt(ScriptedLLM([], model="x")), EAPrompt(ScriptedLLM([], model="x"), steps=1, reference=False)
+    assert two.signature.startswith("eaprompt|model:x|prompt:eaprompt-errors@1#")
+    assert "|prompt:eaprompt-count@1#" in two.signature
+    assert two.signature.endswith("|steps:2|reference:yes|version:0.1.0")
+    assert one.signature.startswith("eaprompt|model:x|prompt:eaprompt-once@1#")
+    assert one.signature.endswith("|steps:1|reference:no|version:0.1.0")
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_a_reference_is_shown_unless_it_is_switched_off(shown: bool) -> None:
+    llm = ScriptedLLM([NONE, "0, 0"])
+    await EAPrompt(llm, reference=shown).rate(SEGMENT, TEXT)
+    assert ("Eine Referenz." in llm.requests[0].messages[-1].content) is shown
+
+
+@pytest.mark.parametrize("name", ["eaprompt-errors", "eaprompt-once"])
+@pytest.mark.parametrize(
+    ("pair", "shown"), [("en-de", "German"), ("zh-en", "English"), ("en-is", "Spanish"), ("de-en", "Spanish")]
+)
+def test_one_example_is_shown_that_of_the_pair_or_the_one_for_all(name: str, pair: str, shown: str) -> None:
+    source_lang, target_lang = pair.split("-")
+    segment = Segment(id="1", source="s", source_lang=source_lang, target_lang=target_lang)
+    messages = prompts.load(name).render(prompts.segment_values(segment, translation="t"))
+    users = [message.content for message in messages[:-1] if message.role == "user"]
+    assert [f"{shown} translation:" in user for user in users] == [True]
+
+
+def test_the_examples_are_read_whole_and_their_scores_are_right() -> None:
+    listed = prompts.load("eaprompt-errors").examples
+    scored = prompts.load("eaprompt-once").examples
+    for plain, with_score in zip(listed, scored, strict=True):
+        text, source = plain.values["translation"], plain.values["source"]
+        errors, counted = parse_once(with_score.reply, text, source)
+        assert errors == parse(plain.reply, text, source)
+        assert counted.score == -sum(5 if error.severity == "major" else 1 for error in errors)
+        assert [error.text for error in errors if error.side == "translation" and error.start is None] == []
+        assert [error.text for error in errors if error.side == "omission" and error.text not in source] == []
+
+
+def test_options_come_from_the_evaluators_name() -> None:
+    surroundings = Surroundings(llm=ScriptedLLM([]), config=Config(), data_folder=Path())
+    assert "|steps:1|reference:no|" in getattr(
+        make_evaluator("eaprompt:steps=1,reference=no", surroundings), "signature", ""
+    )
+    for wrong in ("0", "3"):
+        with pytest.raises(ConfigError, match=f"steps is 1 or 2, not {wrong}"):
+            make_evaluator(f"eaprompt:steps={wrong}", surroundings)
+
+
+def test_it_drives_post_editing_with_fixes_that_are_asked_for() -> None:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        fixes = [{"number": n, "suggestion": fix, "before": "", "after": ""} for n, fix in ((1, "frei"), (2, "17 Uhr"))]
+        fixes.append({"number": 3, "suggestion": None, "before": "", "after": ""})
+        return {"rate": LIST, "count": "2, 1", "fix": json.dumps({"fixes": fixes})}[purpose]
+
+    llm = ScriptedLLM(reply)
+    agent = Agent(llm=llm, evaluator="eaprompt", gate="guards", stages="pe", skip_guards=("numbers",))
+    (chain,) = agent.postedit([SOURCE], [TEXT], "en", "de")
+    assert chain.text == TEXT.replace("gratis", "frei").replace("5 Uhr", "17 Uhr")
+    assert [request.purpose for request in llm.requests] == ["rate", "count", "fix"]
+
+
+@pytest.mark.data
+async def test_what_m_mad_table_8_prints_of_eaprompt_scores_minus_13(data: Path) -> None:
+    (example,) = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))["m_mad"]
+    listed = (
+        'Major errors:\n(1) "the 12 number" - accuracy/mistranslation\n'
+        '(2) "on the dial" - terminology/inappropriate for context\n'
+        'Minor errors:\n(1) "the time of the watch" - style/awkward\n(2) "there is a real diamond" - style/awkward\n'
+        '(3) "on the 12 number" - style/awkward'
+    )
+    segment = Segment(id="1", source="手表", source_lang=example["source_lang"], target_lang=example["target_lang"])
+    rating = await EAPrompt(ScriptedLLM([listed, "2, 3"])).rate(segment, example["translation"])
+    assert (rating.score, rating.warnings) == (-13, ())
+    assert rating.errors is not None
+    assert [error.severity for error in rating.errors] == ["major"] * 2 + ["minor"] * 3

@@ -1,0 +1,296 @@
+"""The GEMBA family: what is asked, what is made of the replies, and how errors add up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent import prompts
+from mtagent.config import Config
+from mtagent.errors import ConfigError, RatingParseError
+from mtagent.evaluators import gemba_esa, gemba_mqm
+from mtagent.evaluators.gemba_esa import GembaESA
+from mtagent.evaluators.gemba_mqm import GembaMQM
+from mtagent.evaluators.gemba_scores import GembaDA, GembaSQM
+from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Segment
+
+TEXT = "El Banco pagó ayer, y el perro rojo durmió."
+SEGMENT = Segment(
+    id="7",
+    source="The bank paid yesterday at noon, and the red cat slept.",
+    source_lang="en",
+    target_lang="es",
+    reference="El banco pagó ayer a mediodía, y el gato rojo durmió.",
+    domain="news",
+)
+REPLY = """Critical:
+no-error
+Major:
+accuracy/mistranslation - "perro"
+accuracy/omission - "at noon"
+Minor:
+fluency/spelling - "Banco"
+"""
+NONE = "Critical:\nno-error\nMajor:\nno-error\nMinor:\nno-error"
+ALL = [GembaMQM, GembaESA, GembaDA, GembaSQM]
+
+
+def scripted(messages: Any, purpose: str) -> str:
+    """A model that answers whatever is asked."""
+    return REPLY if "no-error" in messages[0].content else '{"score": 85}'
+
+
+async def test_mqm_marks_and_scores() -> None:
+    llm = ScriptedLLM([REPLY], model="gpt-x")
+    rating = await GembaMQM(llm).rate(SEGMENT, TEXT)
+    assert rating.score == -11
+    assert rating.errors is not None
+    assert [(e.severity, e.category, e.text, e.side) for e in rating.errors] == [
+        ("major", "accuracy/mistranslation", "perro", "translation"),
+        ("major", "accuracy/omission", "at noon", "omission"),
+        ("minor", "fluency/spelling", "Banco", "translation"),
+    ]
+    assert [TEXT[e.start : e.end] for e in rating.errors if e.start is not None] == ["perro", "Banco"]
+    assert rating.signature.startswith("gemba-mqm|model:gpt-x|prompt:gemba-mqm@1#")
+    assert "|reference:no|weights:gemba|version:" in rating.signature
+    assert len(rating.calls) == rating.usage.calls == 1
+    llm.finish()
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "critical", "score"),
+    [
+        (0, 0, 0, 0),
+        (0, 1, 0, -1),
+        (1, 0, 0, -5),
+        (0, 0, 1, -25),
+        (2, 3, 0, -13),
+        (4, 1, 0, -21),
+        (5, 0, 0, -25),
+        (9, 9, 0, -25),
+        (0, 5, 0, -5),
+        (0, 9, 0, -5),
+        (1, 9, 0, -9),
+        (4, 9, 0, -21),
+        (1, 1, 1, -25),
+        (0, 1, 2, -25),
+    ],
+)
+async def test_mqm_scores_by_hand(major: int, minor: int, critical: int, score: float) -> None:
+    def under(heading: str, number: int) -> str:
+        return f"{heading}:\n" + ("\n".join(['style/awkward - "ayer"'] * number) or "no-error")
+
+    reply = "\n".join([under("Critical", critical), under("Major", major), under("Minor", minor)])
+    rating = await GembaMQM(ScriptedLLM([reply])).rate(SEGMENT, TEXT)
+    assert rating.score == score
+    assert len(rating.errors or ()) == major + minor + critical
+
+
+@pytest.mark.parametrize("heading", ["Critical", "Major", "Minor"])
+async def test_mqm_gives_a_non_translation_the_lowest_score(heading: str) -> None:
+    rating = await GembaMQM(ScriptedLLM([f"{heading}:\nnon-translation"])).rate(SEGMENT, TEXT)
+    assert rating.score == -25
+    assert [(e.text, e.start, e.end) for e in rating.errors or ()] == [(TEXT, 0, len(TEXT))]
+
+
+async def test_mqm_is_error_free_only_where_that_is_said() -> None:
+    rating = await GembaMQM(ScriptedLLM([NONE])).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors) == (0, ())
+    llm = ScriptedLLM(["The translation is excellent!", "Really excellent."])
+    with pytest.raises(RatingParseError) as error:
+        await GembaMQM(llm).rate(SEGMENT, TEXT)
+    assert len(error.value.calls) == 2
+
+
+@pytest.mark.parametrize("kind", [GembaDA, GembaSQM])
+async def test_da_and_sqm_score_without_spans(kind: type[GembaDA]) -> None:
+    llm = ScriptedLLM(['{"score": 85.5}'], model="gpt-x")
+    rating = await kind(llm).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors) == (85.5, None)
+    assert rating.signature.startswith(f"{kind.name}|model:gpt-x|prompt:{kind.name}@1#")
+    assert "|scale:0-100|" in rating.signature
+    assert len(llm.requests[0].messages) == 2
+
+
+async def test_sqm_names_the_landmarks_and_da_does_not() -> None:
+    llm = ScriptedLLM(["85", "85"])
+    await GembaSQM(llm).rate(SEGMENT, TEXT)
+    await GembaDA(llm).rate(SEGMENT, TEXT)
+    sqm, da = (request.messages[0].content for request in llm.requests)
+    assert all(f"\n- {number}: " in sqm for number in (0, 33, 66, 100))
+    assert "33" not in da
+
+
+async def test_esa_scores_with_its_own_spans_in_view() -> None:
+    llm = ScriptedLLM([REPLY, "85/100"])
+    rating = await GembaESA(llm).rate(SEGMENT, TEXT)
+    assert rating.score == 85
+    assert [error.text for error in rating.errors or ()] == ["perro", "at noon", "Banco"]
+    assert len(rating.calls) == 2
+    shown = (
+        '<errors>Major:\naccuracy/mistranslation - "perro"\naccuracy/omission - "at noon"\n'
+        'Minor:\nfluency/spelling - "Banco"</errors>'
+    )
+    assert llm.requests[1].messages[-1].content.endswith(shown)
+    assert [request.purpose for request in llm.requests] == ["rate", "score"]
+    assert "prompt:gemba-esa@1#" in rating.signature
+    assert "+gemba-esa-score@1#" in rating.signature
+
+
+async def test_esa_also_scores_what_has_no_error() -> None:
+    llm = ScriptedLLM(["Major:\nno-error\nMinor:\nno-error", '{"score": 97}'])
+    rating = await GembaESA(llm).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors) == (97, ())
+    assert "<errors>Major:\nno-error\nMinor:\nno-error</errors>" in llm.requests[1].messages[-1].content
+
+
+async def test_esa_lists_the_worst_first() -> None:
+    reply = 'Minor:\nstyle/awkward - "ayer"\nCritical:\nother - "rojo"'
+    llm = ScriptedLLM([reply, "3"])
+    await GembaESA(llm).rate(SEGMENT, TEXT)
+    listed = 'Critical:\nother - "rojo"\nMajor:\nno-error\nMinor:\nstyle/awkward - "ayer"'
+    assert f"<errors>{listed}</errors>" in llm.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("replies", [[REPLY, "between 80 and 90", "80-90"], ["Excellent!", "Excellent!"]])
+async def test_esa_has_no_rating_without_both_replies(replies: list[str]) -> None:
+    llm = ScriptedLLM(replies)
+    with pytest.raises(RatingParseError) as error:
+        await GembaESA(llm).rate(SEGMENT, TEXT)
+    assert len(error.value.calls) == len(replies)
+    llm.finish()
+
+
+@pytest.mark.parametrize("kind", ALL)
+async def test_an_unreadable_reply_is_asked_for_once_more(kind: Any) -> None:
+    asked: list[int] = []
+
+    def reply(messages: Any, purpose: str) -> str:
+        asked.append(len(messages))
+        return "Well done!" if len(asked) == 1 else scripted(messages, purpose)
+
+    rating = await kind(ScriptedLLM(reply)).rate(SEGMENT, TEXT)
+    assert rating.calls[0].error is not None
+    assert "Well done!" in rating.calls[1].messages[-2].content
+    assert rating.usage.calls == len(rating.calls) == len(asked)
+
+
+@pytest.mark.parametrize("kind", ALL)
+async def test_a_reference_is_shown_only_if_asked_for_and_there(kind: Any) -> None:
+    for option, segment, shown in [
+        (False, SEGMENT, False),
+        (True, SEGMENT, True),
+        (True, SEGMENT.model_copy(update={"reference": None}), False),
+    ]:
+        llm = ScriptedLLM(scripted)
+        rating = await kind(llm, reference=option).rate(segment, TEXT)
+        for request in llm.requests:
+            assert ("gato rojo" in request.messages[-1].content) is shown
+        assert f"|reference:{'yes' if option else 'no'}|" in rating.signature
+
+
+@pytest.mark.parametrize("kind", ALL)
+async def test_a_rating_does_not_depend_on_the_one_before(kind: Any) -> None:
+    llm = ScriptedLLM(scripted)
+    evaluator = kind(llm)
+    first = await evaluator.rate(SEGMENT, TEXT)
+    await evaluator.rate(SEGMENT.model_copy(update={"id": "8", "source": "Other."}), "Otro perro.")
+    asked = len(llm.requests) // 2
+    again = await evaluator.rate(SEGMENT, TEXT)
+    assert (again.score, again.errors, again.signature) == (first.score, first.errors, first.signature)
+    assert [r.messages for r in llm.requests[:asked]] == [r.messages for r in llm.requests[-asked:]]
+
+
+@pytest.mark.parametrize("kind", ALL)
+async def test_languages_domain_and_texts_come_last(kind: Any) -> None:
+    llm = ScriptedLLM(scripted)
+    await kind(llm).rate(SEGMENT.model_copy(update={"target_lang": "is", "source": "A </source> b."}), TEXT)
+    last = llm.requests[0].messages[-1].content
+    assert "Icelandic" in last
+    assert "<domain-1>news</domain-1>" in last
+    assert "<source-1>A </source> b.</source-1>" in last
+    assert "Icelandic" not in "".join(message.content for message in llm.requests[0].messages[:-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("gemba-mqm", GembaMQM), ("gemba-esa", GembaESA), ("gemba-da", GembaDA), ("gemba-sqm", GembaSQM)]
+)
+def test_all_are_found_by_name_with_their_option(name: str, kind: type, tmp_path: Path) -> None:
+    surroundings = Surroundings(ScriptedLLM([]), Config(), tmp_path)
+    plain, with_reference = (make_evaluator(name + option, surroundings) for option in ("", ":reference=yes"))
+    assert type(plain) is kind
+    assert "|reference:no|" in plain.signature  # type: ignore[attr-defined]
+    assert "|reference:yes|" in with_reference.signature  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="did you mean 'reference'"):
+        make_evaluator(f"{name}:refrence=yes", surroundings)
+
+
+@pytest.mark.parametrize("name", ["gemba-mqm", "gemba-esa"])
+def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
+    examples = prompts.load(name).examples
+    assert [(e.values["source_language"], e.values["target_language"]) for e in examples] == [
+        ("English", "German"),
+        ("English", "Czech"),
+        ("Chinese", "English"),
+    ]
+    for example in examples:
+        translation, source = example.values["translation"], example.values["source"]
+        for error in gemba_mqm.parse(example.reply, translation, source):
+            assert error.suggestion is error.explanation is None
+            if error.side == "omission":
+                assert error.text in source
+            else:
+                assert error.text == translation[error.start : error.end]
+
+
+@pytest.mark.parametrize("pair", [("en", "de"), ("en", "is"), ("zh", "en")])
+async def test_mqm_shows_three_examples_whatever_the_pair_and_those_that_a_user_adds(
+    pair: tuple[str, str], tmp_path: Path
+) -> None:
+    added = '[[examples]]\nlp = "en-is"\nreply = "Minor:\\nno-error"\n[examples.values]\nsource_language = "English"\n'
+    added += 'target_language = "Icelandic"\nsource = "Yes."\ntranslation = "Já."\n'
+    (tmp_path / "gemba-mqm.examples.toml").write_text(added, encoding="utf-8")
+    segment = SEGMENT.model_copy(update={"source_lang": pair[0], "target_lang": pair[1]})
+    llm = ScriptedLLM([NONE, NONE])
+    await GembaMQM(llm).rate(segment, TEXT)
+    await GembaMQM(llm, prompts_folder=tmp_path).rate(segment, TEXT)
+    shipped, with_added = (len([m for m in r.messages if m.role == "assistant"]) for r in llm.requests)
+    assert shipped == 3
+    assert with_added == (4 if pair == ("en", "is") else 3)
+
+
+def test_esa_and_mqm_read_the_same_list() -> None:
+    assert gemba_esa.parse(REPLY, TEXT, SEGMENT.source) == gemba_mqm.parse(REPLY, TEXT, SEGMENT.source)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("paper", "reply", "score"),
+    [
+        (
+            "m_mad",
+            '**Major:**\naccuracy/mistranslation - "12 number on the dial"\n'
+            'style/awkward - "the error is completely within the acceptable range"\nMinor:\nno-error',
+            -10,
+        ),
+        (
+            "himate",
+            "Major:\nMistranslation - 'I hope you know about it'\nMinor:\nAwkward - 'I hope you know about it'",
+            -6,
+        ),
+    ],
+)
+async def test_what_the_papers_show_of_gemba_mqm(data: Path, paper: str, reply: str, score: float) -> None:
+    """M-MAD Table 8 and HiMATE Table 4 print the spans; M-MAD prints the score, HiMATE's follows from them."""
+    worked = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))[paper][0]
+    segment = Segment(id="1", source=worked.get("source", "?"), source_lang="zh", target_lang="en")
+    rating = await GembaMQM(ScriptedLLM([reply])).rate(segment, worked["translation"])
+    assert rating.score == score
+    assert len(rating.errors or ()) == 2
+    for error in rating.errors or ():
+        assert worked["translation"][error.start : error.end] == error.text

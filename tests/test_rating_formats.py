@@ -1,0 +1,247 @@
+"""Files of ratings, character by character: JSON Lines, mt-metrics-eval, Marot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mtagent.candidates import side_by_side
+from mtagent.errors import ConfigError, OutputError
+from mtagent.formats.ratings import RATING_FORMATS, Ratings, by_path
+from mtagent.formats.ratings.places import place_of
+from mtagent.records import Call, ErrorSpan, Rated, Rating, Segment, Usage
+
+
+def segment(number: int, source: str, document: str | None = None, **more: str) -> Segment:
+    return Segment(id=str(number), source=source, source_lang="en", target_lang="de", document=document, **more)
+
+
+FIRST = segment(1, "The bank, yes the bank, lends money.", "news", reference="Die Bank verleiht Geld.")
+SECOND = segment(2, "It rains.", "news")
+THIRD = segment(1, "Stop here.", "talk").model_copy(update={"id": "t1"})
+SPANS = (
+    ErrorSpan(
+        text="Ufer", category="accuracy/mistranslation", severity="major", start=4, end=8, suggestion="Bank",
+        explanation="a bank that\tlends is no shore", before="Das ", after=" ver", penalty=5,
+    ),
+    ErrorSpan(text="lends money", category="accuracy/omission", severity="minor", side="omission"),
+    ErrorSpan(text="bank", category="accuracy/omission", severity="neutral", side="omission"),
+    ErrorSpan(text="bank", category="source issue", severity="minor", start=4, end=8, side="source"),
+)  # fmt: skip
+CALL = Call(purpose="rate", model="m", usage=Usage(calls=1, input_tokens=9, output_tokens=2, cost=None))
+
+
+def of(one: Segment, system: str, text: str, rating: Rating | None, error: str | None = None) -> Rated:
+    calls = rating.calls if rating else ()
+    return Rated(segment=one, system=system, translation=text, rating=rating, error=error, calls=calls, seconds=0.5)
+
+
+def by_judge(score: float, *errors: ErrorSpan, calls: tuple[Call, ...] = ()) -> Rating:
+    return Rating(evaluator="judge", score=score, errors=errors, signature="judge|1", calls=calls)
+
+
+RATED = [
+    of(FIRST, "gpt-4.1", "Das Ufer verleiht.", by_judge(-6.1, *SPANS, calls=(CALL,))),
+    of(FIRST, "b", "Die Bank verleiht Geld.", by_judge(0)),
+    of(SECOND, "gpt-4.1", "Es regnet.", None, "RatingParseError: no\nlist"),
+    of(SECOND, "b", "Es regnet.", by_judge(0)),
+    of(THIRD, "gpt-4.1", "Halt.", by_judge(-1, SPANS[1])),
+    of(THIRD, "b", "", None),
+]
+
+
+def read(system: str | None) -> Iterator[Rated]:
+    return (one for one in RATED if system in (None, one.system))
+
+
+RATINGS = Ratings(("gpt-4.1", "b"), read)
+
+
+def written(name: str, path: Path, ratings: Ratings = RATINGS) -> tuple[list[str], tuple[str, ...]]:
+    """The lines of the file, and the remarks."""
+    remarks = RATING_FORMATS[name].write(ratings, path)
+    return path.read_text(encoding="utf-8").split("\n")[:-1], remarks
+
+
+def only(*rated: Rated) -> Ratings:
+    systems = tuple(dict.fromkeys(one.system for one in rated))
+    return Ratings(systems, lambda system: (one for one in rated if system in (None, one.system)))
+
+
+# --- JSON Lines
+
+
+def test_jsonl_is_one_object_per_segment_and_system_with_these_fields(tmp_path: Path) -> None:
+    lines, remarks = written("jsonl", tmp_path / "o.jsonl")
+    assert remarks == ()
+    first = json.loads(lines[0])
+    spans = first.pop("errors")
+    assert first == {
+        "id": "1", "system": "gpt-4.1", "source_lang": "en", "target_lang": "de", "document": "news",
+        "source": "The bank, yes the bank, lends money.", "translation": "Das Ufer verleiht.",
+        "reference": "Die Bank verleiht Geld.", "evaluator": "judge", "score": -6.1, "explanation": None,
+        "confidence": None, "gaps": [], "warnings": [], "correction": None, "signature": "judge|1",
+        "usage": {
+            "calls": 1, "reused": 0, "input_tokens": 9, "cached_tokens": 0, "output_tokens": 2, "reasoning_tokens": 0,
+            "cost": None,
+        },
+        "seconds": 0.5, "error": None,
+    }  # fmt: skip
+    assert tuple(ErrorSpan(**span) for span in spans) == SPANS
+    assert list(first)[:2] == ["id", "system"]
+
+
+def test_jsonl_keeps_error_free_failed_and_not_rated_apart(tmp_path: Path) -> None:
+    found = [json.loads(line) for line in written("jsonl", tmp_path / "o.jsonl")[0]]
+    assert [(o["score"], o["errors"], o["error"]) for o in found[1:3]] == [
+        (0, [], None), (None, None, "RatingParseError: no\nlist")
+    ]  # fmt: skip
+    assert (found[5]["score"], found[5]["errors"], found[5]["error"]) == (None, None, None)
+    assert "reference" not in found[2]
+
+
+def test_jsonl_holds_every_text(tmp_path: Path) -> None:
+    odd = of(segment(1, "a\tb\nc"), "s\t\n", 'd\u2028"\r\n<v>\ud800', by_judge(0))
+    lines, _ = written("jsonl", tmp_path / "o.jsonl", only(odd))
+    assert len(lines) == 1
+    assert json.loads(lines[0])["translation"] == odd.translation
+
+
+def test_an_evaluator_without_spans_gives_null_and_not_an_empty_list(tmp_path: Path) -> None:
+    da = of(SECOND, "a", "Es regnet.", Rating(evaluator="da", score=90, signature="da|1"))
+    assert json.loads(written("jsonl", tmp_path / "o.jsonl", only(da))[0][0])["errors"] is None
+    written("mtme", tmp_path / "o.seg.score", only(da))
+    assert (tmp_path / "o.seg.rating").read_text(encoding="utf-8") == "a\tNone\n"
+    assert (tmp_path / "o.seg.score").read_text(encoding="utf-8") == "a\t90.0\n"
+    with pytest.raises(OutputError, match="da marks no spans, and a Marot file holds nothing else; use --format jsonl"):
+        written("marot", tmp_path / "o.tsv", only(da))
+    assert not (tmp_path / "o.tsv").exists()
+
+
+# --- mt-metrics-eval
+
+
+def test_mtme_scores_stand_by_system_in_input_order_and_none_is_missing(tmp_path: Path) -> None:
+    lines, remarks = written("mtme", tmp_path / "j-src.seg.score")
+    assert lines == ["gpt_4_1\t-6.1", "gpt_4_1\tNone", "gpt_4_1\t-1.0", "b\t0.0", "b\t0.0", "b\tNone"]
+    assert (tmp_path / "j-src.sys.score").read_text(encoding="utf-8") == "gpt_4_1\t-3.55\nb\t0.0\n"
+    assert remarks[0] == "mtme allows no '.' and '-' in names: gpt-4.1 is gpt_4_1 in the files"
+
+
+def test_mtme_ratings_hold_offsets_and_an_error_without_a_place_is_an_empty_span(tmp_path: Path) -> None:
+    _, remarks = written("mtme", tmp_path / "j.seg.score")
+    rows = [line.split("\t") for line in (tmp_path / "j.seg.rating").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row[1:] for row in rows[1:2] + rows[3:]] == [
+        ["None"], ['{"errors": []}', "judge"], ['{"errors": []}', "judge"], ["None"]
+    ]  # fmt: skip
+    assert (rows[0][0], rows[0][2]) == ("gpt_4_1", "judge")
+    errors = json.loads(rows[0][1])["errors"]
+    assert list(errors[0]) == ["start", "end", "category", "severity", "score", "is_source_error"]
+    assert [tuple(error.values()) for error in errors] == [
+        (4, 8, "accuracy/mistranslation", "major", 5.0, False),
+        (24, 35, "accuracy/omission", "minor", 1.0, True),
+        (0, 0, "accuracy/omission", "neutral", 0.0, True),
+        (4, 8, "source issue", "minor", 0.0, True),
+    ]
+    assert FIRST.source[24:35] == "lends money"
+    assert remarks[1] == "2 errors have no known place in the text: they stand as empty spans at its start"
+
+
+@pytest.mark.parametrize("name", ["x.seg.score", "x.seg.rating", "x.sys.score", "x"])
+def test_mtme_writes_three_files_whichever_is_named(name: str, tmp_path: Path) -> None:
+    paths = RATING_FORMATS["mtme"].paths(tmp_path / name)
+    assert [path.name for path in paths] == ["x.seg.score", "x.sys.score", "x.seg.rating"]
+    RATING_FORMATS["mtme"].write(RATINGS, tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+
+
+def test_a_system_of_which_nothing_was_rated_has_no_average(tmp_path: Path) -> None:
+    written("mtme", tmp_path / "o.seg.score", only(of(SECOND, "a", "x", None, "down")))
+    assert (tmp_path / "o.sys.score").read_text(encoding="utf-8") == "a\tNone\n"
+
+
+# --- Marot
+
+
+def test_marot_has_a_row_per_error_and_says_where_there_is_none(tmp_path: Path) -> None:
+    lines, remarks = written("marot", tmp_path / "o.tsv")
+    source = FIRST.source
+    missing = source.replace("lends money", "<v>lends money</v>")
+    note = '{"marked_text": "Ufer", "note": "a bank that\\tlends is no shore", "suggestion": "Bank"}'
+    about, text = ["gpt-4.1", "news", "1", "1", "judge"], "Das Ufer verleiht."
+    assert [line.split("\t") for line in lines] == [
+        ["system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category", "severity", "metadata"],
+        [*about, source, "Das <v>Ufer</v> verleiht.", "Accuracy/Mistranslation", "Major", note],
+        [*about, missing, text, "Accuracy/Omission", "Minor", '{"marked_text": "lends money"}'],
+        [*about, source, text, "Accuracy/Omission", "Neutral", '{"marked_text": "bank"}'],
+        [*about, "The <v>bank</v>" + source[8:], text, "Source issue", "Minor", '{"marked_text": "bank"}'],
+        ["b", "news", "1", "1", "judge", source, "Die Bank verleiht Geld.", "No-error", "No-error", "{}"],
+        ["b", "news", "2", "2", "judge", "It rains.", "Es regnet.", "No-error", "No-error", "{}"],
+        ["gpt-4.1", "talk", "1", "t1", "judge", "Stop here.", "Halt.", "Accuracy/Omission", "Minor",
+         '{"marked_text": "lends money"}'],
+    ]  # fmt: skip
+    assert remarks == ("1 failed ratings have no row in a Marot file",)
+
+
+@pytest.mark.parametrize("place", ["source", "document", "translation by a", "id"])
+@pytest.mark.parametrize("mark", ["\t", "\n", "\r", "<v>", "</v>"])
+def test_marot_refuses_what_would_be_taken_for_the_file_s_own(place: str, mark: str, tmp_path: Path) -> None:
+    texts = dict.fromkeys(("source", "document", "translation by a", "id"), "text") | {place: f"a{mark}b"}
+    own = Segment(
+        id=texts["id"], source=texts["source"], document=texts["document"], source_lang="en", target_lang="de"
+    )
+    with pytest.raises(OutputError, match=f"the {place} has a .*, which a Marot file cannot hold; use --format jsonl"):
+        RATING_FORMATS["marot"].refuse(side_by_side(own, {"a": texts["translation by a"]}), tmp_path / "o.tsv")
+
+
+def test_a_category_with_a_tab_does_not_break_a_row(tmp_path: Path) -> None:
+    span = ErrorSpan(text="Es", category="a\tb\nc", severity="minor", start=0, end=2)
+    lines, _ = written("marot", tmp_path / "o.tsv", only(of(SECOND, "a", "Es regnet.", by_judge(-1, span))))
+    assert lines[1].split("\t")[7] == "A b c"
+    assert len(lines) == 2
+
+
+# --- all of them
+
+
+def test_the_name_tells_the_format_and_jsonl_is_the_default() -> None:
+    names = {"a.jsonl": "jsonl", "a.ndjson": "jsonl", "a.seg.score": "mtme", "a.sys.score": "mtme", "a.tsv": "marot"}
+    assert {name: by_path(Path(name)).name for name in names} == names
+    assert by_path(Path("-")).name == by_path(Path("a.out")).name == "jsonl"
+    assert by_path(Path("a.tsv"), "jsonl").name == "jsonl"
+    with pytest.raises(ConfigError, match="unknown format of ratings 'marrot'; did you mean 'marot'"):
+        by_path(Path("a"), "marrot")
+
+
+def test_a_writer_that_fails_leaves_the_former_files_as_they_were(tmp_path: Path) -> None:
+    def failing(system: str | None) -> Iterator[Rated]:
+        yield RATED[0]
+        raise OutputError("in the middle")
+
+    for name, path in {"jsonl": "o.jsonl", "mtme": "o.seg.score", "marot": "o.tsv"}.items():
+        (tmp_path / path).write_text("good", encoding="utf-8")
+        with pytest.raises(OutputError, match="in the middle"):
+            RATING_FORMATS[name].write(Ratings(("gpt-4.1",), failing), tmp_path / path)
+        assert (tmp_path / path).read_text(encoding="utf-8") == "good"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("span", "place"),
+    [
+        ({"text": "x", "start": 1, "end": 2}, (1, 2, False)),
+        ({"text": "x", "start": 1, "end": 2, "side": "source"}, (1, 2, True)),
+        ({"text": "ab"}, (0, 2, False)),
+        ({"text": "c"}, None),
+        ({"text": "S", "side": "source"}, (0, 1, True)),
+        ({"text": "T", "side": "omission"}, (1, 2, True)),
+        ({"text": "", "side": "omission"}, None),
+        ({"text": "ab", "side": "omission"}, None),
+    ],
+)
+def test_the_place_of_an_error_is_known_or_not_and_never_guessed(span: dict[str, object], place: object) -> None:
+    found = place_of(ErrorSpan(category="c", severity="minor", **span), "STQQ", "abcc")  # type: ignore[arg-type]
+    assert (None if found is None else tuple(found)) == place
