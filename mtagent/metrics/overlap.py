@@ -11,7 +11,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.records import Score, Segment
@@ -35,7 +37,8 @@ class Overlap:
         self.name = name
         self.higher_is_better = name != "ter"
         language = target_lang.replace("_", "-").partition("-")[0].casefold()
-        self._metric = _made(name, tokenize or _TOKENIZERS.get(language, "13a"), asian, language)
+        self.tokenizer = tokenize or _TOKENIZERS.get(language, "13a")
+        self._metric = _made(name, self.tokenizer, asian, language)
         self._counted: dict[tuple[str, str], Counts] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
