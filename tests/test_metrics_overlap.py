@@ -36,7 +36,8 @@ def sacrebleu(folder: Path, ours: list[str], references: list[str], *options: st
 
 
 FLAGS: dict[Name, list[str]] = {
-    "bleu": ["-m", "bleu"], "chrf": ["-m", "chrf"], "chrf++": ["-m", "chrf", "--chrf-word-order", "2"], "ter": ["-m", "ter"],
+    "bleu": ["-m", "bleu"], "chrf": ["-m", "chrf"], "ter": ["-m", "ter"],
+    "chrf++": ["-m", "chrf", "--chrf-word-order", "2"],
 }  # fmt: skip
 ASIAN = ["--ter-asian-support", "--ter-normalized"]
 

@@ -7,7 +7,7 @@ work, and so that a resampled corpus is a sum of rows. Scores and signatures are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,12 +65,12 @@ class Overlap:
         metric: Any = self._metric
         if sentence and isinstance(metric, BLEU):
             n = metric.max_ngram_order
-            return cast(float, BLEU.compute_bleu(
+            return float(BLEU.compute_bleu(
                 correct=[int(count) for count in counts[2 : 2 + n]], total=[int(count) for count in counts[2 + n :]],
                 sys_len=int(counts[0]), ref_len=int(counts[1]), smooth_method="exp", effective_order=True,
             ).score)  # fmt: skip
         values = counts.tolist() if isinstance(metric, TER) else [int(count) for count in counts]
-        return cast(float, metric._compute_score_from_stats(values).score)
+        return float(metric._compute_score_from_stats(values).score)
 
     def _count(self, pairs: set[tuple[str, str]]) -> None:
         if not pairs:
