@@ -228,13 +228,19 @@ class Rated(Record):
 
 
 class Score(Record):
-    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each."""
+    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each.
+
+    ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments``, where it
+    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words.
+    """
 
     metric: str
     value: float
     segments: tuple[float, ...]
     signature: str
+    segment_signature: str = ""
     higher_is_better: bool = True
+    detail: str = ""
 
 
 class Found(Record):

@@ -71,7 +71,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
-    return cast(Evaluator, kind(**{**given, **_typed(name, kind, options)}))
+    return cast(Evaluator, kind(**{**given, **typed_options(f"evaluator {name}", kind, options)}))
 
 
 def evaluator_names() -> list[str]:
@@ -91,9 +91,12 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     return name.strip(), options
 
 
-def _typed(name: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types that the evaluator's own parameters have."""
-    hints = get_type_hints(kind.__init__)
+def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """``options`` as the types that the keyword parameters of ``kind``, a class or a function, have.
+
+    Raises :class:`ConfigError` that begins with ``who``.
+    """
+    hints = get_type_hints(kind.__init__ if inspect.isclass(kind) else kind)
     known = {
         key: hints[key]
         for key, parameter in inspect.signature(kind).parameters.items()
@@ -103,15 +106,13 @@ def _typed(name: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-            raise ConfigError(f"evaluator {name}: no option {key!r}; {hint}")
+            raise ConfigError(f"{who}: no option {key!r}; {hint}")
     fields: dict[str, Any] = {key: (known[key], ...) for key in options}
     try:
         read = create_model("Options", **fields).model_validate(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(
-            f"evaluator {name}: {first['loc'][0]}: {first['msg'].lower()} (got {first['input']!r})"
-        ) from None
+        raise ConfigError(f"{who}: {first['loc'][0]}: {first['msg'].lower()} (got {first['input']!r})") from None
     return {key: getattr(read, key) for key in options}
 
 

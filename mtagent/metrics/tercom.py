@@ -1,4 +1,4 @@
-"""The edits that TER counts: insertions, deletions, substitutions and shifts of words, exactly as sacreBLEU counts them.
+"""The edits that TER counts: insertions, deletions, substitutions and shifts of words, exactly as in sacreBLEU.
 
 Snover et al. 2006 describe the measure; the limits below are Tercom's, as sacreBLEU has them. sacreBLEU computes a
 banded edit distance for every shift that it tries. Here a plain edit distance (rapidfuzz, a microsecond) comes first:
@@ -27,6 +27,9 @@ class _Shift(NamedTuple):
     start: int
     length: int
     target: int
+
+
+_Rank = tuple[int, int, int]
 
 
 class _Alignment(NamedTuple):
@@ -66,21 +69,18 @@ def _best(ours: str, theirs: str, possible: list[_Shift], distance: int) -> tupl
     The best one leaves the smallest distance; among equals it is the longest, then the first, then the one that goes
     farthest to the front.
     """
-    ranked = []
-    for shift in dict.fromkeys(possible):
-        text = _shifted(ours, shift)
-        least = Levenshtein.distance(text, theirs)
-        if least < distance:
-            ranked.append((least, -shift.length, shift.start, shift.target, text))
-    best: tuple[tuple[int, int, int, int, str], list[list[int]]] | None = None
-    for least, *order, text in sorted(ranked):
-        if best is not None and best[0][0] < least:
+    texts = {shift: _shifted(ours, shift) for shift in possible}
+    least = {shift: Levenshtein.distance(text, theirs) for shift, text in texts.items()}
+    order = sorted((least[s], -s.length, s.start, s.target, s) for s in texts if least[s] < distance)
+    best: tuple[int, _Rank, str, list[list[int]]] | None = None
+    for at_least, *_, shift in order:
+        if best is not None and best[0] < at_least:
             break
-        rows = _rows(text, theirs)
-        found = (rows[-1][-1], *order, text)
-        if found[0] < distance and (best is None or found < best[0]):
-            best = (found, rows)
-    return None if best is None else (best[0][-1], best[1])
+        rows = _rows(texts[shift], theirs)
+        rank = (-shift.length, shift.start, shift.target)
+        if rows[-1][-1] < distance and (best is None or (rows[-1][-1], rank) < best[:2]):
+            best = (rows[-1][-1], rank, texts[shift], rows)
+    return None if best is None else best[2:]
 
 
 def _shifted(text: str, shift: _Shift) -> str:
