@@ -23,7 +23,7 @@ def bleu(sums: Counts) -> Counts:
     precisions = _ratio(100 * smoothed, ngrams)
     with np.errstate(divide="ignore"):
         scores: Counts = np.exp(np.log(precisions).mean(axis=1))
-        brevity = np.exp(np.minimum(0, 1 - _ratio(theirs, ours, empty=np.inf)))
+        brevity = np.where(ours < theirs, np.exp(1 - _ratio(theirs, ours, empty=np.inf)), 1.0)
     return np.where(matches.any(axis=1), brevity * scores, 0.0)
 
 

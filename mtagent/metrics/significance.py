@@ -55,7 +55,7 @@ class Interval(NamedTuple):
     half_width: float
 
 
-class Test(NamedTuple):
+class Compared(NamedTuple):
     """What a test says of a system: the interval of its score, and how likely it differs from the first by chance.
 
     ``p_value`` is ``None`` for the first system, and for one that does not differ from it in any segment. ``interval``
@@ -93,18 +93,18 @@ def intervals(systems: Sequence[Counted], how: Resampling) -> list[Interval]:
     return [_interval(scores) for scores in _bootstrapped(systems, how)]
 
 
-def compared(systems: Sequence[Counted], how: Resampling) -> list[Test]:
+def compared(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
     """Test each system against the first one. All have the same number of segments."""
     return _paired_bootstrap(systems, how) if how.kind == "bs" else _approximate_randomization(systems, how)
 
 
-def _paired_bootstrap(systems: Sequence[Counted], how: Resampling) -> list[Test]:
+def _paired_bootstrap(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
     scores = _bootstrapped(systems, how)
-    tests = [Test(_interval(scores[0]), None)]
+    tests = [Compared(_interval(scores[0]), None)]
     for system, resampled in zip(systems[1:], scores[1:], strict=True):
         differences = np.abs(resampled - scores[0])
         p_value = _p_value(differences - differences.mean(), systems[0], system)
-        tests.append(Test(_interval(resampled), p_value))
+        tests.append(Compared(_interval(resampled), p_value))
     return tests
 
 
@@ -125,15 +125,15 @@ def _drawn(segments: int, how: Resampling) -> Iterator[Counts]:
         yield weights.reshape(size, segments).astype(np.float64)
 
 
-def _approximate_randomization(systems: Sequence[Counted], how: Resampling) -> list[Test]:
+def _approximate_randomization(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
     """In each trial every segment may change sides between the first system and the other one."""
     first, *others = systems
     apart = np.concatenate([first.rows - other.rows for other in others], axis=1)
     changes = np.concatenate([swaps @ apart for swaps in _swapped(len(apart), how)])
-    tests = [Test(None, None)]
+    tests = [Compared(None, None)]
     for other, change in zip(others, _parts(changes, others), strict=True):
         ours, theirs = other.combined(other.rows.sum(axis=0) + change), first.combined(first.rows.sum(axis=0) - change)
-        tests.append(Test(None, _p_value(np.abs(ours - theirs), first, other)))
+        tests.append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
     return tests
 
 
