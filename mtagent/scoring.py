@@ -14,7 +14,7 @@ from mtagent.files import spooled_copies
 from mtagent.formats.files import lines_of
 from mtagent.formats.lines import check_counts
 from mtagent.metrics.distance import characters_to, ter_to
-from mtagent.metrics.flags import Flag, flags
+from mtagent.metrics.flags import UNKNOWN, Flag, flags
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.significance import Interval, Resampling, compared, counted, intervals
 from mtagent.protocols import BySystem, Metric
@@ -22,9 +22,6 @@ from mtagent.rating import stored_stages
 from mtagent.rating_files import RatingInputs
 from mtagent.records import Score, Segment
 from mtagent.store import open_existing
-
-UNKNOWN = "und"
-"""The language of texts whose language nobody says."""
 
 
 class Corpus(NamedTuple):
