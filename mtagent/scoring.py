@@ -1,27 +1,19 @@
-"""Scores of several systems side by side: of texts, of files, of the stages of a stored run."""
+"""Scores of several systems side by side, with tests and flags; ``scoring_files.py`` reads files and runs for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.candidates import Candidates, Material, chosen
-from mtagent.config import Config
+from mtagent.candidates import chosen
 from mtagent.errors import ConfigError, InputError
-from mtagent.files import spooled_copies
-from mtagent.formats.files import lines_of
-from mtagent.formats.lines import check_counts
 from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.flags import UNKNOWN, Flag, flags
 from mtagent.metrics.named import make_metrics
-from mtagent.metrics.significance import Interval, Resampling, compared, counted, intervals
+from mtagent.metrics.significance import Compared, Counted, Interval, Resampling, compared, counted, intervals
 from mtagent.protocols import BySystem, Metric
-from mtagent.rating import stored_stages
-from mtagent.rating_files import RatingInputs
 from mtagent.records import Score, Segment
-from mtagent.store import open_existing
 
 
 class Corpus(NamedTuple):
@@ -105,9 +97,8 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
     if wanted.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     texts = {name: [text or "" for text in found] for name, found in corpus.systems.items()}
-    entries = [
-        _entries(metric, segments, texts, wanted) for metric in make_metrics(wanted.metrics, _target_lang(segments))
-    ]
+    metrics = make_metrics(wanted.metrics, _target_lang(segments))
+    entries = _scored(metrics, segments, texts, wanted)
     return ScoreReport(
         segments=tuple(segment.id for segment in segments),
         systems=tuple(corpus.systems),
@@ -125,30 +116,37 @@ def _target_lang(segments: Iterable[Segment]) -> str:
     return languages[0]
 
 
-def _entries(
-    metric: Metric, segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], wanted: Wanted
-) -> tuple[Entry, ...]:
-    metrics = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
-    scores = [one.score(segments, found) for one, found in zip(metrics, texts.values(), strict=True)]
-    entries = [Entry(system, score) for system, score in zip(texts, scores, strict=True)]
+def _scored(
+    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], wanted: Wanted
+) -> list[tuple[Entry, ...]]:
+    """One group of entries for each metric."""
+    groups, rows = [], []
+    for metric in metrics:
+        each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
+        scores = [one.score(segments, found) for one, found in zip(each, texts.values(), strict=True)]
+        groups.append(tuple(map(Entry, texts, scores)))
+        if wanted.resampling:
+            found = zip(each, texts.values(), scores, strict=True)
+            rows.append([counted(one, segments, its, score) for one, its, score in found])
     if wanted.resampling is None:
-        return tuple(entries)
-    how = wanted.resampling
-    rows = [
-        counted(one, segments, found, score) for one, found, score in zip(metrics, texts.values(), scores, strict=True)
+        return groups
+    tests = _resampled(rows, wanted.resampling, paired=wanted.paired)
+    return [
+        tuple(_tested(entry, test, wanted.resampling) for entry, test in zip(group, of_group, strict=True))
+        for group, of_group in zip(groups, tests, strict=True)
     ]
-    if wanted.paired:
-        tests = compared(rows, how)
-        found = [
-            entry._replace(interval=t.interval, p_value=t.p_value) for entry, t in zip(entries, tests, strict=True)
-        ]
-    else:
-        found = [entry._replace(interval=one) for entry, one in zip(entries, intervals(rows, how), strict=True)]
-    return tuple(entry._replace(score=_signed(entry.score, how)) for entry in found)
 
 
-def _signed(score: Score, how: Resampling) -> Score:
-    return score.model_copy(update={"signature": how.signed(score.signature)})
+def _resampled(rows: list[list[Counted]], how: Resampling, *, paired: bool) -> list[list[Compared]]:
+    if paired:
+        return compared(rows, how)
+    found = iter(intervals([system for group in rows for system in group], how))
+    return [[Compared(next(found), None) for _ in group] for group in rows]
+
+
+def _tested(entry: Entry, test: Compared, how: Resampling) -> Entry:
+    score = entry.score.model_copy(update={"signature": how.signed(entry.score.signature)})
+    return Entry(entry.system, score, test.interval, test.p_value)
 
 
 def _edits(texts: Mapping[str, list[str]], start: str | None, target_lang: str) -> list[tuple[Entry, ...]]:
@@ -165,69 +163,3 @@ def _edits(texts: Mapping[str, list[str]], start: str | None, target_lang: str) 
         )
         for scores in (ters, characters)
     ]
-
-
-def score_files(
-    translations: Sequence[tuple[str, Path]],
-    reference: Path | None,
-    config: Config,
-    *,
-    source: Path | None = None,
-    source_format: str | None = None,
-    wanted: Wanted = Wanted(),
-) -> ScoreReport:
-    """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
-
-    ``config`` tells the languages. Raises :class:`InputError` where the files have different numbers of lines.
-    """
-    if source is None:
-        return score_corpus(_without_source(translations, reference, config, wanted.systems), wanted)
-    inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
-    with inputs.spooled() as inputs:
-        return score_corpus(_gathered(inputs.material(config)), wanted)
-
-
-def score_run(name: str, config: Config, *, reference: Path | None = None, wanted: Wanted = Wanted()) -> ScoreReport:
-    """Score what the stages of the stored chain run ``name`` left, as given first.
-
-    ``reference`` takes the place of the run's own references, line by line.
-    """
-    with open_existing(config.store) as store:
-        corpus = _gathered(stored_stages(store, config, name, wanted.systems))
-    if reference is None:
-        return score_corpus(corpus, wanted)
-    texts = [line.text for line in lines_of(reference)]
-    if len(texts) != len(corpus.segments):
-        raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
-    segments = [
-        segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
-    ]
-    return score_corpus(Corpus(segments, corpus.systems), wanted)
-
-
-def _gathered(material: Material) -> Corpus:
-    found: list[Candidates] = list(material.candidates())
-    systems = {name: [one.translations[name] for one in found] for name in material.systems}
-    return Corpus([one.segment for one in found], systems)
-
-
-def _without_source(
-    translations: Sequence[tuple[str, Path]], reference: Path | None, config: Config, systems: Sequence[str]
-) -> Corpus:
-    """Translations and references alone, as sacreBLEU has them."""
-    names = [name for name, _ in translations]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
-    kept = chosen(names, systems, "-t")
-    files = {f"-t {name}": path for name, path in translations if name in kept}
-    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
-        check_counts(copies.values())
-        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
-    number = len(next(iter(texts.values()), []))
-    references: list[str | None] = [*texts.pop("-r")] if reference else [None] * number
-    source_lang, target_lang = config.source_lang or UNKNOWN, config.target_lang or UNKNOWN
-    segments = [
-        Segment(id=str(i), source="", source_lang=source_lang, target_lang=target_lang, reference=text)
-        for i, text in enumerate(references, start=1)
-    ]
-    return Corpus(segments, {name.removeprefix("-t "): [*found] for name, found in texts.items()})

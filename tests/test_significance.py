@@ -17,7 +17,7 @@ from sacrebleu.significance import PairedTest
 from mtagent.errors import ConfigError
 from mtagent.metrics import formulas
 from mtagent.metrics.overlap import Name, Overlap
-from mtagent.metrics.significance import Compared, Counted, Kind, Resampling, compared, counted, intervals
+from mtagent.metrics.significance import Counted, Kind, Resampling, compared, counted, intervals
 from mtagent.records import Score, Segment
 
 WORDS = ["der", "die", "das", "Hund", "Katze", "rennt", "im", "am", "Haus", "Garten", "und", "oder", "nicht", ".", ","]
@@ -55,7 +55,7 @@ def test_the_p_values_are_sacrebleu_s(name: Name, kind: Kind, resamples: int) ->
     signatures, results = PairedTest(named, {name: metric}, None, test_type=kind, n_samples=resamples)()
     ((label, signature),) = signatures.items()
     how = Resampling(kind, resamples)
-    ours = compared(rows(name), how)
+    (ours,) = compared([rows(name)], how)
     assert [test.p_value for test in ours] == [found.p_value for found in results[label]]
     assert len({test.p_value for test in ours}) == 3
     assert how.signed(Overlap(name, "de").score(SEGMENTS, SYSTEMS[0]).signature) == str(signature)
@@ -73,17 +73,17 @@ def test_an_interval_is_sacrebleu_s() -> None:
 
 def test_a_difference_that_is_plain_is_significant_and_another_seed_gives_other_numbers() -> None:
     better = rows("chrf", [SYSTEMS[0], REFERENCES])
-    assert compared(better, Resampling())[1].p_value == 1 / 1001
-    assert compared(better, Resampling("ar"))[1].p_value == 1 / 10_001
-    first, second = (compared(rows("chrf"), Resampling(seed=seed))[1] for seed in (1, 2))
+    assert compared([better], Resampling())[0][1].p_value == 1 / 1001
+    assert compared([better], Resampling("ar"))[0][1].p_value == 1 / 10_001
+    first, second = (compared([rows("chrf")], Resampling(seed=seed))[0][1] for seed in (1, 2))
     assert first != second
-    assert first == compared(rows("chrf"), Resampling(seed=1))[1]
+    assert first == compared([rows("chrf")], Resampling(seed=1))[0][1]
 
 
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_a_system_against_itself_has_no_p_value_unlike_sacrebleu(kind: Kind) -> None:
     """sacreBLEU calls it significant, p = 0.001: a stage that changed nothing would be marked as better."""
-    assert compared(rows("bleu", [SYSTEMS[0], SYSTEMS[0]]), Resampling(kind))[1].p_value is None
+    assert compared([rows("bleu", [SYSTEMS[0], SYSTEMS[0]])], Resampling(kind))[0][1].p_value is None
 
 
 LARGE = [np.random.default_rng(seed).normal(0.01 * seed, 1, size=9_000) for seed in (1, 2)]
@@ -103,12 +103,19 @@ def test_a_large_corpus_is_swapped_in_blocks_with_the_same_numbers() -> None:
     apart = np.abs(np.where(swapped, one, other).mean(axis=1) - np.where(swapped, other, one).mean(axis=1))
     expected = (np.count_nonzero(apart > abs(one.mean() - other.mean())) + 1) / 1_001
     assert 0.01 < expected < 0.99
-    tests = compared([_of_values(one), _of_values(other)], Resampling("ar", 1_000, 7))
-    assert tests[1].p_value == expected
+    ((_, test),) = compared([[_of_values(one), _of_values(other)]], Resampling("ar", 1_000, 7))
+    assert test.p_value == expected
 
 
 def _of_values(values: Any) -> Counted:
     return Counted(np.stack([values, np.ones_like(values)], axis=1), formulas.mean)
+
+
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_metrics_that_are_tested_together_are_tested_as_if_alone(kind: Kind) -> None:
+    names: list[Name] = ["bleu", "chrf", "ter"]
+    together = compared([rows(name) for name in names], Resampling(kind, 200))
+    assert together == [compared([rows(name)], Resampling(kind, 200))[0] for name in names]
 
 
 class Averaging:
@@ -143,6 +150,6 @@ def test_three_thousand_segments_take_seconds(kind: Kind) -> None:
     metric = Overlap("chrf", "de")
     systems = [Counted(rng.integers(1, 50, size=(3000, 18)).astype(float), metric.combined) for _ in range(4)]
     began = time.perf_counter()
-    tests: list[Compared] = compared(systems, Resampling(kind))
+    (tests,) = compared([systems], Resampling(kind))
     assert len(tests) == 4
     assert time.perf_counter() - began < 20

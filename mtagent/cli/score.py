@@ -14,7 +14,8 @@ from mtagent.config import Config
 from mtagent.metrics.named import metric_names
 from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
 from mtagent.rating_files import named_translation
-from mtagent.scoring import ScoreReport, Wanted, score_files, score_run
+from mtagent.scoring import ScoreReport, Wanted
+from mtagent.scoring_files import score_files, score_run
 
 EXAMPLES = """\b
 Examples:

@@ -8,7 +8,8 @@ one product of matrices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +90,24 @@ def counted(metric: Metric, segments: Sequence[Segment], translations: Sequence[
 
 
 def intervals(systems: Sequence[Counted], how: Resampling) -> list[Interval]:
-    """The confidence interval of each system by bootstrap resampling."""
+    """The confidence interval of each system by bootstrap resampling, all from the same draws."""
     return [_interval(scores) for scores in _bootstrapped(systems, how)]
 
 
-def compared(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
-    """Test each system against the first one. All have the same number of segments."""
-    return _paired_bootstrap(systems, how) if how.kind == "bs" else _approximate_randomization(systems, how)
+def compared(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+    """Test each system of a group against the first one; a group for each metric, all tested with the same draws.
+
+    All systems have the same number of segments.
+    """
+    return _paired_bootstrap(groups, how) if how.kind == "bs" else _approximate_randomization(groups, how)
 
 
-def _paired_bootstrap(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
-    scores = _bootstrapped(systems, how)
+def _paired_bootstrap(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+    scores = iter(_bootstrapped([system for group in groups for system in group], how))
+    return [_bootstrap_group(group, list(islice(scores, len(group)))) for group in groups]
+
+
+def _bootstrap_group(systems: Sequence[Counted], scores: Sequence[Counts]) -> list[Compared]:
     tests = [Compared(_interval(scores[0]), None)]
     for system, resampled in zip(systems[1:], scores[1:], strict=True):
         differences = np.abs(resampled - scores[0])
@@ -110,38 +118,39 @@ def _paired_bootstrap(systems: Sequence[Counted], how: Resampling) -> list[Compa
 
 def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
     """For each system the scores of the resampled corpora."""
-    rows = np.concatenate([system.rows for system in systems], axis=1)
-    sums = np.concatenate([weights @ rows for weights in _drawn(len(rows), how)])
-    return [system.combined(part) for system, part in zip(systems, _parts(sums, systems), strict=True)]
+    sums = _sums(_drawn, [system.rows for system in systems], how)
+    return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
 
 
-def _drawn(segments: int, how: Resampling) -> Iterator[Counts]:
+def _drawn(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
     """How often each segment was drawn: resamples × segments, a block at a time."""
     random = np.random.default_rng(how.seed)
     for size in _blocks(segments, how.number):
-        drawn = random.choice(segments, size=(size, segments), replace=True)
-        drawn += np.arange(size)[:, None] * segments
-        weights = np.bincount(drawn.ravel(), minlength=size * segments)
-        yield weights.reshape(size, segments).astype(np.float64)
+        weights = np.empty((size, segments), dtype=kind)
+        for row, drawn in zip(weights, random.choice(segments, size=(size, segments), replace=True), strict=True):
+            row[:] = np.bincount(drawn, minlength=segments)
+        yield weights
 
 
-def _approximate_randomization(systems: Sequence[Counted], how: Resampling) -> list[Compared]:
+def _approximate_randomization(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
     """In each trial every segment may change sides between the first system and the other one."""
-    first, *others = systems
-    apart = np.concatenate([first.rows - other.rows for other in others], axis=1)
-    changes = np.concatenate([swaps @ apart for swaps in _swapped(len(apart), how)])
-    tests = [Compared(None, None)]
-    for other, change in zip(others, _parts(changes, others), strict=True):
-        ours, theirs = other.combined(other.rows.sum(axis=0) + change), first.combined(first.rows.sum(axis=0) - change)
-        tests.append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
+    apart = [first.rows - other.rows for first, *others in groups for other in others]
+    changes = iter(_sums(_swapped, apart, how))
+    tests = []
+    for first, *others in groups:
+        tests.append([Compared(None, None)])
+        for other, change in zip(others, islice(changes, len(others)), strict=True):
+            ours = other.combined(other.rows.sum(axis=0) + change)
+            theirs = first.combined(first.rows.sum(axis=0) - change)
+            tests[-1].append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
     return tests
 
 
-def _swapped(segments: int, how: Resampling) -> Iterator[Counts]:
+def _swapped(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
     """Which segments change sides: trials × segments, a block at a time."""
     random = np.random.default_rng(how.seed)
     for size in _blocks(segments, how.number):
-        yield random.integers(2, size=(size, segments), dtype=bool).astype(np.float64)
+        yield random.integers(2, size=(size, segments), dtype=bool).astype(kind)
 
 
 def _blocks(segments: int, number: int) -> Iterator[int]:
@@ -152,10 +161,22 @@ def _blocks(segments: int, number: int) -> Iterator[int]:
         number -= most
 
 
-def _parts(sums: Counts, systems: Sequence[Counted]) -> list[Counts]:
-    """The columns of each system."""
-    ends = np.cumsum([system.rows.shape[1] for system in systems])
-    return np.split(sums, ends[:-1], axis=1)
+def _sums(
+    draw: Callable[[int, Resampling, type[np.floating[Any]]], Iterator[NDArray[Any]]],
+    parts: Sequence[Counts],
+    how: Resampling,
+) -> list[Counts]:
+    """The resampled sums of each of ``parts``: resamples × counts."""
+    rows = np.concatenate(parts, axis=1)
+    kind = np.float32 if _fits_float32(rows) else np.float64
+    rows = rows.astype(kind)
+    sums = np.concatenate([weights @ rows for weights in draw(len(rows), how, kind)]).astype(np.float64)
+    return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+
+
+def _fits_float32(rows: Counts) -> bool:
+    """Whether sums of ``rows`` are exact in half the space: whole numbers below 2²⁴."""
+    return bool(len(rows) * np.abs(rows).max() < 2**24 and np.array_equal(rows, np.rint(rows)))
 
 
 def _interval(scores: Counts) -> Interval:
