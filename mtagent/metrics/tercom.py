@@ -30,6 +30,7 @@ class _Shift(NamedTuple):
 
 
 _Rank = tuple[int, int, int]
+_Matrix = list[list[int]]
 
 
 class _Alignment(NamedTuple):
@@ -49,13 +50,13 @@ def edits(translation: Sequence[str], reference: Sequence[str]) -> int:
     if ours == theirs:
         return 0
     tried = shifts = 0
-    rows = _rows(ours, theirs)
+    rows = _rows(ours, theirs, [])
     while True:
         possible = list(_shifts(ours, theirs, _aligned(ours, theirs, rows), tried))
         tried += len(possible)
         if tried >= MOST_TRIED:
             break
-        better = _best(ours, theirs, possible, rows[-1][-1])
+        better = _best(ours, theirs, possible, rows)
         if better is None:
             break
         shifts += 1
@@ -63,23 +64,24 @@ def edits(translation: Sequence[str], reference: Sequence[str]) -> int:
     return shifts + rows[-1][-1]
 
 
-def _best(ours: str, theirs: str, possible: list[_Shift], distance: int) -> tuple[str, list[list[int]]] | None:
-    """The text after the best shift, and its matrix; ``None`` where no shift brings it nearer than ``distance``.
+def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
+    """The text after the best shift, and its matrix; ``None`` where no shift brings it nearer than ``rows`` says it is.
 
     The best one leaves the smallest distance; among equals it is the longest, then the first, then the one that goes
     farthest to the front.
     """
     texts = {shift: _shifted(ours, shift) for shift in possible}
     least = {shift: Levenshtein.distance(text, theirs) for shift, text in texts.items()}
-    order = sorted((least[s], -s.length, s.start, s.target, s) for s in texts if least[s] < distance)
-    best: tuple[int, _Rank, str, list[list[int]]] | None = None
-    for at_least, *_, shift in order:
-        if best is not None and best[0] < at_least:
-            break
-        rows = _rows(texts[shift], theirs)
-        rank = (-shift.length, shift.start, shift.target)
-        if rows[-1][-1] < distance and (best is None or (rows[-1][-1], rank) < best[:2]):
-            best = (rows[-1][-1], rank, texts[shift], rows)
+    order = sorted((least[s], (-s.length, s.start, s.target), s) for s in texts if least[s] < rows[-1][-1])
+    best: tuple[int, _Rank, str, _Matrix] | None = None
+    for at_least, rank, shift in order:
+        if best is not None and (at_least, rank) > best[:2]:
+            break  # neither this one nor those after it can be better
+        same = rows[: min(shift.start, shift.target) + 1]
+        found = _rows(texts[shift], theirs, same)
+        distance = found[-1][-1]
+        if distance < rows[-1][-1] and (best is None or (distance, rank) < best[:2]):
+            best = (distance, rank, texts[shift], found)
     return None if best is None else best[2:]
 
 
@@ -126,16 +128,19 @@ def _common_runs(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
                 yield start, there, length
 
 
-def _rows(ours: str, theirs: str) -> list[list[int]]:
-    """The matrix of edit distances between all beginnings of both, within the band around its diagonal."""
+def _rows(ours: str, theirs: str, known: _Matrix) -> _Matrix:
+    """The matrix of edit distances between all beginnings of both, within the band around its diagonal.
+
+    ``known`` holds its first rows: those of another text with the same length and the same beginning.
+    """
     width = len(theirs)
     ratio = width / len(ours) if ours else 1
     beam = ceil(ratio / 2 + BEAM) if ratio / 2 > BEAM else BEAM
-    rows = [list(range(width + 1))]
-    for i, letter in enumerate(ours, start=1):
+    rows = [*known] or [list(range(width + 1))]
+    for i in range(len(rows), len(ours) + 1):
         middle = floor(i * ratio)
         first, end = max(0, middle - beam), min(width + 1, middle + beam)
-        rows.append(_row(rows[-1], letter, theirs, first, width + 1 if i == len(ours) else end))
+        rows.append(_row(rows[-1], ours[i - 1], theirs, first, width + 1 if i == len(ours) else end))
     return rows
 
 
@@ -157,7 +162,7 @@ def _row(above: list[int], letter: str, theirs: str, first: int, end: int) -> li
     return row
 
 
-def _aligned(ours: str, theirs: str, rows: list[list[int]]) -> _Alignment:
+def _aligned(ours: str, theirs: str, rows: _Matrix) -> _Alignment:
     """Read the matrix from its end: a match or substitution goes before a deletion, and that before an insertion."""
     places, wrong_there, wrong_here = [-1] * len(theirs), [0] * len(theirs), [1] * len(ours)
     i, j = len(ours), len(theirs)
