@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from mtagent.errors import MtagentError
-from mtagent.records import Completion, Draft, Found, Message, Rating, Schema, Segment, Tool
+from mtagent.records import Completion, Draft, Found, Message, Rating, Schema, Score, Segment, Tool
+
+if TYPE_CHECKING:
+    from mtagent.metrics.formulas import Counts
 
 
 @runtime_checkable
@@ -63,6 +66,43 @@ class RatesSystems(Evaluator, Protocol):
 
         ``alone``: no other system is rated beside it, so that ``system`` may be the name of any file.
         """
+        ...
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Scores the translations of one system: BLEU, COMET."""
+
+    name: str
+    higher_is_better: bool
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        """Score ``translations``, one for each of ``segments``; empty and wrong ones too.
+
+        Raises :class:`mtagent.errors.MtagentError` where a segment cannot be scored; none is ever left out.
+        """
+        ...
+
+
+@runtime_checkable
+class Additive(Metric, Protocol):
+    """A metric whose score is a function of counts that add up, so that it can be resampled quickly."""
+
+    def statistics(self, segments: Sequence[Segment], translations: Sequence[str]) -> Counts:
+        """A row of counts for each segment."""
+        ...
+
+    def combined(self, sums: Counts) -> Counts:
+        """The score of each row of added-up counts."""
+        ...
+
+
+@runtime_checkable
+class BySystem(Metric, Protocol):
+    """A metric that has to know whose translations it scores, since the scores were made elsewhere."""
+
+    def each(self, systems: Sequence[str]) -> list[Metric]:
+        """A metric for each of ``systems``. Raises :class:`mtagent.errors.MtagentError`."""
         ...
 
 

@@ -232,6 +232,22 @@ class Rated(Record):
         return Usage.total(call.usage for call in self.calls)
 
 
+class Score(Record):
+    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each.
+
+    ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments``, where it
+    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words.
+    """
+
+    metric: str
+    value: float
+    segments: tuple[float, ...]
+    signature: str
+    segment_signature: str = ""
+    higher_is_better: bool = True
+    detail: str = ""
+
+
 class Found(Record):
     """A piece of knowledge that a search brought: a note, a glossary entry, a page."""
 

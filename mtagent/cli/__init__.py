@@ -17,6 +17,7 @@ COMMANDS = {
     "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
+    "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
@@ -32,6 +33,7 @@ Examples:
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
   mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
+  mtagent score -t a.txt b.txt -r ref.txt -l en-es -m bleu,chrf,ter --paired-bs
   mtagent runs list
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,14 @@ _NOT_WITH_RUN = {
 class SeveralFiles(click.Command):
     """A command without arguments, in which ``-t a b c`` stands for ``-t a -t b -t c``."""
 
+    several: tuple[str, ...] = ("-t", "--translation")
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Repeat the option before each further file."""
-        return super().parse_args(ctx, list(_repeated(args, ("-t", "--translation"))))
+        return super().parse_args(ctx, list(_repeated(args, self.several)))
 
 
-def _repeated(args: list[str], names: tuple[str, ...]) -> Iterator[str]:
+def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
     taken, option = 0, ""
     for arg in args:
         if arg in names:

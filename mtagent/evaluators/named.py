@@ -75,13 +75,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
-    known = [
-        parameter.name
-        for parameter in parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
-    ]
-    _refuse_unknown(name, options, known)
-    return cast(Evaluator, kind(**{**given, **_typed(name, kind, options)}))
+    return cast(Evaluator, kind(**{**given, **typed_options(f"evaluator {name}", kind, options)}))
 
 
 def evaluator_names() -> list[str]:
@@ -111,21 +105,35 @@ def unforced(spec: str) -> str:
     return f"{name}:{','.join(left)}" if left else name
 
 
-def _refuse_unknown(name: str, options: Mapping[str, str], known: Sequence[str]) -> None:
+def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """``options`` as the types that the keyword parameters of ``kind``, a class or a function, have.
+
+    Raises :class:`ConfigError` that begins with ``who``.
+    """
+    known = [
+        parameter.name
+        for parameter in inspect.signature(kind).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
+    ]
+    _refuse_unknown(who, options, known)
+    return _typed(who, kind, options)
+
+
+def _refuse_unknown(who: str, options: Mapping[str, str], known: Sequence[str]) -> None:
     for key in options:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-            raise ConfigError(f"evaluator {name}: no option {key!r}; {hint}")
+            raise ConfigError(f"{who}: no option {key!r}; {hint}")
 
 
-def _typed(name: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
+def _typed(who: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
     """``options`` as the types with which ``make`` annotates its parameters; text where there is none."""
     function = _function(make)
     noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
     # Only what is needed: other annotations may name what is imported for type checkers alone.
     hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
-    return {key: _read(name, key, value, hints.get(key, str)) for key, value in options.items()}
+    return {key: _read(who, key, value, hints.get(key, str)) for key, value in options.items()}
 
 
 def _function(make: Any) -> Any:
@@ -137,13 +145,13 @@ def _function(make: Any) -> Any:
     return inspect.unwrap(make) if inspect.isroutine(make) else type(make).__call__
 
 
-def _read(name: str, key: str, value: str, hint: Any) -> Any:
+def _read(who: str, key: str, value: str, hint: Any) -> Any:
     several = get_origin(hint) in (frozenset, set, tuple, list)
     try:
         return TypeAdapter(hint).validate_python(value.split("+") if several else value)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(f"evaluator {name}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
+        raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
 
 
 def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
@@ -165,9 +173,9 @@ def _made(entry: EntryPoint, options: Mapping[str, str], surroundings: Surroundi
         raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(make):
         raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
-    _refuse_unknown(entry.name, options, _foreign_options(make, options))
+    _refuse_unknown(f"evaluator {entry.name}", options, _foreign_options(make, options))
     try:
-        made = make(surroundings.config, surroundings.llm, **_typed(entry.name, make, options))
+        made = make(surroundings.config, surroundings.llm, **_typed(f"evaluator {entry.name}", make, options))
     except MtagentError:
         raise
     except Exception as error:

@@ -1,0 +1,126 @@
+"""``mtagent score``: files, or the stages of a stored run, against references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mtagent import score_tables
+from mtagent.cli.options import FILE, LANGUAGE_OPTIONS, RUN_OPTIONS, read_config, with_options
+from mtagent.cli.rate import SeveralFiles
+from mtagent.config import Config
+from mtagent.metrics.named import metric_names
+from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
+from mtagent.rating_files import named_translation
+from mtagent.scoring import ScoreReport, Wanted
+from mtagent.scoring_files import score_files, score_run
+
+EXAMPLES = """\b
+Examples:
+  mtagent score -t out.txt -r ref.txt -l en-de
+  mtagent score -t a.txt b.txt -r ref.txt -l en-ja -m bleu,chrf++ -f latex --paired-bs
+  mtagent score -s en.txt -t out.txt -r ref.txt -l en-de -m chrf -f json --sentence-level
+  mtagent score --run postedit-1a2b3c4d -r ref.txt --edits-from given
+  mtagent score -t a.txt b.txt -r ref.txt -m scores-file:path=comet.json
+"""
+FORMATS = {
+    "text": score_tables.text,
+    "json": score_tables.as_json,
+    "latex": score_tables.latex,
+    "markdown": score_tables.markdown,
+}
+_SENTENCES = {"text": score_tables.sentences_as_text, "json": score_tables.sentences_as_json}
+_NO_LANGUAGE = "mtagent: no language is given (-l): texts are tokenized as Western ones, and scripts are not checked."
+
+
+class Command(SeveralFiles):
+    """A command in which ``-t a b`` and ``-m bleu ter`` stand for repeated options."""
+
+    several = ("-t", "--translation", "-m", "--metrics")
+
+
+@click.command("score", cls=Command, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-s", "--source", type=FILE, help="Source texts, to flag copies; or a table with its translations.")
+@click.option(
+    "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
+    help="Translations, line-aligned; a system per file, named like the file or NAME.",
+)  # fmt: skip
+@click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
+@click.option("--run", "run", metavar="RUN", help="Score what the stages of a stored run left.")
+@click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these systems, or stages of the run.")
+@click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
+@with_options(LANGUAGE_OPTIONS)
+@click.option(
+    "-m", "--metrics", multiple=True, metavar="NAME[:OPTION=VALUE,…],…",
+    help=f"{', '.join(metric_names())}.  [default: bleu,chrf,ter]",
+)  # fmt: skip
+@click.option("--edits-from", metavar="SYSTEM", help="Add TER and characters from this system's texts to the others'.")
+@click.option("-f", "--format", "format_name", type=click.Choice(list(FORMATS)), default="text", show_default=True)
+@click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
+@click.option("-sl", "--sentence-level", is_flag=True, help="Score each segment.")
+@click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling.")
+@click.option("--paired-bs", is_flag=True, help="Test against the first system: paired bootstrap resampling.")
+@click.option("--paired-ar", is_flag=True, help="Test against the first system: approximate randomization.")
+@click.option(
+    "--resamples", type=click.IntRange(1), metavar="N",
+    help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling.")
+@with_options(RUN_OPTIONS)
+def command(**options: Any) -> None:
+    """Score translations against references, several systems side by side.
+
+    Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER are sacreBLEU's, digit by digit,
+    with its signatures. Empty, copied and foreign output is scored like any other, and flagged.
+    """
+    _refuse_misuse(options)
+    wanted, format_name = _wanted(options), options.pop("format_name")
+    width, by_sentence = options.pop("width"), options.pop("sentence_level")
+    report = _report(options, wanted)
+    if by_sentence:
+        for line in _SENTENCES[format_name](report, width):
+            click.echo(line)
+    else:
+        click.echo(FORMATS[format_name](report, width))
+
+
+def _refuse_misuse(options: dict[str, Any]) -> None:
+    if options["run"] is None and not options["translations"] and options["source"] is None:
+        raise click.UsageError("give the translations with -t, or a stored run with --run")
+    brought = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
+    if options["run"] is not None and (given := [name for key, name in brought.items() if options[key]]):
+        raise click.UsageError(f"--run brings its texts and languages with it: leave out {', '.join(given)}")
+    tests = [name for name in ("paired_bs", "paired_ar", "confidence") if options[name]]
+    if options["sentence_level"] and (tests or options["format_name"] not in _SENTENCES):
+        raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
+    if len(tests) > 1 and "confidence" not in tests:
+        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
+    if options["resamples"] and not tests:
+        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
+
+
+def _wanted(options: dict[str, Any]) -> Wanted:
+    paired_bs, paired_ar, confidence = (options.pop(name) for name in ("paired_bs", "paired_ar", "confidence"))
+    kind: Kind = "ar" if paired_ar else "bs"
+    resampling = Resampling(kind, options.pop("resamples"), options.pop("seed"))
+    return Wanted(
+        metrics=options.pop("metrics") or Wanted.metrics,
+        resampling=resampling if paired_bs or paired_ar or confidence else None,
+        paired=paired_bs or paired_ar,
+        edits_from=options.pop("edits_from"),
+        systems=tuple(filter(None, (options.pop("systems") or "").split(","))),
+    )
+
+
+def _report(options: dict[str, Any], wanted: Wanted) -> ScoreReport:
+    run, reference = options.pop("run"), options.pop("reference")
+    source, source_format = options.pop("source"), options.pop("input_format")
+    translations: tuple[tuple[str, Path], ...] = tuple(named_translation(spec) for spec in options.pop("translations"))
+    config: Config = read_config(options)
+    if run is not None:
+        return score_run(run, config, reference=reference, wanted=wanted)
+    if source is None and config.target_lang is None:
+        click.echo(_NO_LANGUAGE, err=True)
+    return score_files(translations, reference, config, source=source, source_format=source_format, wanted=wanted)

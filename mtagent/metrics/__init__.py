@@ -1,0 +1,1 @@
+"""Metrics: one file per kind, all behind :class:`mtagent.protocols.Metric`."""

@@ -1,0 +1,35 @@
+"""How far one text is from another: TER and characters, for example from the text as given to that after a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rapidfuzz.distance import Levenshtein
+
+from mtagent import __version__
+from mtagent.metrics.overlap import Overlap
+from mtagent.records import Score, Segment
+
+
+def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str) -> Score:
+    """TER from ``befores`` to ``afters``: the share of the words of ``afters`` that have to be edited, times 100.
+
+    From a machine translation to its post-edit this is HTER (Snover et al. 2006).
+    """
+    segments = [
+        Segment(id=str(number), source="", source_lang="und", target_lang=target_lang, reference=after)
+        for number, after in enumerate(afters, start=1)
+    ]
+    return Overlap("ter", target_lang).score(segments, befores)
+
+
+def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
+    """Characters to insert, delete or substitute: of each text, and of all together (Levenshtein distance)."""
+    distances = [Levenshtein.distance(before, after) for before, after in zip(befores, afters, strict=True)]
+    return Score(
+        metric="characters",
+        value=float(sum(distances)),
+        segments=tuple(map(float, distances)),
+        signature=f"levenshtein|agg:sum|version:{__version__}",
+        higher_is_better=False,
+    )

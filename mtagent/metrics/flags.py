@@ -1,0 +1,50 @@
+"""What a score does not show: a translation that is missing, empty, copied from the source, or in another script.
+
+Metrics score such output like any other, some of them well (a copied name, a text in the wrong language under COMET). A
+flag says so; it changes no score and leaves nothing out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from mtagent import marks
+from mtagent.guards.language import copied, copied_paragraph, script_share
+from mtagent.guards.newly import newly
+from mtagent.records import Segment
+
+Flag = Literal["missing", "empty", "copied", "script"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+UNKNOWN = "und"
+"""The language of texts whose language nobody says."""
+_FOREIGN_SHARE = 0.25
+_COPIED = newly(copied)
+
+
+def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
+    """What is wrong with ``translation`` as a whole; ``()`` for nothing.
+
+    ``missing``: there never was one (``None``); ``empty``: no text for a source or a reference that has some;
+    ``copied``: source text (a paragraph, or six words in a row) that the reference does not copy; ``script``: a quarter
+    of the letters are foreign to the target language's script. One language in Latin script is not told from another.
+    """
+    if translation is None:
+        return ("missing",)
+    if not translation.strip():
+        return ("empty",) if segment.source.strip() or (segment.reference or "").strip() else ()
+    wanted = segment.reference or ""
+    copies = _COPIED(segment, wanted, translation) or (wanted and copied_paragraph(segment, wanted, translation))
+    foreign = _foreign_share(segment.target_lang, translation) - _foreign_share(segment.target_lang, wanted)
+    strange = foreign >= _FOREIGN_SHARE or script_share(segment, wanted, translation)
+    found: tuple[Flag, ...] = ("copied",) if copies else ()
+    return (*found, "script") if strange else found
+
+
+def _foreign_share(target_lang: str, text: str) -> float:
+    """The share of the letters that are in words of a foreign script; Latin is foreign to none."""
+    script = "" if target_lang == UNKNOWN else marks.script_of(target_lang)
+    pattern = marks.foreign_words_of(script) if script else None
+    letters = len(marks.LETTER.findall(text))
+    if pattern is None or not letters or text.isascii():
+        return 0.0
+    return sum(map(len, pattern.findall(text))) / letters

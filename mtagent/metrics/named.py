@@ -1,0 +1,61 @@
+"""Metrics by name: from ``bleu:tokenize=intl,chrf,ter`` to the objects that score."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+from mtagent.errors import ConfigError
+from mtagent.evaluators.named import parse_spec, typed_options
+from mtagent.protocols import Metric
+
+METRICS = {
+    "bleu": "mtagent.metrics.overlap:bleu",
+    "chrf": "mtagent.metrics.overlap:chrf",
+    "chrf++": "mtagent.metrics.overlap:chrf_plus_plus",
+    "ter": "mtagent.metrics.overlap:ter",
+    "scores-file": "mtagent.metrics.scores_file:ScoresFile",
+}
+"""Name: module and what makes the metric: of ``target_lang``, where it has this parameter, and its keyword options.
+Another package adds one through the entry-point group ``mtagent.metrics``."""
+
+_NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
+
+
+def make_metrics(specs: Sequence[str], target_lang: str) -> list[Metric]:
+    """The metrics that ``specs`` name, each ``NAME[:OPTION=VALUE,…]`` or several with commas; each once.
+
+    Raises :class:`ConfigError` naming the culprit.
+    """
+    named = dict.fromkeys(part.strip() for spec in specs for part in _NEXT_METRIC.split(spec) if part.strip())
+    return [make_metric(spec, target_lang) for spec in named]
+
+
+def make_metric(spec: str, target_lang: str) -> Metric:
+    """The metric that ``NAME[:OPTION=VALUE,…]`` names. Raises :class:`ConfigError`."""
+    name, options = parse_spec(spec)
+    kind = _kind(name)
+    given = {"target_lang": target_lang} if "target_lang" in inspect.signature(kind).parameters else {}
+    return cast(Metric, kind(**given, **typed_options(f"metric {name}", kind, options)))
+
+
+def metric_names() -> list[str]:
+    """All names, those of other packages included."""
+    return [*METRICS, *sorted({entry.name for entry in entry_points(group="mtagent.metrics")} - set(METRICS))]
+
+
+def _kind(name: str) -> Any:
+    if name in METRICS:
+        module, _, attribute = METRICS[name].partition(":")
+        return getattr(import_module(module), attribute)
+    others = {entry.name: entry for entry in entry_points(group="mtagent.metrics")}
+    if name in others:
+        return others[name].load()
+    near = get_close_matches(name, metric_names(), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(metric_names())}"
+    raise ConfigError(f"no metric {name!r}; {hint}")

@@ -1,0 +1,110 @@
+"""Files with a score for each segment, from whatever tool: read into one form.
+
+- a number a line;
+- ``SYSTEM⇥SCORE`` a line, mt-metrics-eval's ``.seg.score``: the segments of each system in order;
+- ``FILE⇥Segment 0⇥score: 0.8123`` a line, what ``comet-score`` prints; the line of the whole is left aside;
+- ``{FILE: [{"COMET": 0.8123, "mt": …}]}``, the JSON of ``comet-score --to_json``;
+- an object with ``score`` a line, such as ``mtagent rate`` writes: also ``system``, ``id``, ``translation``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.formats.files import Line, lines_of
+from mtagent.span_files import comet
+from mtagent.span_files.json_text import parsed, whole_file
+
+_COMET_LINE = re.compile(r"(?P<system>.*)\tSegment \d+\tscore: (?P<score>\S+)$")
+_COMET_WHOLE = re.compile(r".*\tscore: \S+$")
+
+
+class Found(NamedTuple):
+    """One score, where it stands, and what its file says about it."""
+
+    value: float
+    where: str
+    system: str | None = None
+    metric: str | None = None
+    segment: str | None = None
+    translation: str | None = None
+
+
+def read_scores(path: Path) -> dict[str | None, list[Found]]:
+    """The scores by system, in the order of the file; ``None`` = the file names no system.
+
+    Raises :class:`InputError` for what is no score: a missing one (``None``) too, since nothing is left out.
+    """
+    by_system: dict[str | None, list[Found]] = {}
+    for found in _all(path):
+        by_system.setdefault(found.system, []).append(found)
+    if not by_system:
+        raise InputError(f"{path}: holds no scores")
+    return by_system
+
+
+def _all(path: Path) -> Iterator[Found]:
+    lines = list(lines_of(path))
+    first = lines[0].text.lstrip() if lines else ""
+    if first.startswith(("{", "[")) and not (_whole(first) and '"score"' in first):
+        yield from _of_comet(whole_file(path), path)
+        return
+    for line in lines:
+        where = f"{path}:{line.number}"
+        if first.startswith("{"):
+            yield _of_object(parsed(line.text, where), where)
+        elif not _COMET_WHOLE.match(line.text) or _COMET_LINE.match(line.text):
+            yield _of_line(line, where)
+
+
+def _whole(first: str) -> bool:
+    return first.rstrip().endswith("}")
+
+
+def _of_line(line: Line, where: str) -> Found:
+    if matched := _COMET_LINE.match(line.text):
+        return Found(_number(matched["score"], where), where, matched["system"], "COMET")
+    system, tab, score = line.text.rpartition("\t")
+    return Found(_number(score, where), where, system if tab else None)
+
+
+def _of_object(value: Any, where: str) -> Found:
+    """A line of JSON; its ``id``, ``system`` and ``translation`` say what was scored."""
+    if not isinstance(value, dict) or "score" not in value:
+        raise InputError(f'{where}: no object with a "score"')
+    if value["score"] is None:
+        raise InputError(f"{where}: has no score{': ' + str(value['error']) if value.get('error') else ''}")
+    text = {name: None if value.get(name) is None else str(value[name]) for name in ("system", "id", "translation")}
+    metric = value.get("metric") or value.get("evaluator") or value.get("name")
+    return Found(
+        _number(value["score"], where), where, text["system"], str(metric) if metric else None, text["id"],
+        text["translation"],
+    )  # fmt: skip
+
+
+def _of_comet(data: Any, path: Path) -> Iterator[Found]:
+    if not comet.recognised(data):
+        raise InputError(
+            f'{path}: is neither the JSON of comet-score, {{FILE: [{{"COMET": 0.8, "mt": …}}]}}, nor lines'
+        )
+    for system, segments in data.items():
+        for number, values in enumerate(segments, start=1):
+            where = f"{path}: {system}, segment {number}"
+            if "COMET" not in values:
+                raise InputError(f'{where}: has no "COMET"')
+            yield Found(_number(values["COMET"], where), where, system, "COMET", None, values["mt"])
+
+
+def _number(value: object, where: str) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {value!r} is no score; every segment needs one")
+    return number

@@ -1,0 +1,197 @@
+"""How sure a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
+
+The tests are sacreBLEU's (Koehn 2004; Riezler and Maxwell 2005), with its random numbers: the same seed draws the same
+segments and gives the same p-value. sacreBLEU adds up the counts of each resampled corpus; here a thousand corpora are
+one product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtagent.errors import ConfigError
+from mtagent.metrics import formulas
+from mtagent.metrics.formulas import Counts
+from mtagent.protocols import Additive, Metric
+from mtagent.records import Score, Segment
+
+Kind = Literal["bs", "ar"]
+RESAMPLES: dict[Kind, int] = {"bs": 1_000, "ar": 10_000}
+SEED = 12345
+_CELLS = 2**23
+"""Numbers in a matrix at a time: 64 MB."""
+_NOISE = 1e-9
+
+
+class Resampling(NamedTuple):
+    """Which test with how many resamples: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
+
+    Without ``resamples`` they are 1,000 and 10,000, as in sacreBLEU. The same seed gives the same numbers.
+    """
+
+    kind: Kind = "bs"
+    resamples: int | None = None
+    seed: int = SEED
+
+    @property
+    def number(self) -> int:
+        """How many resamples or trials."""
+        return self.resamples or RESAMPLES[self.kind]
+
+    def signed(self, signature: str) -> str:
+        """``signature`` with the test in it, where sacreBLEU puts it."""
+        first, *rest = signature.split("|")
+        return "|".join([first, f"{self.kind}:{self.number}", f"seed:{self.seed}", *rest])
+
+
+class Interval(NamedTuple):
+    """The 95 % confidence interval ``mean`` ± ``half_width`` of a score."""
+
+    mean: float
+    half_width: float
+
+
+class Compared(NamedTuple):
+    """What a test says of a system: the interval of its score, and how likely it differs from the first by chance.
+
+    ``p_value`` is ``None`` for the first system, and for one that does not differ from it in any segment. ``interval``
+    is ``None`` after approximate randomization, which has none.
+    """
+
+    interval: Interval | None
+    p_value: float | None
+
+
+class Counted(NamedTuple):
+    """The counts of a system's segments, and how a score is made of their sum."""
+
+    rows: Counts
+    combined: Callable[[Counts], Counts]
+
+
+def counted(metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score) -> Counted:
+    """What is resampled: the metric's own counts, or the scores of the segments where the score is their mean or sum.
+
+    Raises :class:`ConfigError` where it is neither.
+    """
+    if isinstance(metric, Additive):
+        return Counted(metric.statistics(segments, translations), metric.combined)
+    values = np.array(score.segments, dtype=np.float64)
+    if np.isclose(score.value, values.mean(), rtol=1e-6):
+        return Counted(np.stack([values, np.ones_like(values)], axis=1), formulas.mean)
+    if np.isclose(score.value, values.sum(), rtol=1e-6):
+        return Counted(values[:, None], formulas.total)
+    raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
+
+
+def intervals(systems: Sequence[Counted], how: Resampling) -> list[Interval]:
+    """The confidence interval of each system by bootstrap resampling, all from the same draws."""
+    return [_interval(scores) for scores in _bootstrapped(systems, how)]
+
+
+def compared(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+    """Test each system of a group against the first one; a group for each metric, all tested with the same draws.
+
+    All systems have the same number of segments.
+    """
+    return _paired_bootstrap(groups, how) if how.kind == "bs" else _approximate_randomization(groups, how)
+
+
+def _paired_bootstrap(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+    scores = iter(_bootstrapped([system for group in groups for system in group], how))
+    return [_bootstrap_group(group, list(islice(scores, len(group)))) for group in groups]
+
+
+def _bootstrap_group(systems: Sequence[Counted], scores: Sequence[Counts]) -> list[Compared]:
+    tests = [Compared(_interval(scores[0]), None)]
+    for system, resampled in zip(systems[1:], scores[1:], strict=True):
+        differences = np.abs(resampled - scores[0])
+        p_value = _p_value(differences - differences.mean(), systems[0], system)
+        tests.append(Compared(_interval(resampled), p_value))
+    return tests
+
+
+def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
+    """For each system the scores of the resampled corpora."""
+    sums = _sums(_drawn, [system.rows for system in systems], how)
+    return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
+
+
+def _drawn(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
+    """How often each segment was drawn: resamples × segments, a block at a time."""
+    random = np.random.default_rng(how.seed)
+    for size in _blocks(segments, how.number):
+        weights = np.empty((size, segments), dtype=kind)
+        for row, drawn in zip(weights, random.choice(segments, size=(size, segments), replace=True), strict=True):
+            row[:] = np.bincount(drawn, minlength=segments)
+        yield weights
+
+
+def _approximate_randomization(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+    """In each trial every segment may change sides between the first system and the other one."""
+    apart = [first.rows - other.rows for first, *others in groups for other in others]
+    changes = iter(_sums(_swapped, apart, how))
+    tests = []
+    for first, *others in groups:
+        tests.append([Compared(None, None)])
+        for other, change in zip(others, islice(changes, len(others)), strict=True):
+            ours = other.combined(other.rows.sum(axis=0) + change)
+            theirs = first.combined(first.rows.sum(axis=0) - change)
+            tests[-1].append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
+    return tests
+
+
+def _swapped(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
+    """Which segments change sides: trials × segments, a block at a time."""
+    random = np.random.default_rng(how.seed)
+    for size in _blocks(segments, how.number):
+        yield random.integers(2, size=(size, segments), dtype=bool).astype(kind)
+
+
+def _blocks(segments: int, number: int) -> Iterator[int]:
+    """Sizes of blocks. The generator draws 32 bits at a time: other sizes would give other numbers than one block."""
+    most = max(32, _CELLS // segments // 32 * 32)
+    while number > 0:
+        yield min(number, most)
+        number -= most
+
+
+def _sums(
+    draw: Callable[[int, Resampling, type[np.floating[Any]]], Iterator[NDArray[Any]]],
+    parts: Sequence[Counts],
+    how: Resampling,
+) -> list[Counts]:
+    """The resampled sums of each of ``parts``: resamples × counts."""
+    rows = np.concatenate(parts, axis=1)
+    kind = np.float32 if _fits_float32(rows) else np.float64
+    rows = rows.astype(kind)
+    sums = np.concatenate([weights @ rows for weights in draw(len(rows), how, kind)]).astype(np.float64)
+    return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+
+
+def _fits_float32(rows: Counts) -> bool:
+    """Whether sums of ``rows`` are exact in half the space: whole numbers below 2²⁴."""
+    return bool(len(rows) * np.abs(rows).max() < 2**24 and np.array_equal(rows, np.rint(rows)))
+
+
+def _interval(scores: Counts) -> Interval:
+    ordered = np.sort(scores)
+    cut = len(ordered) // 40
+    return Interval(float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2)
+
+
+def _p_value(found: NDArray[np.float64], first: Counted, other: Counted) -> float | None:
+    """How often chance made a difference larger than the real one. Equal ones may differ in their last digit."""
+    if np.array_equal(first.rows, other.rows):
+        return None
+    real = abs(_score(first) - _score(other))
+    return float((np.count_nonzero(found > real + _NOISE) + 1) / (len(found) + 1))
+
+
+def _score(system: Counted) -> float:
+    return float(system.combined(system.rows.sum(axis=0, keepdims=True))[0])

@@ -1,0 +1,176 @@
+"""Scores on paper: text as sacreBLEU prints it, Markdown, LaTeX, JSON with sacreBLEU's keys; always with signatures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mtagent.metrics.flags import FLAGS
+from mtagent.scoring import Entry, ScoreReport
+
+SIGNIFICANT = 0.05
+_SHOWN = 10
+_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
+_LATEX = re.compile(r"[&%$#_{}]")
+
+
+def text(report: ScoreReport, width: int = 2) -> str:
+    """One system: a line per metric, as sacreBLEU has it. Several: a table, and the signatures below."""
+    if len(report.systems) == 1:
+        return "\n".join([*_aligned([_line(entries[0], width) for entries in report.entries]), *_remarks(report)])
+    rows = _rows(report, width)
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(c.ljust(n) if i == 0 else c.rjust(n) for i, (c, n) in enumerate(zip(row, sizes, strict=True)))
+        for row in rows
+    ]
+    return "\n".join([*lines, *_signatures(report), *_remarks(report)])
+
+
+def markdown(report: ScoreReport, width: int = 2) -> str:
+    """A table in Markdown, and the signatures in a list below."""
+    head, *rows = [[cell.replace("|", r"\|") for cell in row] for row in _rows(report, width)]
+    ruler = ["---", *["---:"] * (len(head) - 1)]
+    table = [f"| {' | '.join(row)} |" for row in (head, ruler, *rows)]
+    below = [f"- `{line}`" for line in _signatures(report)] + [f"- {line}" for line in _remarks(report)]
+    return "\n".join([*table, "", *below])
+
+
+def latex(report: ScoreReport, width: int = 2) -> str:
+    """A table for the booktabs package; signatures are comments."""
+    head, *rows = [" & ".join(_LATEX.sub(r"\\\g<0>", cell) for cell in row) + r" \\" for row in _rows(report, width)]
+    columns = "l" + "r" * len(report.entries)
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(body + [f"% {line}" for line in (*_signatures(report), *_remarks(report))])
+
+
+def as_json(report: ScoreReport, width: int = 2) -> str:
+    """An object for each metric and system, in a list where there are several."""
+    objects = [_object(report, entry, width) for entries in report.entries for entry in entries]
+    return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
+
+
+def sentences_as_text(report: ScoreReport, width: int = 2) -> Iterator[str]:
+    """A line per metric, system and segment, as sacreBLEU has it; with several, system and segment stand before it."""
+    alone = len(report.systems) == len(report.entries) == 1
+    for system, number, segment in _segments(report):
+        for entries in report.entries:
+            score = entries[number].score
+            value = score.segments[segment]
+            line = f"{score.metric}|{score.segment_signature or score.signature} = {value:.{width}f}"
+            flagged = report.flags[system][segment]
+            suffix = f" [{', '.join(flagged)}]" if flagged else ""
+            yield line + suffix if alone else f"{system}\t{report.segments[segment]}\t{line}{suffix}"
+
+
+def sentences_as_json(report: ScoreReport, width: int = 2) -> Iterator[str]:
+    """JSON Lines, an object per metric, system and segment; the metric ``scores-file`` reads them back."""
+    for system, number, segment in _segments(report):
+        for entries in report.entries:
+            score = entries[number].score
+            values = {
+                "id": report.segments[segment], "system": system, "name": score.metric,
+                "score": round(score.segments[segment], width), "signature": score.segment_signature or score.signature,
+                "flags": list(report.flags[system][segment]),
+            }  # fmt: skip
+            yield json.dumps(values, ensure_ascii=False)
+
+
+def _segments(report: ScoreReport) -> Iterator[tuple[str, int, int]]:
+    for number, system in enumerate(report.systems):
+        for segment in range(len(report.segments)):
+            yield system, number, segment
+
+
+def _line(entry: Entry, width: int) -> str:
+    score = entry.score
+    return f"{score.metric}|{score.signature} = {_cell(entry, width)} {score.detail}".rstrip()
+
+
+def _aligned(lines: list[str]) -> list[str]:
+    """The lines with their signs of equality below each other."""
+    at = max(line.index(" = ") for line in lines)
+    return [" " * (at - line.index(" = ")) + line for line in lines]
+
+
+def _rows(report: ScoreReport, width: int) -> list[list[str]]:
+    head = ["system", *(entries[0].score.metric for entries in report.entries)]
+    body = [
+        [system, *(_cell(entries[number], width) for entries in report.entries)]
+        for number, system in enumerate(report.systems)
+    ]
+    return [head, *body]
+
+
+def _cell(entry: Entry, width: int) -> str:
+    found = f"{entry.score.value:.{width}f}"
+    if entry.interval:
+        found += f" {_confidence(entry, width)}"
+    if entry.p_value is not None:
+        found += f" (p = {entry.p_value:.4f})" + ("*" if entry.p_value < SIGNIFICANT else "")
+    return found
+
+
+def _confidence(entry: Entry, width: int) -> str:
+    if entry.interval is None:
+        return ""
+    return f"(μ = {entry.interval.mean:.{width}f} ± {entry.interval.half_width:.{width}f})"
+
+
+def _signatures(report: ScoreReport) -> list[str]:
+    """Each signature once: those of scores that were made elsewhere may differ by system."""
+    return list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for entries in report.entries for e in entries))
+
+
+def _remarks(report: ScoreReport) -> list[str]:
+    """What the test was, and what is flagged."""
+    return [*_test_remarks(report), *(f"{system}: {_flagged(report, system)}" for system in _with_flags(report))]
+
+
+def _test_remarks(report: ScoreReport) -> list[str]:
+    if report.resampling is None or not report.paired:
+        return []
+    how = _TESTS[report.resampling.kind].format(f"{report.resampling.number:,}")
+    return [f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"]
+
+
+def _with_flags(report: ScoreReport) -> list[str]:
+    return [system for system in report.systems if any(report.flags[system])]
+
+
+def _flagged(report: ScoreReport, system: str) -> str:
+    """``2 empty (4, 9), 1 copied (12)``."""
+    found = _by_flag(report, system)
+    return ", ".join(
+        f"{len(ids)} {flag} ({', '.join(ids[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''})"
+        for flag, ids in found.items()
+    )
+
+
+def _by_flag(report: ScoreReport, system: str) -> dict[str, list[str]]:
+    """The ids of the flagged segments, by flag."""
+    pairs = list(zip(report.segments, report.flags[system], strict=True))
+    by_flag = {str(flag): [segment for segment, found in pairs if flag in found] for flag in FLAGS}
+    return {flag: ids for flag, ids in by_flag.items() if ids}
+
+
+def _object(report: ScoreReport, entry: Entry, width: int) -> dict[str, Any]:
+    score = entry.score
+    found: dict[str, Any] = {
+        "name": score.metric, "score": round(score.value, width), "signature": score.signature, "system": entry.system,
+    }  # fmt: skip
+    if entry.interval:
+        found["confidence_mean"] = round(entry.interval.mean, width)
+        found["confidence_var"] = round(entry.interval.half_width, width)
+        found["confidence"] = _confidence(entry, width)[1:-1]
+    if report.paired:
+        found["p_value"] = entry.p_value
+    if score.detail:
+        found["verbose_score"] = score.detail
+    for part in score.signature.split("|"):
+        key, colon, value = part.partition(":")
+        if colon:
+            found.setdefault(key, value)
+    return {**found, "flags": _by_flag(report, entry.system)}

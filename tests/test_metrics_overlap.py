@@ -1,0 +1,161 @@
+"""BLEU, chrF, chrF++ and TER: sacreBLEU's numbers and signatures, to the last digit."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.lib_ter import translation_edit_rate
+from sacrebleu.metrics.ter import TER
+
+from mtagent.errors import ConfigError
+from mtagent.metrics import formulas, tercom
+from mtagent.metrics.distance import characters_to, ter_to
+from mtagent.metrics.overlap import NAMES, Name, Overlap
+from mtagent.records import Segment
+from wmt.scores import corpora, flags_of, sacrebleu_scores
+
+OURS = ["Das ist ein Test.", "", "Der Hund schläft.", "Der Hund schläft."]
+REFERENCES = ["Dies ist ein Test!", "Etwas.", "Der Hund schläft.", "Der Hund schläft."]
+
+
+def segments(references: list[str], target_lang: str = "de") -> list[Segment]:
+    return [
+        Segment(id=str(i), source="x", source_lang="en", target_lang=target_lang, reference=text)
+        for i, text in enumerate(references)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_texts_score_as_with_sacrebleu(name: Name, tmp_path: Path) -> None:
+    (theirs,) = sacrebleu_scores(tmp_path, OURS, REFERENCES, *flags_of(name, "de"))
+    ours = Overlap(name, "de").score(segments(REFERENCES), OURS)
+    assert (ours.metric, round(ours.value, 10), ours.signature, ours.detail) == (
+        theirs["name"], theirs["score"], theirs["signature"], theirs.get("verbose_score", "")
+    )  # fmt: skip
+    assert len(ours.segments) == len(OURS)
+    assert ours.segments[2] == ours.segments[3] == (0 if name == "ter" else pytest.approx(100))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_segment_scores_as_with_sacrebleu(name: Name, tmp_path: Path) -> None:
+    for name_, texts in (("ours", OURS), ("ref", REFERENCES)):
+        (tmp_path / name_).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "ours", "-w", "10", "-sl", *flags_of(name, "de")]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    score = Overlap(name, "de").score(segments(REFERENCES), OURS)
+    for line, value in zip(done.stdout.splitlines(), score.segments, strict=True):
+        assert line.startswith(f"{score.metric}|{score.segment_signature or score.signature} = {value:.10f}")
+
+
+def test_a_missing_reference_is_named() -> None:
+    with pytest.raises(ConfigError, match="segment 7: has no reference"):
+        Overlap("bleu", "de").score([Segment(id="7", source="x", source_lang="en", target_lang="de")], ["y"])
+
+
+def test_nothing_cannot_be_scored() -> None:
+    with pytest.raises(ConfigError, match="no segment"):
+        Overlap("ter", "de").score([], [])
+
+
+def test_chinese_japanese_and_korean_have_their_own_tokens() -> None:
+    found = {lang: Overlap("bleu", lang).tokenizer for lang in ("zh-Hant", "ja_JP", "ko", "de")}
+    assert found == {"zh-Hant": "zh", "ja_JP": "ja-mecab", "ko": "ko-mecab", "de": "13a"}
+    by_character = Overlap("ter", "ja").score(segments(["日本語の文です。"], "ja"), ["日本語の本です。"])
+    assert by_character.segments == pytest.approx([100 / 7], abs=3)
+    assert "asian:yes" in by_character.signature
+    assert "asian:no" in Overlap("ter", "ja", asian=False).score(segments(["日本"], "ja"), ["日本"]).signature
+
+
+def words(rng: random.Random) -> tuple[list[str], list[str]]:
+    """A reference of few distinct words, so that much can be shifted, and a translation made of it."""
+    known = [str(word) for word in range(rng.choice([2, 4, 10, 40]))]
+    reference = rng.choices(known, k=rng.randrange(rng.choice([3, 8, 15, 30, 60])))
+    ours = reference if rng.random() < 0.7 else rng.choices(known, k=rng.randrange(rng.choice([3, 30, 90])))
+    for _ in range(rng.randrange(4)):
+        i, j, to = (rng.randrange(len(ours) + 1) for _ in range(3))
+        moved, rest = ours[min(i, j) : max(i, j)], ours[: min(i, j)] + ours[max(i, j) :]
+        ours = rest[:to] + moved + rest[to:]
+    return [word if rng.random() < 0.9 else rng.choice(known) for word in ours], reference
+
+
+def test_edits_are_counted_as_sacrebleu_counts_them() -> None:
+    rng = random.Random(5)
+    cases = [words(rng) for _ in range(400)]
+    assert sum(len(ours) > 2 * tercom.BEAM for ours, _ in cases) > 5  # some must reach the edge of the band
+    assert [tercom.edits(*case) for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
+
+
+def test_texts_with_too_many_shifts_are_counted_as_sacrebleu_counts_them() -> None:
+    """Where it has tried 1,000 shifts, it goes without the last one."""
+    rng = random.Random(3)
+    reference = rng.choices("ab", k=36)
+    ours = rng.sample(reference, k=36)
+    assert tercom.edits(ours, reference) == translation_edit_rate(ours, reference)[0]
+
+
+@pytest.mark.parametrize(("formula", "metric", "width"), [
+    (formulas.bleu, BLEU(), 10), (formulas.chrf, CHRF(), 18), (formulas.chrf, CHRF(word_order=2), 24),
+    (formulas.ter, TER(), 2),
+])  # fmt: skip
+def test_formulas_on_arrays_are_sacrebleu_s(
+    formula: Callable[[formulas.Counts], formulas.Counts], metric: Any, width: int
+) -> None:
+    rng = np.random.default_rng(7)
+    sums = np.concatenate([rng.integers(0, top, size=(500, width)) for top in (2, 3, 50, 100_000)])
+    if width == 10:  # a corpus has no more matches than n-grams, and fewer n-grams of a higher order
+        sums[:, 6:] = -np.sort(-sums[:, 6:], axis=1)
+        sums[:, 2:6] = np.minimum(sums[:, 2:6], sums[:, 6:])
+    theirs = [metric._compute_score_from_stats([int(count) for count in row]).score for row in sums]
+    assert 0.0 in theirs
+    assert formula(sums.astype(np.float64)) == pytest.approx(theirs, abs=1e-9, rel=1e-12)
+
+
+def test_the_way_from_one_text_to_another() -> None:
+    ter = ter_to(["the cat sat", "a b"], ["the dog sat down", "a b"], "en")
+    assert (ter.value, ter.segments) == (pytest.approx(100 * 2 / 6), (50, 0))
+    characters = characters_to(["cat", "a"], ["cart", "b"])
+    assert (characters.value, characters.segments, characters.higher_is_better) == (2, (1, 1), False)
+
+
+@pytest.mark.data
+def test_documents_of_eleven_language_pairs_score_as_with_sacrebleu(data: Path, tmp_path: Path) -> None:
+    """Whole for BLEU and chrF, short texts for TER and chrF++; ``wmt/scores.py`` compares all."""
+    found = list(corpora(data))
+    assert len(found) == 11
+    for corpus in found:
+        short = sorted(range(len(corpus.references)), key=lambda i: len(corpus.references[i]))[:20]
+        for names, chosen in (
+            (("bleu", "chrf"), range(len(corpus.references))),
+            (("ter",), short),
+            (("chrf++",), short),
+        ):
+            texts = [[side[i] for i in chosen] for side in (corpus.translations, corpus.references)]
+            flags = [flag for name in names for flag in flags_of(name, corpus.target_lang)]
+            theirs = sacrebleu_scores(tmp_path, *texts, *flags)
+            for name, expected in zip(names, theirs, strict=True):
+                score = Overlap(name, corpus.target_lang).score(segments(texts[1]), texts[0])
+                assert (corpus.pair, round(score.value, 10), score.signature) == (
+                    corpus.pair, expected["score"], expected["signature"]
+                )  # fmt: skip
+
+
+@pytest.mark.data
+def test_ter_capped_at_one_is_the_official_hter(data: Path) -> None:
+    rows = [json.loads(line) for line in (data / "mlqe_pe.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert len(rows) == 600
+    ter = Overlap("ter", "xx", asian=False)
+    score = ter.score(segments([row["pe"] for row in rows]), [row["mt"] for row in rows])
+    differing = [
+        row for row, value in zip(rows, score.segments, strict=True) if abs(min(value / 100, 1) - row["hter"]) > 1e-6
+    ]
+    assert differing == []

@@ -1,0 +1,380 @@
+"""``mtagent score``: what a sacreBLEU user types and reads, files that do not fit, flags, runs, other tools' scores."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.flags import flags
+from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
+from mtagent.metrics.score_formats import read_scores
+from mtagent.protocols import Metric
+from mtagent.records import Score, Segment
+from mtagent.scoring import score_texts
+from tests.commands import Shell
+
+REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]
+OTHER = ["El gato está aquí.", "", "Pay five dollars now please sir."]
+SOURCES = ["The cat sat here.", "Hello big world.", "Pay five dollars now please sir."]
+
+
+@pytest.fixture
+def files(shell: Shell) -> Shell:
+    """References, and a second system with an empty and a copied line beside ``es.txt``."""
+    shell.write("ref.txt", *REFERENCE)
+    shell.write("other.txt", *OTHER)
+    shell.write("en5.txt", *SOURCES)
+    return shell
+
+
+def sacrebleu(shell: Shell, line: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "sacrebleu", *line.split()], cwd=shell.folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+# --- as with sacreBLEU
+
+
+@pytest.mark.parametrize("options", ["-m bleu", "-m bleu chrf ter", "-m bleu -w 4", "-m bleu chrf --confidence"])
+def test_one_system_has_sacrebleu_s_objects(files: Shell, options: str) -> None:
+    theirs = json.loads(sacrebleu(files, f"ref.txt -i es.txt {options} -w 4"))
+    ours = json.loads(files(f"score -t es.txt -r ref.txt -l en-es {options} -w 4 -f json").out)
+    assert isinstance(ours, dict) == isinstance(theirs, dict)
+    for own, expected in zip(*(x if isinstance(x, list) else [x] for x in (ours, theirs)), strict=True):
+        assert {key: own[key] for key in expected} == expected
+        assert set(own) - set(expected) == {"system", "flags"}
+
+
+@pytest.mark.parametrize("options", ["-m ter", "-m bleu chrf ter", "-m chrf --sentence-level", "-m ter -sl"])
+def test_one_system_prints_sacrebleu_s_lines(files: Shell, options: str) -> None:
+    theirs = sacrebleu(files, f"ref.txt -i es.txt {options} -w 3 -f text")
+    assert files(f"score -t es.txt -r ref.txt -l en-es {options} -w 3").out.split() == theirs.split()
+
+
+def test_paired_tests_agree_with_sacrebleu(files: Shell) -> None:
+    theirs = json.loads(sacrebleu(files, "ref.txt -i es.txt other.txt -m chrf --paired-ar --paired-ar-n 500"))
+    out = files("score -t es.txt other.txt -r ref.txt -l en-es -m chrf --paired-ar --resamples 500 -f json").out
+    ours = json.loads(out)
+    assert [one["p_value"] for one in ours] == [one["chrF2"]["p_value"] for one in theirs]
+    assert ours[1]["signature"].startswith("nrefs:1|ar:500|seed:12345|")
+
+
+def test_the_metrics_are_named_with_commas_or_one_by_one(files: Shell) -> None:
+    base = "score -t es.txt -r ref.txt -l en-es -f json"
+    outs = [files(f"{base} {metrics}").out for metrics in ("-m bleu,chrf++", "-m bleu chrf++", "-m bleu -m chrf++")]
+    assert [one["name"] for one in json.loads(outs[0])] == ["BLEU", "chrF2++"]
+    assert outs[0] == outs[1] == outs[2]
+    (default,) = [json.loads(files(base).out)]
+    assert [one["name"] for one in default] == ["BLEU", "chrF2", "TER"]
+
+
+# --- several systems
+
+
+def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files: Shell) -> None:
+    done = files("score -s en5.txt -t a=es.txt b=other.txt -r ref.txt -l en-es -m bleu,ter --paired-bs --resamples 99")
+    head, first, second, bleu, ter, test, flagged = done.out.splitlines()
+    assert head.split() == ["system", "BLEU", "TER"]
+    assert first.startswith("a  ")
+    assert second.count("(p = ") == 2
+    assert first.count("±") == second.count("±") == 2
+    assert bleu.startswith("BLEU|nrefs:1|bs:99|seed:12345|case:mixed")
+    assert ter.startswith("TER|nrefs:1|bs:99|seed:12345|case:lc")
+    assert test.startswith("each system against a: paired bootstrap resampling, 99 resamples")
+    assert flagged == "b: 1 empty (2), 1 copied (3)"
+
+
+def test_markdown_and_latex(files: Shell) -> None:
+    files.write("my_b.txt", *OTHER)
+    markdown = files("score -t es.txt my_b.txt -r ref.txt -l en-es -m ter -f markdown").out.splitlines()
+    assert markdown[:2] == ["| system | TER |", "| --- | ---: |"]
+    assert markdown[3].startswith("| my_b | ")
+    assert markdown[5].startswith("- `TER|nrefs:1|")
+    latex = files("score -t es.txt my_b.txt -r ref.txt -l en-es -m ter -f latex").out
+    assert r"\begin{tabular}{lr}" in latex
+    assert r"my\_b & " in latex
+    assert "% TER|nrefs:1|" in latex
+
+
+def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files: Shell) -> None:
+    base = "score -t a=es.txt b=other.txt -r ref.txt -l en-es"
+    lines = files(f"{base} -m chrf --sentence-level").out.splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [[s, str(i)] for s in "ab" for i in (1, 2, 3)]
+    assert lines[4].endswith(" = 0.00 [empty]")
+    scores = files(f"{base} -m chrf ter --sentence-level -f json -w 6").out
+    (files.folder / "scores.jsonl").write_text(scores, encoding="utf-8")
+    expected = {one["system"]: one for one in json.loads(files(f"{base} -m ter -f json").out)}
+    table = json.loads(files(f"{base} -m scores-file:path=scores.jsonl,label=TER,lower=yes -f json").out)
+    by_segment = [json.loads(line)["score"] for line in scores.splitlines() if '"name": "TER"' in line]
+    assert [one["score"] for one in table] == [
+        pytest.approx(sum(by_segment[:3]) / 3, abs=0.01), pytest.approx(sum(by_segment[3:]) / 3, abs=0.01)
+    ]  # fmt: skip
+    assert set(expected) == {"a", "b"}
+    mixed = files(f"{base} -m scores-file:path=scores.jsonl")
+    assert "has scores of chrF2, TER: choose with label=NAME" in mixed.err
+
+
+def test_edits_from_one_system_to_the_others(files: Shell) -> None:
+    out = files("score -t es.txt other.txt -r ref.txt -l en-es -m chrf --edits-from es -f json").out
+    by_name = {(one["name"], one["system"]): one["score"] for one in json.loads(out)}
+    assert by_name["TER from es", "es"] == by_name["characters from es", "es"] == 0
+    assert by_name["characters from es", "other"] > 20
+    assert "no system 'nobody'" in files("score -t es.txt -r ref.txt --edits-from nobody").err
+
+
+# --- what does not fit
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("-t short.txt -r ref.txt", 1, "different numbers of lines: short.txt has 1, ref.txt has 3"),
+        ("-s en.txt -t short.txt -r ref.txt -l en-es", 1, "different numbers of lines: en.txt has 3, short.txt has 1"),
+        ("-t es.txt -m bleu", 1, "segment 1: has no reference"),
+        ("-t es.txt -r ref.txt -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
+        ("-t es.txt -r ref.txt -m chrf:tokenize=zh", 1, "metric chrf: no option 'tokenize'; it has no options"),
+        ("-t es.txt -r ref.txt -m bleu:tokenize=zhh", 1, "bleu: no tokenizer 'zhh'; there are: "),
+        ("-t es.txt -r ref.txt --paired-bs", 1, "there is only one"),
+        ("-t es.txt es.txt -r ref.txt", 1, "two systems are called 'es'"),
+        ("-t es.txt -r none.txt", 1, "none.txt: no such file"),
+        ("-r ref.txt", 2, "give the translations with -t"),
+        ("-t es.txt -r ref.txt --sentence-level --confidence", 2, "--sentence-level writes text or json"),
+        ("-t es.txt -r ref.txt --sentence-level -f latex", 2, "--sentence-level writes text or json"),
+        ("-t es.txt other.txt -r ref.txt --paired-bs --paired-ar", 2, "choose one"),
+        ("-t es.txt -r ref.txt --resamples 9", 2, "--resamples is for"),
+        ("--run r -t es.txt", 2, "leave out -t"),
+        ("-t empty.txt -r empty.txt", 1, "no segment"),
+    ],
+)
+def test_what_does_not_fit_is_named(files: Shell, line: str, code: int, message: str) -> None:
+    files.write("short.txt", "Hola")
+    files.write("empty.txt")
+    done = files(f"score {line}")
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+def test_without_a_language_it_is_said_what_is_not_done(files: Shell) -> None:
+    assert "no language is given" in files("score -t es.txt -r ref.txt").err
+    assert files("score -t es.txt -r ref.txt -l en-es").err == ""
+
+
+# --- runs
+
+
+def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
+    files.postedit("-o better.txt --run r -q")
+    done = files("score --run r -r ref.txt -m chrf ter --edits-from given -f json")
+    rows = {(one["name"], one["system"]): one["score"] for one in json.loads(done.out)}
+    assert [system for name, system in rows if name == "TER"] == ["given", "postedit", "final"]
+    assert rows["TER", "postedit"] < rows["TER", "given"]
+    assert rows["TER from given", "postedit"] > 0
+    assert "given" not in files("score --run r -r ref.txt --systems final -m ter").out
+    files.write("two.txt", "a", "b")
+    assert "two.txt: has 2 lines, and run 'r' has 3 segments" in files("score --run r -r two.txt").err
+    assert "segment 1: has no reference" in files("score --run r").err
+    assert "no run" in files("score --run unknown").err
+
+
+def test_references_of_the_run_s_own_are_used(files: Shell) -> None:
+    files.postedit("-r ref.txt -o better.txt --run r -q")
+    assert files("score --run r -m ter").out == files("score --run r -r ref.txt -m ter").out != ""
+
+
+def test_tables_bring_translations_and_references(files: Shell) -> None:
+    rows = [{"source": s, "translation": t, "reference": r} for s, t, r in zip(SOURCES, OTHER, REFERENCE, strict=True)]
+    files.write("all.jsonl", *map(json.dumps, rows))
+    from_table = json.loads(files("score -s all.jsonl -l en-es -m bleu -f json").out)
+    from_lines = json.loads(files("score -s en5.txt -t all=other.txt -r ref.txt -l en-es -m bleu -f json").out)
+    assert from_table == from_lines
+
+
+# --- flags
+
+EN_ES = Segment(
+    id="1", source="The council approved the plan last week.", source_lang="en", target_lang="es",
+    reference="El consejo aprobó el plan la semana pasada.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "translation", "expected"),
+    [
+        ({}, "El ayuntamiento dio luz verde al plan.", ()),
+        ({}, None, ("missing",)),
+        ({}, "  ", ("empty",)),
+        ({"source": " ", "reference": None}, "", ()),
+        ({}, "The council approved the plan last week.", ("copied",)),
+        ({"reference": "The council approved the plan last week."}, "The council approved the plan last week.", ()),
+        ({"reference": None}, "The council approved the plan last week.", ("copied",)),
+        ({"target_lang": "en-GB"}, "The council approved the plan last week.", ()),
+        ({}, "Совет одобрил план на прошлой неделе.", ("script",)),
+        ({}, "El consejo (совет) aprobó el plan la semana pasada.", ()),
+        ({"reference": None}, "議会は先週その計画を承認した。", ("script",)),
+        ({"source": "Nokia Corporation", "reference": None}, "Nokia Corporation", ()),
+        ({"source": "Good morning"}, "Good morning", ("copied",)),
+        ({"target_lang": "und"}, "Совет одобрил план.", ()),
+        ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, "I cannot translate this.", ("script",)),
+        ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, EN_ES.source, ("copied", "script")),
+        ({"target_lang": "ja", "reference": "議会は先週その計画を承認した。"}, "議会は計画を承認しました。", ()),
+    ],
+)  # fmt: skip
+def test_flags(changes: dict[str, Any], translation: str | None, expected: tuple[str, ...]) -> None:
+    assert flags(EN_ES.model_copy(update=changes), translation) == expected
+
+
+def test_missing_and_empty_translations_are_scored_as_empty_and_flagged() -> None:
+    report = score_texts({"a": ["x y", "", None], "b": ["x y", "a b", "c d"]}, ["x y", "a b", "c d"], "de")
+    (bleu, *_, ter) = report.entries
+    assert [entry.score.segments for entry in ter] == [(0, 100, 100), (0, 0, 0)]
+    assert bleu[0].score.segments[1:] == (0, 0)
+    assert report.flags == {"a": ((), ("empty",), ("missing",)), "b": ((), (), ())}
+
+
+def test_lists_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ConfigError, match="a 1, references 2"):
+        score_texts({"a": ["x"]}, ["x", "y"], "de")
+    with pytest.raises(InputError, match="no segment"):
+        score_texts({"a": []}, [], "de")
+
+
+# --- scores of other tools
+
+NUMBERS = "0.5\n0.25\n0.75\n"
+MTME = "b\t0\na\t0.5\nb\t1\na\t0.25\na\t0.75\nb\t2\n"
+PRINTED = (
+    "".join(f"es.txt\tSegment {i}\tscore: {x}\n" for i, x in enumerate((0.5, 0.25, 0.75))) + "es.txt\tscore: 0.5\n"
+)
+
+
+def comet_json(translations: Sequence[str]) -> str:
+    pairs = zip(translations, (0.5, 0.25, 0.75), strict=True)
+    return json.dumps({"out/es.txt": [{"src": "s", "mt": mt, "COMET": score} for mt, score in pairs]}, indent=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "label"),
+    [
+        ("qe.txt", NUMBERS, "qe"),
+        ("COMET-refA.seg.score", "es\t0.5\nb\t9\nes\t0.25\nes\t0.75\nb\t9\nb\t9\n", "COMET-refA"),
+        ("printed.txt", PRINTED, "COMET"),
+        (
+            "rated.jsonl",
+            "".join(f'{{"system": "es", "evaluator": "E", "score": {x}}}\n' for x in (0.5, 0.25, 0.75)),
+            "E",
+        ),
+    ],
+)
+def test_scores_of_other_tools_are_shown(files: Shell, name: str, content: str, label: str) -> None:
+    (files.folder / name).write_text(content, encoding="utf-8")
+    done = json.loads(files(f"score -t es.txt -r ref.txt -l en-es -m scores-file:path={name} --confidence -f json").out)
+    assert (done["name"], done["score"], done["agg"]) == (label, 0.5, "mean")
+    assert done["signature"].startswith(f"{label}|bs:1000|seed:12345|file:{name}|sha256:")
+    assert 0.3 < done["confidence_mean"] < 0.7
+
+
+def test_the_json_of_comet_is_checked_against_the_translations(files: Shell) -> None:
+    path = files.folder / "comet.json"
+    path.write_text(comet_json(files.read("es.txt")), encoding="utf-8")
+    line = "score -t es.txt -m scores-file:path=comet.json"
+    assert "COMET|file:comet.json|" in files(line).out
+    path.write_text(comet_json(OTHER), encoding="utf-8")
+    assert "comet.json: out/es.txt, segment 1: was computed for another translation of segment '1'" in files(line).err
+
+
+def test_a_file_for_each_system(files: Shell) -> None:
+    files.write("x.es.txt", "1", "2", "3")
+    files.write("x.other.txt", "3", "4", "5")
+    line = "score -t es.txt other.txt -f json --paired-bs -m scores-file:label=X,path="
+    found = json.loads(files(f"{line}x.{{system}}.txt").out)
+    assert [(one["system"], one["score"]) for one in found] == [("es", 2), ("other", 4)]
+    refused = files(f"{line}x.es.txt")
+    assert "x.es.txt: holds the scores of one system, and there are 2" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0.5\nNone\n0.1\n", "s.txt:2: 'None' is no score; every segment needs one"),
+        ("0.5\nnan\n0.1\n", "s.txt:2: 'nan' is no score"),
+        ("0.5\n0.1\n", "s.txt: has 2 scores of 'es', and there are 3 segments"),
+        ("", "s.txt: holds no scores"),
+        ("a\t1\na\t2\na\t3\nb\t1\nb\t2\nb\t3\n", "no scores of 'es'; it has those of a, b (system=NAME chooses)"),
+        ('{"score": null, "error": "Refused: no"}\n', "s.txt:1: has no score: Refused: no"),
+        ('{"score": true}\n', "s.txt:1: True is no score"),
+        ('{"score": 1}\n[]\n', 's.txt:2: no object with a "score"'),
+        ('{"score": 1, "id": "9"}\n' * 3, "s.txt:1: is about segment '9', where '1' should be"),
+        ("[1, 2]\n", "s.txt: is neither the JSON of comet-score"),
+        ('{"f": [{"mt": "x"}]}', 's.txt: f, segment 1: has no "COMET"'),
+    ],
+)
+def test_what_is_no_score_is_named(files: Shell, content: str, message: str) -> None:
+    (files.folder / "s.txt").write_text(content, encoding="utf-8")
+    done = files("score -t es.txt -l en-es -m scores-file:path=s.txt")
+    assert (done.code, done.out) == (1, "")
+    assert message in done.err
+
+
+def test_systems_are_found_in_mtme_files_under_their_own_name_or_the_one_given(files: Shell) -> None:
+    path = files.folder / "M-src.seg.score"
+    path.write_text(MTME, encoding="utf-8")
+    assert {name: [one.value for one in found] for name, found in read_scores(path).items()} == {
+        "b": [0, 1, 2], "a": [0.5, 0.25, 0.75]
+    }  # fmt: skip
+    line = "score -t es.txt -l en-es -f json -m scores-file:path=M-src.seg.score,system=b"
+    assert json.loads(files(line).out)["score"] == 1
+    assert "write scores-file:path=FILE" in files("score -t es.txt -m scores-file").err
+
+
+# --- metrics by name
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if name != "scores-file"])
+def test_every_metric_keeps_the_protocol(name: str) -> None:
+    metric = make_metric(name, "de")
+    assert isinstance(metric, Metric)
+    assert metric.name == name
+    assert metric.higher_is_better == (name != "ter")
+
+
+def test_options_follow_their_metric() -> None:
+    bleu, ter, chrf = make_metrics(["bleu:tokenize=char,ter:asian=yes", "chrf,chrf"], "de")
+    segment = [EN_ES]
+    signatures = [metric.score(segment, ["El plan"]).signature for metric in (bleu, ter, chrf)]
+    assert "tok:char" in signatures[0]
+    assert "asian:yes" in signatures[1]
+    assert "nc:6" in signatures[2]
+
+
+class Length:
+    """What another package may bring."""
+
+    name = "length"
+    higher_is_better = True
+
+    def __init__(self, target_lang: str, *, factor: float = 1) -> None:
+        self.factor, self.target_lang = factor, target_lang
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        values = tuple(self.factor * len(text) for text in translations)
+        return Score(metric="length", value=sum(values), segments=values, signature=f"length|{self.target_lang}")
+
+
+def test_a_metric_of_another_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[mtagent.metrics]\nlength = {__name__}:Length\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    score = make_metric("length:factor=2", "de").score([EN_ES], ["abc"])
+    assert (score.value, score.signature) == (6, "length|de")
+    assert metric_names() == [*METRICS, "length"]

@@ -1,0 +1,155 @@
+"""Significance tests: sacreBLEU's p-values from its random numbers, and intervals within its rounding."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
+
+from mtagent.errors import ConfigError
+from mtagent.metrics import formulas
+from mtagent.metrics.overlap import Name, Overlap
+from mtagent.metrics.significance import Counted, Kind, Resampling, compared, counted, intervals
+from mtagent.records import Score, Segment
+
+WORDS = ["der", "die", "das", "Hund", "Katze", "rennt", "im", "am", "Haus", "Garten", "und", "oder", "nicht", ".", ","]
+
+
+def texts(seed: int = 1, number: int = 60) -> tuple[list[str], list[list[str]]]:
+    """References, and three systems that are nearly equally good: only then are p-values anything but the smallest."""
+    rng = random.Random(seed)
+    references = [" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(number)]
+    systems = [
+        [" ".join(w if rng.random() < 0.8 else rng.choice(WORDS) for w in text.split()) for text in references]
+        for _ in range(3)
+    ]
+    return references, systems
+
+
+REFERENCES, SYSTEMS = texts()
+SEGMENTS = [
+    Segment(id=str(i), source="", source_lang="en", target_lang="de", reference=text)
+    for i, text in enumerate(REFERENCES)
+]
+THEIRS: dict[Name, Any] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+
+
+def rows(name: Name, systems: Sequence[Sequence[str]] = SYSTEMS) -> list[Counted]:
+    metric = Overlap(name, "de")
+    return [counted(metric, SEGMENTS, system, metric.score(SEGMENTS, system)) for system in systems]
+
+
+@pytest.mark.parametrize("name", list(THEIRS))
+@pytest.mark.parametrize(("kind", "resamples"), [("bs", 1000), ("ar", 2000)])
+def test_the_p_values_are_sacrebleu_s(name: Name, kind: Kind, resamples: int) -> None:
+    metric = THEIRS[name](references=[REFERENCES])
+    named = [(str(i), system) for i, system in enumerate(SYSTEMS)]
+    signatures, results = PairedTest(named, {name: metric}, None, test_type=kind, n_samples=resamples)()
+    ((label, signature),) = signatures.items()
+    how = Resampling(kind, resamples)
+    (ours,) = compared([rows(name)], how)
+    assert [test.p_value for test in ours] == [found.p_value for found in results[label]]
+    assert len({test.p_value for test in ours}) == 3
+    assert how.signed(Overlap(name, "de").score(SEGMENTS, SYSTEMS[0]).signature) == str(signature)
+    for test, found in zip(ours, results[label], strict=True):
+        assert (test.interval is None) == (kind == "ar") == (found.mean is None)
+        if test.interval:
+            assert test.interval == pytest.approx((found.mean, found.ci), abs=1e-4)  # sacreBLEU adds up in float32
+
+
+def test_an_interval_is_sacrebleu_s() -> None:
+    theirs = BLEU().corpus_score(SYSTEMS[0], [REFERENCES], n_bootstrap=1000)
+    (ours,) = intervals(rows("bleu")[:1], Resampling())
+    assert ours == pytest.approx((theirs._mean, theirs._ci), abs=1e-4)
+
+
+def test_a_difference_that_is_plain_is_significant_and_another_seed_gives_other_numbers() -> None:
+    better = rows("chrf", [SYSTEMS[0], REFERENCES])
+    assert compared([better], Resampling())[0][1].p_value == 1 / 1001
+    assert compared([better], Resampling("ar"))[0][1].p_value == 1 / 10_001
+    first, second = (compared([rows("chrf")], Resampling(seed=seed))[0][1] for seed in (1, 2))
+    assert first != second
+    assert first == compared([rows("chrf")], Resampling(seed=1))[0][1]
+
+
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_a_system_against_itself_has_no_p_value_unlike_sacrebleu(kind: Kind) -> None:
+    """sacreBLEU calls it significant, p = 0.001: a stage that changed nothing would be marked as better."""
+    assert compared([rows("bleu", [SYSTEMS[0], SYSTEMS[0]])], Resampling(kind))[0][1].p_value is None
+
+
+LARGE = [np.random.default_rng(seed).normal(0.01 * seed, 1, size=9_000) for seed in (1, 2)]
+"""Scores of segments, too many for one block of a thousand resamples."""
+
+
+def test_a_large_corpus_is_drawn_in_blocks_with_the_same_numbers() -> None:
+    drawn = np.random.default_rng(7).choice(9_000, size=(1_000, 9_000), replace=True)
+    mean, half_width = intervals([_of_values(LARGE[0])], Resampling(seed=7))[0]
+    ordered = np.sort(LARGE[0][drawn].mean(axis=1))
+    assert (mean, half_width) == pytest.approx((ordered.mean(), (ordered[974] - ordered[25]) / 2))
+
+
+def test_a_large_corpus_is_swapped_in_blocks_with_the_same_numbers() -> None:
+    swapped = np.random.default_rng(7).integers(2, size=(1_000, 9_000), dtype=bool)
+    one, other = LARGE
+    apart = np.abs(np.where(swapped, one, other).mean(axis=1) - np.where(swapped, other, one).mean(axis=1))
+    expected = (np.count_nonzero(apart > abs(one.mean() - other.mean())) + 1) / 1_001
+    assert 0.01 < expected < 0.99
+    ((_, test),) = compared([[_of_values(one), _of_values(other)]], Resampling("ar", 1_000, 7))
+    assert test.p_value == expected
+
+
+def _of_values(values: Any) -> Counted:
+    return Counted(np.stack([values, np.ones_like(values)], axis=1), formulas.mean)
+
+
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_metrics_that_are_tested_together_are_tested_as_if_alone(kind: Kind) -> None:
+    names: list[Name] = ["bleu", "chrf", "ter"]
+    together = compared([rows(name) for name in names], Resampling(kind, 200))
+    assert together == [compared([rows(name)], Resampling(kind, 200))[0] for name in names]
+
+
+class Averaging:
+    """A metric from another package: it has scores of segments, and what it makes of them."""
+
+    name = "averaging"
+    higher_is_better = True
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        return self.made(translations, float(np.mean([len(text) for text in translations])))
+
+    def made(self, translations: Sequence[str], value: float) -> Score:
+        return Score(metric="A", value=value, segments=tuple(len(text) for text in translations), signature="A")
+
+
+def test_other_metrics_are_resampled_by_their_segments() -> None:
+    metric, found = Averaging(), ["a", "bbb", "cc", "dddd"]
+    segments = SEGMENTS[:4]
+    of_mean = counted(metric, segments, found, metric.score(segments, found))
+    of_sum = counted(metric, segments, found, metric.made(found, 10))
+    how = Resampling(resamples=500)
+    mean, total = intervals([of_mean, of_sum], how)
+    assert mean.mean == pytest.approx(2.5, abs=0.1)
+    assert total == pytest.approx((4 * mean.mean, 4 * mean.half_width))
+    with pytest.raises(ConfigError, match="averaging: its score is not the mean"):
+        counted(metric, segments, found, metric.made(found, 3))
+
+
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_three_thousand_segments_take_seconds(kind: Kind) -> None:
+    rng = np.random.default_rng(1)
+    metric = Overlap("chrf", "de")
+    systems = [Counted(rng.integers(1, 50, size=(3000, 18)).astype(float), metric.combined) for _ in range(4)]
+    began = time.perf_counter()
+    (tests,) = compared([systems], Resampling(kind))
+    assert len(tests) == 4
+    assert time.perf_counter() - began < 20

@@ -1,0 +1,1 @@
+"""Experiment drivers, run from a checkout: ``python wmt/NAME.py``."""
