@@ -261,7 +261,7 @@ class _Asking:
 
 
 def _stated_calls(evaluator: Evaluator) -> tuple[int, int] | None:
-    """The fewest and the most calls of a rating; ``None`` where the evaluator says nothing of them."""
+    """The fewest and the most calls of a rating; ``None`` where the evaluator, perhaps a foreign one, is silent."""
     match getattr(evaluator, "calls", None):
         case (int(fewest), int(most)):
             return fewest, most
