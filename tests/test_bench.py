@@ -8,6 +8,7 @@ import pytest
 
 from bench.client import compare
 from bench.harness import calls_per_second, report, simulator
+from bench.scores import resampling
 
 
 @pytest.mark.loopback
@@ -35,3 +36,8 @@ async def test_every_call_is_made_with_no_more_at_once_than_allowed() -> None:
 
 def test_report_compares_medians() -> None:
     assert "ratio 0.50" in report({"base": [100.0, 200.0, 900.0], "slow": [1.0, 100.0, 101.0]}, "base")
+
+
+def test_the_resampling_that_is_measured_gives_the_same_p_values() -> None:
+    assert "ratio" in resampling("bs", 50)
+    assert "3 of 3 p-values equal" in resampling("bs", 50)

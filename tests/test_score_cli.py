@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,13 +13,13 @@ from typing import Any
 import pytest
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.flags import flags
+from mtagent.metrics.flags import FLAGS, flags
 from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
 from mtagent.metrics.score_formats import read_scores
 from mtagent.protocols import Metric
 from mtagent.records import Score, Segment
 from mtagent.scoring import score_texts
-from tests.commands import Shell
+from tests.commands import ROOT, Shell, run
 
 REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]
 OTHER = ["El gato está aquí.", "", "Pay five dollars now please sir."]
@@ -378,3 +379,30 @@ def test_a_metric_of_another_package_is_found(tmp_path: Path, monkeypatch: pytes
     score = make_metric("length:factor=2", "de").score([EN_ES], ["abc"])
     assert (score.value, score.signature) == (6, "length|de")
     assert metric_names() == [*METRICS, "length"]
+
+
+# --- what the page shows
+
+PAGE = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
+
+
+def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
+    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
+    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
+    assert len(found) == 3
+    (tmp_path / "mtagent").mkdir()
+    (tmp_path / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
+    for command, output in found:
+        done = run(tmp_path, *command.split())
+        assert (done.out, done.err, done.code) == (output, "", 0)
+
+
+def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(code, "scoring.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["a", "chrF2"], ["b", "chrF2"], ["a", "TER"], ["b", "TER"]]
+
+
+def test_every_metric_has_its_place_on_the_page() -> None:
+    assert [name for name in (*METRICS, *FLAGS) if f"`{name}" not in PAGE and f"-m {name}" not in PAGE] == []

@@ -3,7 +3,7 @@
     python wmt/scores.py [--data DIR]
 
 Scores the first system of each language pair of WMT24's documents with both, whole texts, signatures included, to ten
-digits after the point. Takes some minutes, nearly all of it sacreBLEU's TER. The table says ``=`` where both agree.
+digits after the point. Takes a minute, nearly all of it sacreBLEU's TER. The table says ``=`` where both agree.
 """
 
 from __future__ import annotations
