@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mtagent.candidates import chosen
@@ -50,17 +50,18 @@ class ScoreReport:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to score with: the names of metrics, how to resample, and the text that edits are counted from.
+    """What to score with: metrics by name or of one's own, how to resample, and where edits are counted from.
 
     ``resampling`` gives intervals, and with ``paired`` also a test of each system against the first one. ``edits_from``
-    names a system: TER and characters from its texts to those of each other are added.
+    names a system: TER and characters from its texts to those of each other are added. ``systems`` are those to read
+    from files or a run; none = all.
     """
 
-    metrics: Sequence[str] = ("bleu", "chrf", "ter")
+    metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
     resampling: Resampling | None = None
     paired: bool = False
     edits_from: str | None = None
-    systems: Sequence[str] = field(default_factory=tuple)
+    systems: Sequence[str] = ()
 
 
 def score_texts(
@@ -94,6 +95,8 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
     segments = corpus.segments
     if not segments or not corpus.systems:
         raise InputError("there is nothing to score: " + ("no translation" if segments else "no segment") + " in it")
+    if wanted.paired and wanted.resampling is None:
+        wanted = replace(wanted, resampling=Resampling())
     if wanted.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     texts = {name: [text or "" for text in found] for name, found in corpus.systems.items()}

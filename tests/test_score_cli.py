@@ -18,7 +18,7 @@ from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_nam
 from mtagent.metrics.score_formats import read_scores
 from mtagent.protocols import Metric
 from mtagent.records import Score, Segment
-from mtagent.scoring import score_texts
+from mtagent.scoring import Wanted, score_texts
 from tests.commands import ROOT, Shell, run
 
 REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]
@@ -368,6 +368,14 @@ class Length:
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         values = tuple(self.factor * len(text) for text in translations)
         return Score(metric="length", value=sum(values), segments=values, signature=f"length|{self.target_lang}")
+
+
+def test_a_metric_of_one_s_own_is_taken_and_tested() -> None:
+    wanted = Wanted(metrics=["ter", Length("de")], paired=True)
+    (_, (a, b)) = score_texts({"a": ["x", "xx"], "b": ["xxx", "xxxx"]}, ["x", "xx"], "de", wanted=wanted).entries
+    assert (a.score.value, b.score.value, a.score.signature) == (3, 7, "length|bs:1000|seed:12345|de")
+    assert a.interval is not None
+    assert b.p_value is not None
 
 
 def test_a_metric_of_another_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

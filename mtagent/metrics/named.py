@@ -27,13 +27,16 @@ Another package adds one through the entry-point group ``mtagent.metrics``."""
 _NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
 
 
-def make_metrics(specs: Sequence[str], target_lang: str) -> list[Metric]:
-    """The metrics that ``specs`` name, each ``NAME[:OPTION=VALUE,…]`` or several with commas; each once.
+def make_metrics(wanted: Sequence[str | Metric], target_lang: str) -> list[Metric]:
+    """Metrics of one's own, and those named, each ``NAME[:OPTION=VALUE,…]`` or several with commas; each once.
 
     Raises :class:`ConfigError` naming the culprit.
     """
-    named = dict.fromkeys(part.strip() for spec in specs for part in _NEXT_METRIC.split(spec) if part.strip())
-    return [make_metric(spec, target_lang) for spec in named]
+    named: dict[str | Metric, None] = {}
+    for one in wanted:
+        parts = _NEXT_METRIC.split(one) if isinstance(one, str) else [one]
+        named |= dict.fromkeys(part.strip() if isinstance(part, str) else part for part in parts if part)
+    return [make_metric(one, target_lang) if isinstance(one, str) else one for one in named]
 
 
 def make_metric(spec: str, target_lang: str) -> Metric:
