@@ -16,7 +16,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mtagent.records import Chain, Usage
-from tests.commands import Shell
+from tests.commands import ROOT, Shell, run
 from tests.stored import segment, step, store
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
@@ -345,3 +345,38 @@ def test_runs_that_do_not_fit_the_paper_s_tables(shell: Shell, runs: str, messag
     done = shell(f"compare {runs} --layout paper")
     assert (done.code, done.out) == (1, "")
     assert message in done.err
+
+
+# --- what the page shows
+
+PAGE = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+
+
+def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
+    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
+    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
+    assert len(found) == 4
+    (shell.folder / "mtagent").mkdir()
+    (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
+    paper_runs(shell)
+    for command, output in found:
+        done = run(shell.folder, *command.split())
+        assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
+
+
+def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(code, "comparing.md", "exec"), {})
+    first, *scores = capsys.readouterr().out.splitlines()
+    assert first == "given 25.0 1 0.0002 chrF2"
+    assert [line.split()[0] for line in scores] == ["BLEU", "chrF2", "TER"]
+
+
+def test_every_option_of_the_command_is_on_the_page(shell: Shell) -> None:
+    known = {"--help", "--store", "--config", "--width", "--resamples", "--seed", "--metrics", "--reference"}
+    options = set(re.findall(r"--[a-z-]+", shell("compare -h").out.split("Examples:")[0])) - known
+    assert {name for name in options if name not in PAGE} <= {"--confidence", "--format"}

@@ -171,10 +171,10 @@ def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: 
     rows = [line for part in shown for line in _part(part, comparison.rows, width)]
     left = len(parts) - len(shown)
     note = f"{left} more, the smaller ones, are not shown: -f json and -f csv have all" if left else ""
-    return Table(f"by {grouping}", (grouping, "segments", "row", *comparison.metrics), tuple(rows), note, labels=1)
+    return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
 
 def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
     for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
-        first = (part.name, str(part.segments)) if number == 0 else ("", "")
-        yield (*first, row.name, *(f"{score:.{width}f}" for score in scores))
+        name, size = (part.name, str(part.segments)) if number == 0 else ("", "")
+        yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))
