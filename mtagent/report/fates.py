@@ -172,9 +172,24 @@ def _one(guards: tuple[str, ...]) -> str:
     return guards[0] if len(guards) == 1 else _SEVERAL
 
 
+_ERRORS = {
+    "AuthenticationError": "the server refused the key",
+    "BadRequest": "the server refused the request",
+    "EmptyReply": "empty reply",
+    "EvaluationError": "the evaluator has no rating",
+    "RateLimited": "rate limit of the server",
+    "RatingParseError": "unreadable rating",
+    "Refused": "the model refused",
+    "ServerError": "the server failed",
+    "TranslatorError": "the translator failed",
+    "Truncated": "reply cut off",
+    "UnreadableReply": "unreadable reply",
+}
+
+
 def _error_name(reason: str) -> str:
-    """``RatingParseError: the reply …`` → ``RatingParseError``."""
+    """``RatingParseError: the reply …`` → ``unreadable rating``; the name of an error that is none of ours."""
     name = reason.partition(":")[0]
     if name.isidentifier():
-        return name
+        return _ERRORS.get(name, name)
     return "no translation" if reason.startswith("there is no translation") else "other"
