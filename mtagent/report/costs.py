@@ -110,12 +110,12 @@ def _point(row: Row, cell: Cell | None, spent: dict[str, Usage]) -> Point:
 
 def _until(row: Row, spent: dict[str, Usage]) -> Usage | None:
     """What the run of ``row`` took until here; the texts as given took nothing, the final ones all of it."""
-    if row.run is None:
+    if row.stage == GIVEN:  # several runs may share these texts
+        return Usage()
+    if row.run is None or row.cost is None:
         return None
     if row.stage == FINAL:
-        return row.cost.usage if row.cost else spent.get(row.run)
-    if row.cost is None:
-        return spent.get(row.run, Usage()) if row.stage == GIVEN else None
+        return row.cost.usage
     spent[row.run] = spent.get(row.run, Usage()) + row.cost.usage
     return spent[row.run]
 

@@ -89,7 +89,7 @@ def final_fate(chain: Chain) -> Fate:
     if chain.changed:
         return Fate("changed", "edited")
     rejected = any(step.verdict == "rejected" for step in chain.steps)
-    return Fate("untouched", "a change was proposed and rejected" if rejected else "as given or first translated")
+    return Fate("untouched", "changes were rejected" if rejected else "as given or first translated")
 
 
 def guards_of(edits: Iterable[Edit]) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def _gate_reason(step: Step) -> str:
 def _pair_reason(first: str, second: str) -> str:
     if first == second:
         return {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}.get(first, "other")
-    return "the judge is not sure in both orders"
+    return "the judge is not sure"
 
 
 def _named_guards(detail: str) -> list[str]:

@@ -16,6 +16,8 @@ from mtagent.exports.held import ratings_of_texts
 from mtagent.mqm import SEVERITIES
 from mtagent.records import Chain, Rating, Severity, Stage
 
+_TEXTS = (GIVEN, *get_args(Stage), FINAL)
+
 
 @dataclass(frozen=True)
 class StageMarks:
@@ -85,16 +87,16 @@ class MarksCount:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], dict[str, _Count]] = {}
-        self._segments: Counter[str] = Counter()
+        self._segments, self._ran = 0, set[str]()
 
     def add(self, chain: Chain) -> None:
         """Count the ratings of the texts of ``chain``."""
-        systems = systems_of([chain])
-        texts = texts_of(chain, systems)
+        self._ran.update(systems_of([chain]))
+        texts = texts_of(chain, _TEXTS)
         held = {
             (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
         }
-        self._segments.update(stage for stage, text in texts.items() if text is not None)
+        self._segments += chain.given is not None
         for (evaluator, signature, rated), rating in held.items():
             stages = self._counts.setdefault((evaluator, signature), {})
             for stage in (stage for stage, text in texts.items() if text == rated):
@@ -108,8 +110,9 @@ class MarksCount:
         )
 
     def _stages(self, counts: Mapping[str, _Count]) -> tuple[StageMarks, ...]:
-        order = [stage for stage in (GIVEN, *get_args(Stage), FINAL) if self._segments[stage]]
-        return tuple(counts.get(stage, _Count()).figure(stage, self._segments[stage]) for stage in order)
+        """A stage that ran nowhere is left out; one that did not run on a segment leaves its text as it was."""
+        ran = [stage for stage in _TEXTS if stage in self._ran]
+        return tuple(counts.get(stage, _Count()).figure(stage, self._segments) for stage in ran)
 
 
 def category(name: str) -> str:

@@ -26,7 +26,7 @@ def severities_plot(marks: Marks, name: str = "severities") -> str:
     body = element("defs", "".join(hatch(f"{name}-{s}", s, *_HATCHES[s]) for s in SEVERITIES)) + _legend(name)
     for i, stage in enumerate(stages):
         body += _stack(stage, most, name, 34 + i * 60)
-    told = "; ".join(f"{stage_name(stage.stage)}: {_told(stage)}" for stage in stages)
+    told = "; ".join(f"{stage_name(stage.stage)} ({_rated(stage)}): {_told(stage)}" for stage in stages)
     return drawing(name, title, told, body, 34 + 60 * len(stages))
 
 
@@ -92,10 +92,9 @@ def _legend(name: str) -> str:
 def _stack(stage: StageMarks, most: float, name: str, y: float) -> str:
     found = stage.by_severity()
     total = sum(found.values())
-    rate = f"{100 * total / stage.marked:.1f}" if stage.marked else "not rated"
-    body = text(0, y + 14, stage_name(stage.stage), "strong", room=190) + text(
-        WIDTH, y + 14, rate, "strong", anchor="end"
-    )
+    rate = f"{100 * total / stage.marked:.1f} per 100" if stage.marked else "not rated"
+    body = text(0, y + 14, f"{stage_name(stage.stage)}, {_rated(stage)}", "strong", room=WIDTH - width(rate) - 16)
+    body += text(WIDTH, y + 14, rate, "strong", anchor="end")
     body += box(0, y + 20, WIDTH, 14, "track")
     x, scale = 0.0, WIDTH / most / stage.marked if most and stage.marked else 0.0
     for severity in _WORST_FIRST:
@@ -107,9 +106,12 @@ def _stack(stage: StageMarks, most: float, name: str, y: float) -> str:
 
 def _told(stage: StageMarks) -> str:
     if not stage.marked:
-        return f"none of {number(stage.segments)} texts rated"
-    found = ", ".join(f"{number(n)} {severity}" for severity, n in stage.by_severity().items() if n) or "no errors"
-    return f"{found} in {number(stage.marked)} of {number(stage.segments)} texts"
+        return "nobody rated these texts"
+    return ", ".join(f"{severity} {number(n)}" for severity, n in stage.by_severity().items() if n) or "no errors"
+
+
+def _rated(stage: StageMarks) -> str:
+    return f"{number(stage.marked)} of {number(stage.segments)} rated"
 
 
 def _course(stages: Sequence[StageMarks], category: str) -> str:

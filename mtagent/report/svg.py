@@ -16,7 +16,7 @@ from mtagent.report.spread import nice
 WIDTH = 400.0
 LINE = 18.0
 """From one line of text to the next."""
-_LETTER = 6.9
+_LETTER = 6.5
 """The width of a letter of text, about; wide ones (CJK) take nearly two."""
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
 
 
 def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
-    """``<tag …>content</tag>``; ``content`` is markup. ``class_`` and ``text_anchor`` become ``class`` and ``text-anchor``."""
+    """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
     told = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{plain(value) if isinstance(value, str) else f"{value:.6g}"}"'
         for name, value in attributes.items()
