@@ -64,10 +64,10 @@ def _lines(chain: Chain, scores: SegmentScores) -> Iterator[Line]:
     segment, last = chain.segment, chain.by_stage()
     about: Line = {"id": segment.id, "document": segment.document, "domain": segment.domain}
     if segment.translation is not None or not chain.steps:
-        yield about | {"stage": GIVEN, "text": segment.translation} | scores.of(segment.id, GIVEN)
+        yield {**about, "stage": GIVEN, "text": segment.translation, **scores.of(segment.id, GIVEN)}
     for step in chain.steps:
         found = scores.of(segment.id, step.stage) if last[step.stage] is step else {}
-        yield about | _step(step) | found
+        yield {**about, **_step(step), **found}
 
 
 def _step(step: Step) -> Line:

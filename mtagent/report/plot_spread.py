@@ -60,7 +60,7 @@ def _columns(spread: Spread, name: str) -> str:
         if one.segments:
             body += box(
                 left + 1, scale.at(one.segments), wide - 2, _BOTTOM - scale.at(one.segments), class_,
-                fill=_fill(class_, name), tip=f"{range_of(one)}: {number(one.segments)}",
+                fill=_fill(class_, name), tip=f"{_range(one)}: {number(one.segments)}",
             )  # fmt: skip
     body += line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis") + line(zero, _TOP, zero, _BOTTOM + 5, "axis")
     return body + _axis(bins, len(worse), wide, zero)
@@ -73,23 +73,23 @@ def _is_worse(one: Bin, spread: Spread) -> bool:
 def _axis(bins: list[Bin], worse: int, wide: float, zero: float) -> str:
     """Zero, and the outermost edges of each side; an open bin goes beyond the last edge."""
     y, body = _BOTTOM + 17, text(zero, _BOTTOM + 17, "0", anchor="middle")
-    if worse and zero - _LEFT > width(edge(bins[0])) + 12:
-        body += text(_LEFT, y, edge(bins[0]))
-    if worse < len(bins) and _RIGHT - zero > width(edge(bins[-1])) + 12:
-        body += text(_RIGHT, y, edge(bins[-1]), anchor="end")
+    if worse and zero - _LEFT > width(_edge(bins[0])) + 12:
+        body += text(_LEFT, y, _edge(bins[0]))
+    if worse < len(bins) and _RIGHT - zero > width(_edge(bins[-1])) + 12:
+        body += text(_RIGHT, y, _edge(bins[-1]), anchor="end")
     return body
 
 
-def edge(one: Bin) -> str:
+def _edge(one: Bin) -> str:
     """The outer edge of a bin, or where it begins if it is open: ``+20``, ``-10 and beyond``."""
     outer, inner = (one.low, one.high) if one.high <= 0 else (one.high, one.low)
     value = inner if one.open else outer
     return f"{'+' if value > 0 else ''}{tick(value)}{' and beyond' if one.open else ''}"
 
 
-def range_of(one: Bin) -> str:
+def _range(one: Bin) -> str:
     """``-2 to -1``."""
-    return f"{one.low:+.6g} to {one.high:+.6g}".replace("+0 ", "0 ").removesuffix("+0") + ("0" if one.high == 0 else "")
+    return " to ".join(f"{value:+.6g}" if value else "0" for value in (one.low, one.high))
 
 
 def _sides(spread: Spread) -> str:

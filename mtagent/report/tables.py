@@ -103,13 +103,17 @@ def spread_table(spread: Spread) -> Table:
     """Segments by difference, zero apart."""
     lower = [one for one in spread.bins if one.high <= 0]
     upper = [one for one in spread.bins if one.high > 0]
-    counts = [(f"from {signed(one.low, 4)} to below {signed(one.high, 4)}", one.segments) for one in lower]
+    counts = [(f"from {_edge(one.low)} to below {_edge(one.high)}", one.segments) for one in lower]
     counts += [("0 (another text)", spread.equal - spread.same_text), ("0 (the same text)", spread.same_text)]
-    counts += [(f"above {signed(one.low, 4)} to {signed(one.high, 4)}", one.segments) for one in upper]
+    counts += [(f"above {_edge(one.low)} to {_edge(one.high)}", one.segments) for one in upper]
     counts += [(UNKNOWN, spread.unknown)] if spread.unknown else []
     rows = tuple((words, number(count), share(count, spread.segments)) for words, count in counts)
     title = f"{spread.row} against {spread.former}: differences of the segments' own {spread.metric}"
     return Table(title, ("difference", "segments", "share"), rows)
+
+
+def _edge(value: float) -> str:
+    return f"{value:+.6g}" if value else "0"
 
 
 def costs_table(costs: Costs) -> Table:

@@ -53,12 +53,10 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """``$0.0123``: four digits, and more for less than a cent."""
+    """``$0.0123``, with more digits for less than a cent."""
     if value is None:
         return UNKNOWN
-    return (
-        f"${value:,.4f}" if value == 0 or abs(value) >= 0.01 else f"${value:.2g}" if value >= 1e-4 else f"${value:.1e}"
-    )
+    return f"${value:,.6f}" if 0 < value < 0.01 else f"${value:,.4f}"
 
 
 def spent(value: float | None, unit: str) -> str:
