@@ -38,7 +38,9 @@ def element(tag: str, content: str = "", /, **attributes: str | float | None) ->
 
 def drawing(name: str, title: str, description: str, body: str, height: float) -> str:
     """The whole SVG; ``name`` makes its ids unique in the page."""
-    named = element("title", plain(title), id=f"{name}-title") + element("desc", plain(description), id=f"{name}-desc")
+    named = element("title", plain(title), id=f"{name}-title") + element(
+        "desc", plain(description or "Nothing to show."), id=f"{name}-desc"
+    )
     return element(
         "svg",
         named + body,
