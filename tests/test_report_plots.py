@@ -255,10 +255,6 @@ def test_any_run_gives_well_formed_plots_and_tables(chains: list[Chain]) -> None
     for plot, table in each:
         read(plot)
         ElementTree.fromstring(plots.with_table(plot, table))
-    page = ElementTree.fromstring(f"<main>{''.join(plots.all_plots(found))}</main>")
-    ids = [one.get("id") for one in page.iter() if one.get("id")]
-    assert len(ids) == len(set(ids))
-    assert len(page) == 2 + sum(1 + one.spans for one in found.marks)
 
 
 @settings(max_examples=60, deadline=None)
