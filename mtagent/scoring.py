@@ -130,7 +130,7 @@ def _scored(
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             found = zip(each, texts.values(), scores, strict=True)
-            rows.append([counted(one, segments, its, score) for one, its, score in found])
+            rows.append([counted(one, segments, its, score, scores) for one, its, score in found])
     if wanted.resampling is None:
         return groups
     tests = _resampled(rows, wanted.resampling, paired=wanted.paired)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,11 @@ def test_markdown_and_latex(files: Shell) -> None:
     assert "% TER|nrefs:1|" in latex
 
 
+def test_what_a_system_is_called_means_nothing_to_latex(files: Shell) -> None:
+    latex = files(r"score -t a\b~c^d{e}=es.txt -r ref.txt -l en-es -m ter -f latex").out
+    assert r"a\textbackslash{}b\~{}c\^{}d\{e\} & " in latex
+
+
 def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files: Shell) -> None:
     base = "score -t a=es.txt b=other.txt -r ref.txt -l en-es"
     lines = files(f"{base} -m chrf --sentence-level").out.splitlines()
@@ -144,6 +150,13 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t es.txt -r ref.txt -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
         ("-t es.txt -r ref.txt -m chrf:tokenize=zh", 1, "metric chrf: no option 'tokenize'; it has no options"),
         ("-t es.txt -r ref.txt -m bleu:tokenize=zhh", 1, "bleu: no tokenizer 'zhh'; there are: "),
+        ("-t es.txt -r ref.txt -m ,", 1, "no metric is named; there are: bleu, "),
+        pytest.param(
+            "-t es.txt -r ref.txt -m bleu:tokenize=flores200",
+            1,
+            "flores200 needs another package",
+            marks=pytest.mark.skipif(find_spec("sentencepiece") is not None, reason="sentencepiece is installed"),
+        ),
         ("-t es.txt -r ref.txt --paired-bs", 1, "there is only one"),
         ("-t es.txt es.txt -r ref.txt", 1, "two systems are called 'es'"),
         ("-t es.txt -r none.txt", 1, "none.txt: no such file"),
@@ -189,6 +202,13 @@ def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
 def test_references_of_the_run_s_own_are_used(files: Shell) -> None:
     files.postedit("-r ref.txt -o better.txt --run r -q")
     assert files("score --run r -m ter").out == files("score --run r -r ref.txt -m ter").out != ""
+
+
+def test_the_limit_of_a_run_is_none_of_a_score(files: Shell) -> None:
+    files.write("settings.toml", "limit = 1")
+    files.postedit("-r ref.txt -o better.txt --run r -q")
+    for line in ("score -s en5.txt -t es.txt -r ref.txt -l en-es -m ter", "score --run r -m ter"):
+        assert files(f"{line} --config settings.toml").out == files(line).out != ""
 
 
 def test_tables_bring_translations_and_references(files: Shell) -> None:
@@ -279,7 +299,7 @@ def test_scores_of_other_tools_are_shown(files: Shell, name: str, content: str, 
     (files.folder / name).write_text(content, encoding="utf-8")
     done = json.loads(files(f"score -t es.txt -r ref.txt -l en-es -m scores-file:path={name} --confidence -f json").out)
     assert (done["name"], done["score"], done["agg"]) == (label, 0.5, "mean")
-    assert done["signature"].startswith(f"{label}|bs:1000|seed:12345|file:{name}|sha256:")
+    assert done["signature"].startswith(f"file:{name}|bs:1000|seed:12345|sha256:")
     assert 0.3 < done["confidence_mean"] < 0.7
 
 
@@ -309,6 +329,7 @@ def test_a_file_for_each_system(files: Shell) -> None:
         ("0.5\nnan\n0.1\n", "s.txt:2: 'nan' is no score"),
         ("0.5\n0.1\n", "s.txt: has 2 scores of 'es', and there are 3 segments"),
         ("", "s.txt: holds no scores"),
+        ("1\n2\n3\nes\t1\nes\t2\nes\t3\n", "s.txt: some of its scores name a system (es), others do not"),
         ("a\t1\na\t2\na\t3\nb\t1\nb\t2\nb\t3\n", "no scores of 'es'; it has those of a, b (system=NAME chooses)"),
         ('{"score": null, "error": "Refused: no"}\n', "s.txt:1: has no score: Refused: no"),
         ('{"score": true}\n', "s.txt:1: True is no score"),
@@ -334,6 +355,16 @@ def test_systems_are_found_in_mtme_files_under_their_own_name_or_the_one_given(f
     line = "score -t es.txt -l en-es -f json -m scores-file:path=M-src.seg.score,system=b"
     assert json.loads(files(line).out)["score"] == 1
     assert "write scores-file:path=FILE" in files("score -t es.txt -m scores-file").err
+
+
+def test_a_system_is_found_under_its_own_name_before_those_of_files(files: Shell) -> None:
+    (files.folder / "M.seg.score").write_text(
+        "".join(f"{system}\t{score}\n" for system, score in (("es.txt", 1), ("es", 2)) for _ in range(3)),
+        encoding="utf-8",
+    )
+    found = json.loads(files("score -t es.txt -l en-es -f json -m scores-file:path=M.seg.score").out)
+    assert found["score"] == 2
+    assert found["signature"].startswith("file:M.seg.score|sha256:")
 
 
 # --- metrics by name
