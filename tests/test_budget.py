@@ -125,6 +125,16 @@ async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is
     assert budget.spent.dollars <= 0.05
 
 
+@pytest.mark.parametrize("budget", [Budget(dollars=2.5), Budget(tokens=25)], ids=["dollars", "tokens"])
+async def test_what_a_settled_call_leaves_is_there_for_others_while_some_are_under_way(budget: Budget) -> None:
+    one = Amount(1.0, 10)
+    await budget.reserve(one)
+    await budget.reserve(one)
+    for _ in range(3):
+        budget.settle(one, Amount())
+        await asyncio.wait_for(budget.reserve(one), 0.2)
+
+
 async def test_nothing_is_raised_while_a_call_is_under_way() -> None:
     budget, small = Budget(0.02), Greedy(room=1)
     large = Budgeted(Greedy(room=9000), budget)
