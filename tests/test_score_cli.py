@@ -126,6 +126,9 @@ def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files
         pytest.approx(sum(by_segment[:3]) / 3, abs=0.01), pytest.approx(sum(by_segment[3:]) / 3, abs=0.01)
     ]  # fmt: skip
     assert set(expected) == {"a", "b"}
+    own = [json.loads(line) for line in files(f"{base} -m bleu ter --sentence-level -f json").out.splitlines()]
+    assert ["|eff:yes|" in one["signature"] for one in own] == [one["name"] == "BLEU" for one in own]
+    assert all(one["signature"].startswith("nrefs:1|case:") for one in own)
     mixed = files(f"{base} -m scores-file:path=scores.jsonl")
     assert "has scores of chrF2, TER: choose with label=NAME" in mixed.err
 
@@ -245,6 +248,10 @@ EN_ES = Segment(
         ({"source": "Good morning"}, "Good morning", ("copied",)),
         ({"target_lang": "und"}, "Совет одобрил план.", ()),
         ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, "I cannot translate this.", ("script",)),
+        ({"target_lang": "uk", "reference": None}, "I cannot translate this.", ("script",)),
+        ({"target_lang": "uk", "reference": None}, "Рада схвалила plan.", ()),
+        ({"target_lang": "uk", "reference": None}, "We did not схвалила plan.", ("script",)),
+        ({"target_lang": "uk", "reference": "OK"}, "I cannot translate this.", ()),
         ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, EN_ES.source, ("copied", "script")),
         ({"target_lang": "ja", "reference": "議会は先週その計画を承認した。"}, "議会は計画を承認しました。", ()),
     ],
