@@ -125,6 +125,14 @@ async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is
     assert budget.spent.dollars <= 0.05
 
 
+def test_what_was_paid_before_counts_with_what_it_cost_then() -> None:
+    budget = Budget(dollars=1.0)
+    budget.price_of(Greedy())
+    then, unknown = Usage(calls=1, input_tokens=10, cost=0.5), Usage(calls=1, input_tokens=10, cost=None)
+    budget.begin("r", [("greedy", then), ("greedy", unknown), ("another", Usage(calls=1, cost=0.25))])
+    assert budget.spent == Amount(0.75 + dollars(unknown), 20)
+
+
 @pytest.mark.parametrize("budget", [Budget(dollars=2.5), Budget(tokens=25)], ids=["dollars", "tokens"])
 async def test_what_a_settled_call_leaves_is_there_for_others_while_some_are_under_way(budget: Budget) -> None:
     one = Amount(1.0, 10)

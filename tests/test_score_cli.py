@@ -167,6 +167,7 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t es.txt -r ref.txt --sentence-level --confidence", 2, "--sentence-level writes text or json"),
         ("-t es.txt -r ref.txt --sentence-level -f latex", 2, "--sentence-level writes text or json"),
         ("-t es.txt other.txt -r ref.txt --paired-bs --paired-ar", 2, "choose one"),
+        ("-t es.txt other.txt -r ref.txt -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("-t es.txt -r ref.txt --resamples 9", 2, "--resamples is for"),
         ("--run r -t es.txt", 2, "leave out -t"),
         ("-t empty.txt -r empty.txt", 1, "no segment"),
