@@ -10,6 +10,7 @@ from mtagent.metrics.flags import FLAGS
 from mtagent.scoring import Entry, ScoreReport
 
 SIGNIFICANT = 0.05
+_FEW = 20  # p-values of sacreBLEU's tests count only larger differences: with a single segment all of them are small
 _SHOWN = 10
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
 _LATEX = {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
@@ -133,7 +134,9 @@ def _test_remarks(report: ScoreReport) -> list[str]:
     if report.resampling is None or not report.paired:
         return []
     how = _TESTS[report.resampling.kind].format(f"{report.resampling.number:,}")
-    return [f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"]
+    test = f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"
+    number = len(report.segments)
+    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < _FEW else [])]
 
 
 def _with_flags(report: ScoreReport) -> list[str]:

@@ -84,7 +84,7 @@ def test_the_metrics_are_named_with_commas_or_one_by_one(files: Shell) -> None:
 
 def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files: Shell) -> None:
     done = files("score -s en5.txt -t a=es.txt b=other.txt -r ref.txt -l en-es -m bleu,ter --paired-bs --resamples 99")
-    head, first, second, bleu, ter, test, flagged = done.out.splitlines()
+    head, first, second, bleu, ter, test, few, flagged = done.out.splitlines()
     assert head.split() == ["system", "BLEU", "TER"]
     assert first.startswith("a  ")
     assert second.count("(p = ") == 2
@@ -92,7 +92,17 @@ def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files:
     assert bleu.startswith("BLEU|nrefs:1|bs:99|seed:12345|case:mixed")
     assert ter.startswith("TER|nrefs:1|bs:99|seed:12345|case:lc")
     assert test.startswith("each system against a: paired bootstrap resampling, 99 resamples")
+    assert few == "segments: 3, too few for a p-value to mean much"
     assert flagged == "b: 1 empty (2), 1 copied (3)"
+
+
+@pytest.mark.parametrize(("number", "few"), [(19, True), (20, False)])
+def test_it_is_said_that_few_segments_prove_nothing(shell: Shell, number: int, few: bool) -> None:
+    shell.write("a.txt", *["a b c"] * number)
+    shell.write("b.txt", *["a b d"] * number)
+    out = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter --paired-bs").out
+    assert ("segments: 19, too few for a p-value to mean much" in out) == few
+    assert "(p = 0.0010)*" in out
 
 
 def test_markdown_and_latex(files: Shell) -> None:
@@ -272,6 +282,8 @@ def test_missing_and_empty_translations_are_scored_as_empty_and_flagged() -> Non
 def test_lists_of_different_lengths_are_refused() -> None:
     with pytest.raises(ConfigError, match="a 1, references 2"):
         score_texts({"a": ["x"]}, ["x", "y"], "de")
+    with pytest.raises(ConfigError, match="references 1, references 2"):
+        score_texts({"references": ["x"]}, ["x", "y"], "de")
     with pytest.raises(InputError, match="no segment"):
         score_texts({"a": []}, [], "de")
 
