@@ -103,6 +103,9 @@ def test_it_is_said_that_few_segments_prove_nothing(shell: Shell, number: int, f
     out = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter --paired-bs").out
     assert ("segments: 19, too few for a p-value to mean much" in out) == few
     assert "(p = 0.0010)*" in out
+    alone = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter -ci").out
+    assert "each system against" not in alone
+    assert "±" in alone
 
 
 def test_markdown_and_latex(files: Shell) -> None:
