@@ -78,9 +78,9 @@ def score_texts(
     ``sources`` are for the flags only: without them copies are not seen.
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
-    lists = {**systems, "references": references, **({} if sources is None else {"sources": sources})}
-    if len({len(texts) for texts in lists.values()}) > 1:
-        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists.items())
+    lists = [*systems.items(), ("references", references), *([] if sources is None else [("sources", sources)])]
+    if len({len(texts) for _, texts in lists}) > 1:
+        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
         raise ConfigError(f"the lists have different lengths: {listed}")
     segments = [
         Segment(id=str(i + 1), source=sources[i] if sources else "", source_lang=source_lang, target_lang=target_lang,
@@ -139,7 +139,7 @@ def _scored(
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             found = zip(each, texts.values(), scores, strict=True)
-            rows.append([counted(one, segments, its, score) for one, its, score in found])
+            rows.append([counted(one, segments, its, score, scores) for one, its, score in found])
     if wanted.resampling is None:
         return groups
     tests = _resampled(rows, wanted.resampling, paired=wanted.paired)
