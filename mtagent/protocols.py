@@ -108,7 +108,7 @@ class BySystem(Metric, Protocol):
 
 @runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge."""
+    """Looks up background knowledge. A ``signature``, where it has one, says more of what it may find than its name."""
 
     name: str
 
