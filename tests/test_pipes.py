@@ -19,7 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "es.txt").write_text("".join(f"El gato se sentó aquí {n}\n" for n in range(300)), encoding="utf-8")
     assert run(folder, *f"postedit {FILES} -q --run texts -o better.txt".split()).code == 0
     assert run(folder, *f"rate {FILES} -q --evaluator rules --name ratings -o ratings.jsonl".split()).code == 0
-    assert run(folder, *"knowledge add en.txt".split()).code == 0
+    assert run(folder, *["knowledge", "add", "en.txt"]).code == 0
     return folder
 
 
