@@ -12,10 +12,11 @@ from pathlib import Path
 import mtagent
 from mtagent import prompts
 from mtagent.errors import FATAL, ConfigError, MtagentError, UnreadableReply
-from mtagent.evaluators.rate_actions import COMPARE, EVALUATE, FINISH, SEARCH, Action, read_turn
+from mtagent.evaluators.rate_actions import read_turn
 from mtagent.evaluators.rate_case import Agents, Case, Final, Memory
 from mtagent.evaluators.rate_comparison import HIGHEST
 from mtagent.evaluators.rate_replies import severity_at
+from mtagent.evaluators.rate_tools import COMPARE, EVALUATE, FINISH, SEARCH, Action
 from mtagent.llm.dialogue import AGAIN, Dialogue
 from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM, Search
