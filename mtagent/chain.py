@@ -14,7 +14,7 @@ from typing import Any
 from mtagent import edits, guards
 from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
-from mtagent.evaluators.checked import checked_evaluator, rating_by
+from mtagent.evaluators.checked import checked_evaluator, rating_by, signature_of
 from mtagent.gate import Gate, OpenGate
 from mtagent.proofread import Proofreader
 from mtagent.protocols import Evaluator, Translator
@@ -48,6 +48,13 @@ class Plan:
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
             )
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
+        evaluator = self.evaluator if "postedit" in self.stages else None
+        parts = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
+        return {role: signature_of(part) for role, part in parts.items() if part is not None}
 
 
 async def improve(segment: Segment, plan: Plan) -> Chain:

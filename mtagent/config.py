@@ -41,7 +41,9 @@ _STAGES: dict[str, tuple[Stage, ...]] = {**_SHORT, **{stage: (stage,) for stage 
 _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 
 
-def _without_password(address: str) -> str:
+def _address(address: str) -> str:
+    if not address.strip():
+        raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
     if "@" in urlsplit(address).netloc:
         raise ValueError("holds a user name or password; keys are read from the environment only")
     return address
@@ -57,7 +59,7 @@ class ModelSettings(Record):
     """Which model to ask, where, and how. ``None`` = as the general settings say; unset sampling is not sent."""
 
     model: str | None = None
-    base_url: Annotated[str, AfterValidator(_without_password)] | None = None
+    base_url: Annotated[str, AfterValidator(_address)] | None = None
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -74,7 +73,10 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; our own errors become one line and exit code 1, or 4."""
+    """Run the command line; our own errors become one line and exit code 1, or 4.
+
+    Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
+    """
     try:
         cli(arguments, standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -90,6 +92,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
         )
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: no second error at exit
-        sys.exit(1)
