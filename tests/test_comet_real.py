@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pytest
 
 from mtagent.evaluators import by_comet
 from mtagent.metrics.comet_process import VARIABLE
+from mtagent.metrics.named import make_metric
 from mtagent.records import Rating, Segment
-from mtagent.scoring import ScoreReport, Wanted, score_texts
+from mtagent.scoring import Wanted, score_texts
 from mtagent.together import together
 from tests.commands import ROOT, Done, Shell
 
@@ -36,7 +38,7 @@ SOURCES = [
 ]
 SYSTEMS = {
     "a": ["El gato se sentó aquí, y el perro ladró.", "Paga cinco dólares ahora.", "El gato", ""],
-    "b": ["Der Hund bellte den Briefträger an.", "  Paga  cinco ½ 漢 dólares.", "El gato", "Hola"],
+    "b": ["Der Hund bellte den Briefträger an.", "Paga  cinco ½ 漢 dólares.", "El gato", "Hola"],
 }
 REFERENCES = [
     "El gato se sentó aquí, y el perro ladró al cartero.",
@@ -44,6 +46,7 @@ REFERENCES = [
     "El gato, y el perro.",
     "¡Hola!",
 ]
+SEGMENTS = [Segment(id=str(i), source=text, source_lang="en", target_lang="es") for i, text in enumerate(SOURCES)]
 KINDS = {"comet": "regression", "cometkiwi": "unified", "xcomet": "xcomet"}
 
 
@@ -57,14 +60,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scored(spec: str, **wanted: Any) -> ScoreReport:
-    """What both systems score."""
-    return score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, wanted=Wanted(metrics=[spec], **wanted))
-
-
-def by_segment(report: ScoreReport) -> dict[str, tuple[float, ...]]:
-    """The scores of the segments, by system."""
-    (entries,) = report.entries
+@cache
+def scored(name: str, checkpoint: Path) -> dict[str, tuple[float, ...]]:
+    """The scores of the segments, by system, with ``python=`` as an option."""
+    wanted = Wanted(metrics=[f"{name}:model={checkpoint},python={PYTHON}"], paired=True)
+    (entries,) = score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, wanted=wanted).entries
     return {entry.system: entry.score.segments for entry in entries}
 
 
@@ -78,7 +78,7 @@ def files(shell: Shell) -> Shell:
 
 @pytest.mark.parametrize(("name", "kind"), [*KINDS.items(), ("cometkiwi", "referenceless")])
 def test_all_ways_to_comet_give_the_same_scores(name: str, kind: str, tiny: Path, files: Shell) -> None:
-    here = by_segment(scored(f"{name}:model={tiny / kind},python={PYTHON}", paired=True))
+    here = scored(name, tiny / kind)
     assert len({*here["a"], *here["b"]}) == 7  # eight translations, two of which are equal
     assert here["a"][2] == here["b"][2]
 
@@ -97,7 +97,7 @@ def test_all_ways_to_comet_give_the_same_scores(name: str, kind: str, tiny: Path
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_comet_score_gives_the_same_to_its_half_precision(name: str, kind: str, tiny: Path, files: Shell) -> None:
-    """``comet-score`` halves the model's precision, which 2.2.7 does not say; it also cuts white space at the ends."""
+    """``comet-score`` 2.2.7 halves the model's precision; it also cuts the white space at the ends of a line."""
     checkpoint = tiny / kind / "checkpoints" / "model.ckpt"
     arguments = [
         "-s",
@@ -120,7 +120,7 @@ def test_comet_score_gives_the_same_to_its_half_precision(name: str, kind: str, 
     read = files("score -s src.txt -t a.txt b.txt -r ref.txt -l en-es -m scores-file:path=x.json -sl -f json -w 9")
     assert read.code == 0, read.err
     theirs = [json.loads(line)["score"] for line in read.out.splitlines()]
-    ours = by_segment(scored(f"{name}:model={checkpoint},python={PYTHON}"))
+    ours = scored(name, tiny / kind)
     assert [*ours["a"], *ours["b"]] == pytest.approx(theirs, abs=5e-3)
 
 
@@ -164,25 +164,21 @@ def test_a_checkpoint_that_is_none_is_named(tmp_path: Path, files: Shell) -> Non
     assert "broken.ckpt cannot be loaded: " in done.err
 
 
+@cache
 def rated(kind: str, tiny: Path) -> list[Rating]:
     """The ratings of system b, asked for at once."""
     evaluator = getattr(by_comet, kind)(model=str(tiny / KINDS[kind]), python=Path(PYTHON))
-    segments = [Segment(id=str(i), source=s, source_lang="en", target_lang="es") for i, s in enumerate(SOURCES)]
 
     async def all_at_once() -> list[Rating]:
-        return await together(*map(evaluator.rate, segments, SYSTEMS["b"]))
+        return await together(*map(evaluator.rate, SEGMENTS, SYSTEMS["b"]))
 
     return asyncio.run(all_at_once())
 
 
 @pytest.mark.parametrize("kind", ["cometkiwi", "xcomet"])
 def test_a_judge_rates_as_the_metric_scores_without_references(kind: str, tiny: Path) -> None:
-    bare = Segment(id="", source="", source_lang="en", target_lang="es")
-    metric = Wanted(metrics=[f"{kind}:model={tiny / KINDS[kind]},python={PYTHON}"])
-    from mtagent.scoring import Corpus, score_corpus
-
-    segments = [bare.model_copy(update={"id": str(i), "source": source}) for i, source in enumerate(SOURCES)]
-    scores = by_segment(score_corpus(Corpus(segments, {"b": [*SYSTEMS["b"]]}), metric))["b"]
+    metric = make_metric(f"{kind}:model={tiny / KINDS[kind]},python={PYTHON}", "es")
+    scores = metric.score(SEGMENTS, SYSTEMS["b"]).segments
     assert [one.score for one in rated(kind, tiny)] == pytest.approx(scores, abs=2e-6)
 
 

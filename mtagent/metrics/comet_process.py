@@ -62,7 +62,7 @@ class CometProcess:
             self._stderr.close()
             raise ConfigError(f"{python}: cannot be run: {error.strerror}") from error
         self.close = weakref.finalize(self, _end, self._process, self._stderr)
-        self.versions: dict[str, str] = self._answer(min(timeout, _GREETING_SECONDS))
+        self.versions: dict[str, str] = self._answer(_GREETING_SECONDS)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer.
