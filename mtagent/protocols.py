@@ -120,6 +120,15 @@ class BySystem(Metric, Protocol):
 
 
 @runtime_checkable
+class Releases(Metric, Protocol):
+    """A metric that holds much memory between its scores, such as a large model."""
+
+    def release(self) -> None:
+        """Give it back. To score again is possible, and slower."""
+        ...
+
+
+@runtime_checkable
 class Search(Protocol):
     """Looks up background knowledge. A ``signature``, where it has one, says more of what it may find than its name."""
 

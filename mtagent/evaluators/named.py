@@ -36,6 +36,8 @@ EVALUATORS = {
     "rate": "mtagent.evaluators.rate:RATE",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
+    "cometkiwi": "mtagent.evaluators.by_comet:cometkiwi",
+    "xcomet": "mtagent.evaluators.by_comet:xcomet",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
