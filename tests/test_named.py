@@ -185,7 +185,9 @@ def test_the_judge_need_not_find_an_error_where_the_editor_must() -> None:
 
 @pytest.mark.parametrize("gate", ["guards", "pairwise", "none"])
 def test_a_judge_that_would_decide_nothing_is_refused(gate: str) -> None:
-    with pytest.raises(ConfigError, match=f"the judge rules decides in the gate rate only, and the gate is {gate}"):
+    with pytest.raises(
+        ConfigError, match=f"the judge rules decides in the gates rate and qe only, and the gate is {gate}"
+    ):
         Agent(judge="rules", gate=gate, model="m")
 
 

@@ -19,6 +19,7 @@ METRICS = {
     "chrf": "mtagent.metrics.overlap:chrf",
     "chrf++": "mtagent.metrics.overlap:chrf_plus_plus",
     "ter": "mtagent.metrics.overlap:ter",
+    "qe-e5": "mtagent.metrics.qe_e5:QeE5",
     "scores-file": "mtagent.metrics.scores_file:ScoresFile",
 }
 """Name: module and what makes the metric: of ``target_lang``, where it has this parameter, and its keyword options.
