@@ -98,7 +98,8 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
         try:
             yield copies
         except (InputError, ConfigError) as error:
-            raise type(error)(_with_names(str(error), copies, named)) from error
+            error.args = (_with_names(str(error), copies, named),)
+            raise
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
