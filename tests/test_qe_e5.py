@@ -68,6 +68,8 @@ LONG_GOOD = (
         ("New York City", "New York City", "en-de", 1),
         ("PLEASE CLOSE THE DOOR BEHIND YOU", "PLEASE CLOSE THE DOOR BEHIND YOU", "en-de", 0),
         ("12:30", "12:30", "en-de", 1),
+        ("@user8", "@user8", "en-de", 1),
+        ("@user8 #science", "@user8 #science", "en-de", 1),
         ("{name} – https://example.org", "{name} – https://example.org", "en-de", 1),
         ("The bridge is closed.", "Мост закрыт.", "en-de", 0),
         ("The bridge is closed.", "Мост закрыт.", "en-uk", 1),

@@ -101,17 +101,21 @@ def copied_paragraph(segment: Segment, before: str, after: str) -> list[str]:
     ]
 
 
+_TAG = regex.compile(r"[@#]\w++")
+
+
 def copied_share(segment: Segment, text: str) -> float:
     """The share of the words of ``text`` in runs that are copied from the source; 1 where all of it is its source.
 
-    The whole source may be shorter than a run; it is rightly taken over where it has no letters or is a name.
+    The whole source may be shorter than a run; it is rightly taken over where it is a name, or has no letters but those
+    of placeholders, addresses, @names and #tags.
     """
     if marks.language_of(segment.source_lang) == marks.language_of(segment.target_lang):
         return 0.0
     source, there = marks.words(marks.prose(segment.source)), marks.words(marks.prose(text))
     if [word.casefold() for word in there] == [word.casefold() for word in source]:
-        no_letters = not any(map(marks.LETTER.search, there))
-        return 0.0 if no_letters or (len(there) < _COPIED_WORDS and _is_name(there)) else 1.0
+        wordless = not marks.LETTER.search(_TAG.sub(" ", marks.prose(segment.source)))
+        return 0.0 if wordless or (len(there) < _COPIED_WORDS and _is_name(there)) else 1.0
     size = _run_length(source)
     if size < 3:
         return 0.0
