@@ -243,8 +243,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("MTAGENT_TEST_DATA", "../shared/data")
     parser.add_argument("--data", type=Path, default=Path(default), help=f"folder of the data (default: {default})")
-    parser.add_argument("--sentences", type=int, default=150, help="per language pair (default: all)")
-    parser.add_argument("--documents", type=int, default=2, help="per language pair (default: %(default)s)")
+    parser.add_argument("--sentences", type=int, default=60, help="per language pair (default: %(default)s)")
+    parser.add_argument("--documents", type=int, default=1, help="per language pair (default: %(default)s)")
     arguments = parser.parse_args()
     data, documents = arguments.data, arguments.documents
     for table in (
