@@ -82,7 +82,7 @@ class Config(ModelSettings):
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
     evaluator: str | None = Field(default=None, min_length=1)
-    gate: Literal["none", "guards", "rate", "pairwise"] | None = None
+    gate: Literal["none", "guards", "rate", "pairwise", "qe"] | None = None
     margin: float = Field(default=0.0, ge=0)
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
@@ -146,7 +146,11 @@ class Config(ModelSettings):
             "gate": self._default_gate(offline),
             "model": None if offline else DEFAULT_MODEL,
         }
-        return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
+        decided = {k: v for k, v in open_settings.items() if getattr(self, k) is None}
+        if self.gate == "qe":  # the gate rate, with a judge that needs neither a model nor a reference
+            judge = self.judge.model_copy(update={"evaluator": self.judge.evaluator or "qe-e5"})
+            decided |= {"gate": "rate", "judge": judge}
+        return self.model_copy(update=decided)
 
     def _default_gate(self, offline: bool) -> str:
         """``rate``, also offline where a judge is named; ``guards`` where the judge knows the given texts only."""
@@ -209,9 +213,9 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
-    if config.judge.evaluator is not None and config.gate not in (None, "rate"):
+    if config.judge.evaluator is not None and config.gate not in (None, "rate", "qe"):
         raise ConfigError(
-            f"the judge {config.judge.evaluator} decides in the gate rate only, and the gate is {config.gate}"
+            f"the judge {config.judge.evaluator} decides in the gates rate and qe only, and the gate is {config.gate}"
         )
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")

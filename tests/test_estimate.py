@@ -187,7 +187,7 @@ def test_every_evaluator_states_its_calls_for_a_rating() -> None:
     for name, where in EVALUATORS.items():
         module, _, attribute = where.partition(":")
         source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
-        stated = re.search(r"^    calls = \(|self\.calls = \(|-> InBatches:", source, re.MULTILINE)
+        stated = re.search(r"^    calls = \(|self\.calls = \(|-> InBatches:|InBatches\(", source, re.MULTILINE)
         assert stated or attribute == "GembaSQM", name
 
 

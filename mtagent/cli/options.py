@@ -54,7 +54,9 @@ GATE_OPTIONS = [
     click.option(
         "--judge", metavar="NAME[:OPTION=VALUE,…]", help="Evaluator that decides in the gate.  [default: --evaluator]"
     ),
-    click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
+    click.option(
+        "--gate", type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]), help="Who lets a change pass."
+    ),
     click.option("--margin", type=float, help="How much better a text must be rated."),
 ]
 STAGE_MODEL_OPTIONS = [

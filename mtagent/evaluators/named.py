@@ -34,6 +34,7 @@ EVALUATORS = {
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "himate": "mtagent.evaluators.himate:HiMATE",
     "rate": "mtagent.evaluators.rate:RATE",
+    "qe-e5": "mtagent.evaluators.qe_e5:qe_e5",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
     "cometkiwi": "mtagent.evaluators.by_comet:cometkiwi",

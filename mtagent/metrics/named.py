@@ -23,6 +23,7 @@ METRICS = {
     "comet": "mtagent.metrics.comet:comet",
     "cometkiwi": "mtagent.metrics.comet:cometkiwi",
     "xcomet": "mtagent.metrics.comet:xcomet",
+    "qe-e5": "mtagent.metrics.qe_e5:QeE5",
     "scores-file": "mtagent.metrics.scores_file:ScoresFile",
 }
 """Name: module and what makes the metric: of ``target_lang`` and ``comet_python``, where it has these parameters, and
