@@ -1,0 +1,86 @@
+"""A report of a stored run, in the wanted form, in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mtagent.comparison import Baseline, Comparison, compare_run
+from mtagent.comparison.baselines import texts_for
+from mtagent.comparison.held import held_run
+from mtagent.errors import ConfigError
+from mtagent.exports import stored_inputs
+from mtagent.exports.target import Target
+from mtagent.files import refuse_overwriting
+from mtagent.formats.files import replacing
+from mtagent.metrics.significance import Resampling
+from mtagent.records import Chain
+from mtagent.report import page
+from mtagent.scoring import Wanted
+from mtagent.store import Store, StoredRun
+
+Form = Literal["html", "markdown", "csv", "json"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER)."""
+
+    reference: Path | None = None
+    metrics: Sequence[str] = ()
+    deciding: str | None = None
+    baselines: Sequence[Baseline] = ()
+
+    @property
+    def reads(self) -> dict[str, Path]:
+        """The files that are read, by option."""
+        named = {f"--baseline {name}": path for name, path in self.baselines}
+        return named | ({"-r": self.reference} if self.reference else {})
+
+
+def write_report(
+    store: Store, name: str, output: Path, form: Form = "html", asked: Asked = Asked(), *, force: bool = False
+) -> None:
+    """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
+
+    Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.OutputError` for
+    a file that must not be replaced.
+    """
+    run = store.read(name)
+    if run.kind == "rating":
+        raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
+    refuse_overwriting([output], asked.reads)
+    Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
+    comparison = compared(store, name, asked)
+    with replacing(output) as file:
+        for piece in _pieces(store, run, comparison, form, asked):
+            file.write(piece)
+
+
+def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison:
+    """The stages of the run side by side; tested against its first one, where something can be scored."""
+    scorable = asked.metrics or asked.reference or all(c.segment.reference is not None for c in store.read(name).chains())
+    wanted = Wanted(
+        metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=bool(scorable)
+    )
+    return compare_run(
+        store, name, baselines=asked.baselines, reference=asked.reference, wanted=wanted, deciding=asked.deciding
+    )
+
+
+def _pieces(store: Store, run: StoredRun, comparison: Comparison, form: Form, asked: Asked) -> Iterator[str]:
+    if form != "html":
+        raise ConfigError(f"--format {form} is not there yet")
+    yield page.html(store.run(run.name), _chains(store, run, asked.reference), comparison)
+
+
+def _chains(store: Store, run: StoredRun, reference: Path | None) -> Iterator[Chain]:
+    """The chains, with the references that the user gave."""
+    if reference is None:
+        yield from run.chains()
+        return
+    texts = texts_for(held_run(store, run.name), reference, "reference")
+    for chain, text in zip(run.chains(), texts, strict=True):
+        yield chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": text})})
