@@ -69,19 +69,17 @@ def heads(comparison: Comparison) -> tuple[Head, ...]:
         Head("rejected", "segments whose change a guard or the gate rejected"),
         Head("failed", "segments on which the stage failed; their text stayed"),
         Head("edits", "edits that stand in the text, of all that were proposed"),
-        Head("calls", "requests to models"),
-        Head("tokens", "input and output"),
-        Head("cost"),
-        Head("per edit", "dollars for each edit that stands"),
+        Head("tokens", "input and output, and in how many calls"),
+        Head("cost", "dollars, and how many for each edit that stands"),
     )
 
 
 def lines(comparison: Comparison) -> tuple[Line, ...]:
     """The rows of the table."""
-    places = range(len(comparison.metrics))
+    first = comparison.rows[0].name
     return tuple(
         Line(stage_name(row), (
-            *(_score(row, row.cells[place]) for place in places),
+            *(_score(cell, tested=row.former == first) for cell in row.cells),
             *_moves(row, len(comparison.segments)), *_outcomes(row), *_costs(row),
         ))
         for row in comparison.rows
@@ -100,7 +98,7 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
     for name in _MODELS:
         if value := _said(summary.settings.get(name)):
             yield name.replace("_", " ").capitalize(), value
-    yield "Started", summary.started.replace("T", " ").removesuffix("+00:00") + " UTC"
+    yield "Started", summary.started[:16].replace("T", " ") + " UTC"
     yield "Paid", _usage(summary.usage)
 
 
@@ -132,13 +130,14 @@ def _usage(usage: Usage) -> str:
     return f"{dollars(usage.cost)}, {usage.calls:,} {'call' if usage.calls == 1 else 'calls'}, {tokens}{reused}"
 
 
-def _score(row: Row, cell: Cell) -> Shown:
+def _score(cell: Cell, *, tested: bool) -> Shown:
+    """A score and its difference to the row before; the p-value where that is the row that the test is against."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     if cell.difference is None:
         return Shown(text, _interval(cell, digits))
     sign = "+" if cell.difference > 0 else ""
-    test = f" ({p_text(cell.p_value)})" if cell.p_value is not None else ""
+    test = f" ({p_text(cell.p_value)})" if tested and cell.p_value is not None else ""
     gain = cell.difference if cell.score.higher_is_better else -cell.difference
     tone = "better" if gain > 0 else "worse" if gain < 0 else ""
     return Shown(text, f"{sign}{number(cell.difference, digits)}{test}", tone)
@@ -177,11 +176,10 @@ def _outcomes(row: Row) -> tuple[Shown, ...]:
 
 def _costs(row: Row) -> tuple[Shown, ...]:
     if row.cost is None:
-        return (Shown(_NONE),) * 4
+        return (Shown(_NONE),) * 2
     usage, per_edit = row.cost.usage, row.cost.per_kept_edit
+    calls = f"{usage.calls:,} {'call' if usage.calls == 1 else 'calls'}"
     return (
-        Shown(f"{usage.calls:,}"),
-        Shown(f"{usage.input_tokens + usage.output_tokens:,}"),
-        Shown(dollars(usage.cost)),
-        Shown(_NONE if not per_edit else dollars(per_edit)),
+        Shown(f"{usage.input_tokens + usage.output_tokens:,}", calls),
+        Shown(dollars(usage.cost), f"{dollars(per_edit)} an edit" if per_edit else ""),
     )

@@ -119,9 +119,7 @@ def _quality(way: Way | None) -> Iterator[str]:
         went = "rose" if change > 0 else "fell"
         better = "" if cell.score.higher_is_better else " (lower is better)"
         tested = _test(cell) if way.tested else ""
-        yield (
-            f"{name} {went} by {number(abs(change), digits)} to {number(cell.score.value, digits)}{better}{tested}"
-        )
+        yield (f"{name} {went} by {number(abs(change), digits)} to {number(cell.score.value, digits)}{better}{tested}")
 
 
 def _test(cell: Cell) -> str:

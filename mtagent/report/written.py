@@ -61,7 +61,9 @@ def write_report(
 
 def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison:
     """The stages of the run side by side; tested against its first one, where something can be scored."""
-    scorable = asked.metrics or asked.reference or all(c.segment.reference is not None for c in store.read(name).chains())
+    scorable = (
+        asked.metrics or asked.reference or all(c.segment.reference is not None for c in store.read(name).chains())
+    )
     wanted = Wanted(
         metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=bool(scorable)
     )

@@ -121,8 +121,8 @@ function openers() {
 }
 
 function focusOn(opener) {
-  opener?.focus();
-  opener?.scrollIntoView({ block: "nearest" });
+  opener?.focus({ preventScroll: true });
+  opener?.scrollIntoView({ block: opener.getAttribute("aria-expanded") === "true" ? "start" : "nearest" });
 }
 
 /** The next or previous row; over the end of a page to the next page. */
@@ -198,7 +198,9 @@ function toSegments() {
 /** An address that somebody typed, followed or got sent. The skip link's own address is none. */
 function follow() {
   if (location.hash !== "#segments") change({ ...DEFAULTS, ...stateOf(location.hash) });
-  if (location.hash.length > 1) toSegments();
+  const opened = list.querySelector('[aria-expanded="true"]');
+  if (opened) focusOn(opened);
+  else if (location.hash.length > 1) toSegments();
 }
 
 function start() {
