@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.runs import STORE
 from mtagent.formats import STANDARD
+
+if TYPE_CHECKING:
+    from mtagent.report.written import Form
 
 EXAMPLES = """\b
 Examples:
@@ -37,7 +41,7 @@ FORMS = ("html", "markdown", "csv", "json")
 def command(
     run: str,
     output: Path,
-    form: str,
+    form: Form,
     reference: Path | None,
     metrics: tuple[str, ...],
     deciding: str | None,

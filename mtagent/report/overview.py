@@ -12,16 +12,9 @@ from mtagent.comparison.rows import Cell, Comparison, Row
 from mtagent.errors import ConfigError
 from mtagent.records import Usage
 from mtagent.report.verdict import dollars, number, p_text
+from mtagent.report.words import stage_name
 from mtagent.store import RunSummary
 
-STAGES = {
-    "given": "as given",
-    "translate": "translate",
-    "postedit": "post-edit",
-    "proofread": "proofread",
-    "final": "final text",
-}
-"""How stages are called on the page."""
 _NONE = "–"
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
@@ -50,10 +43,9 @@ class Head:
     meaning: str = ""
 
 
-def stage_name(row: Row) -> str:
+def row_name(row: Row) -> str:
     """How a row is called: its stage in plain words, or its own name."""
-    plain = STAGES.get(row.stage or "", "")
-    return plain if plain and row.name == row.stage else row.name
+    return stage_name(row.name) if row.name == row.stage else row.name
 
 
 def heads(comparison: Comparison) -> tuple[Head, ...]:
@@ -78,7 +70,7 @@ def lines(comparison: Comparison) -> tuple[Line, ...]:
     """The rows of the table."""
     first = comparison.rows[0].name
     return tuple(
-        Line(stage_name(row), (
+        Line(row_name(row), (
             *(_score(cell, tested=row.former == first) for cell in row.cells),
             *_moves(row, len(comparison.segments)), *_outcomes(row), *_costs(row),
         ))
@@ -94,7 +86,7 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
     yield "State", summary.state
     yield "Segments", f"{tried:,}{of}"
     yield "Languages", ", ".join(f"{_language(a)} → {_language(b)}" for a, b in pairs) or _NONE
-    yield "Stages", ", ".join(STAGES.get(stage, stage) for stage in _listed(summary.settings.get("stages")))
+    yield "Stages", ", ".join(stage_name(stage) for stage in _listed(summary.settings.get("stages")))
     for name in _MODELS:
         if value := _said(summary.settings.get(name)):
             yield name.replace("_", " ").capitalize(), value

@@ -14,6 +14,8 @@ from mtagent.comparison.rows import Comparison
 from mtagent.errors import MissingExtra
 from mtagent.records import Chain
 from mtagent.report import overview
+from mtagent.report.gallery import Figure
+from mtagent.report.plots import STYLE
 from mtagent.report.segments import Packed, packed, script_json, signatures
 from mtagent.report.verdict import Tally, Way, sentence, way
 from mtagent.store import RunSummary
@@ -42,11 +44,11 @@ class _Gathered:
 
 
 def html(
-    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Sequence[str] = ()
+    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Sequence[Figure] = ()
 ) -> str:
     """The page about a run of chains, which are read once.
 
-    ``plots`` are SVG figures that are put into the page as they are. Raises :class:`mtagent.errors.MissingExtra`
+    ``plots`` are put into the page as they are. Raises :class:`mtagent.errors.MissingExtra`
     without jinja2.
     """
     environment = _environment()
@@ -70,7 +72,7 @@ def html(
         data=script_json(_data(summary, found, comparison, went)),
         script=script,
         script_hash=_hash(script),
-        style="\n".join(map(_asset, (f"{name}.css" for name in _STYLES))),
+        style=_style(),
         version=__version__,
     )
 
@@ -87,6 +89,11 @@ def _environment() -> Environment:
 
 def _asset(name: str) -> str:
     return files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """The plots' own style in a layer, so that the page's colours go before it."""
+    return "\n".join([f"@layer plots {{\n{STYLE}}}", *(_asset(f"{name}.css") for name in _STYLES)])
 
 
 def _hash(script: str) -> str:
@@ -118,7 +125,7 @@ def _data(summary: RunSummary, found: _Gathered, comparison: Comparison | None, 
     cells = rows[0].cells if rows else ()
     return {
         "run": summary.name,
-        "rows": [overview.stage_name(row) for row in rows],
+        "rows": [overview.row_name(row) for row in rows],
         "metrics": [{"name": cell.score.metric, "higher": cell.score.higher_is_better} for cell in cells],
         "first": first,
         "last": last,

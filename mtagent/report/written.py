@@ -17,7 +17,10 @@ from mtagent.files import refuse_overwriting
 from mtagent.formats.files import replacing
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report import page
+from mtagent.report.figures import figures
+from mtagent.report.forms import as_csv, as_json, as_markdown
+from mtagent.report.gallery import gallery
+from mtagent.report.page import html
 from mtagent.scoring import Wanted
 from mtagent.store import Store, StoredRun
 
@@ -73,9 +76,19 @@ def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison:
 
 
 def _pieces(store: Store, run: StoredRun, comparison: Comparison, form: Form, asked: Asked) -> Iterator[str]:
-    if form != "html":
-        raise ConfigError(f"--format {form} is not there yet")
-    yield page.html(store.run(run.name), _chains(store, run, asked.reference), comparison)
+    """The report in pieces of text. The chains are read twice rather than held in memory."""
+
+    def chains() -> Iterator[Chain]:
+        return _chains(store, run, asked.reference)
+
+    if form == "csv":
+        return as_csv(run.name, chains(), comparison)
+    found = figures(chains(), comparison)
+    if form == "html":
+        return iter([html(store.run(run.name), chains(), comparison, [*gallery(found, run.name, comparison)])])
+    if form == "markdown":
+        return as_markdown(run.name, found, comparison)
+    return as_json(run.name, chains(), found, comparison)
 
 
 def _chains(store: Store, run: StoredRun, reference: Path | None) -> Iterator[Chain]:
