@@ -61,7 +61,7 @@ def html(
     return environment.get_template("page.html.jinja").render(
         summary=summary,
         sentence=sentence(found.tally, went, summary.usage),
-        remarks=list(_remarks(summary, comparison)),
+        remarks=list(_remarks(summary, comparison, list(found.pairs))),
         facts=[fact for fact in overview.facts(summary, list(found.pairs)) if fact[1]],
         settings=overview.settings(summary),
         heads=overview.heads(comparison) if comparison else (),
@@ -110,11 +110,16 @@ def _scores(comparison: Comparison | None) -> Iterator[list[list[float]]]:
         yield [[row.cells[place].score.segments[index] for row in comparison.rows] for place in places]
 
 
-def _remarks(summary: RunSummary, comparison: Comparison | None) -> Iterator[str]:
+def _remarks(summary: RunSummary, comparison: Comparison | None, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     counts = summary.counts
     tried = counts.done + counts.failed
     if counts.total is not None and tried < counts.total:
-        yield f"The run is not complete: {tried:,} of {counts.total:,} segments were tried ({summary.state})."
+        yield (
+            f"The run is not complete: {tried:,} of {counts.total:,} segments were tried ({summary.state}). "
+            "The command that began it goes on with it."
+        )
+    if comparison is None and len(pairs) > 1:
+        yield "The segments are in several languages, and are not scored: run each target language by itself."
     yield from comparison.warnings if comparison else ()
 
 

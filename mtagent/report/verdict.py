@@ -105,7 +105,7 @@ def _partial(tally: Tally) -> bool:
 
 def _quality(way: Way | None) -> Iterator[str]:
     if way is None or way.place is None:
-        yield "without references, no score says whether that was for the better"
+        yield "whether that was for the better is not scored"
         return
     before, cell = way.first.cells[way.place], way.last.cells[way.place]
     name, digits = cell.score.metric, 2 if abs(cell.score.value) < 2 else 1

@@ -37,6 +37,11 @@ class Asked:
     baselines: Sequence[Baseline] = ()
 
     @property
+    def anything(self) -> bool:
+        """Whether the user wants scores or a comparison in particular."""
+        return bool(self.reference or self.metrics or self.deciding or self.baselines)
+
+    @property
     def reads(self) -> dict[str, Path]:
         """The files that are read, by option."""
         named = {f"--baseline {name}": path for name, path in self.baselines}
@@ -62,11 +67,15 @@ def write_report(
             file.write(piece)
 
 
-def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison:
-    """The stages of the run side by side; tested against its first one, where something can be scored."""
-    scorable = (
-        asked.metrics or asked.reference or all(c.segment.reference is not None for c in store.read(name).chains())
-    )
+def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison | None:
+    """The stages of the run side by side; tested against its first one, where something can be scored.
+
+    ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
+    """
+    segments = [chain.segment for chain in store.read(name).chains()]
+    if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
+        return None
+    scorable = asked.metrics or asked.reference or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
         metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=bool(scorable)
     )
@@ -75,7 +84,7 @@ def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison:
     )
 
 
-def _pieces(store: Store, run: StoredRun, comparison: Comparison, form: Form, asked: Asked) -> Iterator[str]:
+def _pieces(store: Store, run: StoredRun, comparison: Comparison | None, form: Form, asked: Asked) -> Iterator[str]:
     """The report in pieces of text. The chains are read twice rather than held in memory."""
 
     def chains() -> Iterator[Chain]:
