@@ -106,10 +106,19 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
         segments=tuple(segment.id for segment in segments),
         systems=tuple(corpus.systems),
         entries=(*entries, *_edits(texts, wanted.edits_from, _target_lang(segments))),
-        flags={name: tuple(map(flags, segments, found)) for name, found in corpus.systems.items()},
+        flags=_flagged(corpus),
         resampling=wanted.resampling,
         paired=wanted.paired,
     )
+
+
+def _flagged(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
+    """The flags of each system's texts; stages share most texts, and each is looked at once."""
+    known: dict[tuple[int, str | None], tuple[Flag, ...]] = {}
+    for found in corpus.systems.values():
+        new = {pair: corpus.segments[pair[0]] for pair in enumerate(found) if pair not in known}
+        known |= {(place, text): flags(segment, text) for (place, text), segment in new.items()}
+    return {name: tuple(known[pair] for pair in enumerate(found)) for name, found in corpus.systems.items()}
 
 
 def _target_lang(segments: Iterable[Segment]) -> str:

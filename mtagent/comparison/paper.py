@@ -168,5 +168,5 @@ def _cost_line(name: str, stages: Sequence[str], usages: dict[str, Usage | None]
     tokens = (used.get(stage) for stage in _NAMES)
     found = [usage for usage in used.values() if usage is not None]
     cost = Usage.total(found).cost
-    dollars = NOT_RUN if not found else UNKNOWN if cost is None else f"{cost:,.{digits}f}"
+    dollars = NOT_RUN if used[stages[-1]] is None else UNKNOWN if cost is None else f"{cost:,.{digits}f}"
     return (name, *(NOT_RUN if u is None else f"{u.input_tokens + u.output_tokens:,}" for u in tokens), dollars)

@@ -46,10 +46,10 @@ def signed(number: float, width: int = 2) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    """``$0.0123``, with more digits for less than a cent; ``unknown`` where the price is not known."""
-    if amount is None:
-        return UNKNOWN
-    return f"${amount:,.6f}" if 0 < amount < 0.01 else f"${amount:,.4f}"
+    """``$0.012345``, ``$12.3456``, ``$0``; ``unknown`` where the price is not known."""
+    if not amount:
+        return UNKNOWN if amount is None else "$0"
+    return f"${amount:,.4f}" if amount >= 1 else f"${amount:.6f}"
 
 
 def _test(comparison: Comparison) -> list[str]:
@@ -119,7 +119,8 @@ def _outcomes(comparison: Comparison) -> Table:
         (row.name, *_verdicts(found, shown, len(comparison.segments)), *_of_edits(found)) for row, found in rows
     )
     note = "of final, kept: changed by any stage" if any(row.stage == FINAL for row, _ in rows) else ""
-    return Table("outcomes: segments, and edits that stand", ("row", *shown, "edits"), body, note)
+    head = ("row", *("not run" if name == "idle" else name for name in shown), "edits")
+    return Table("outcomes: segments, and edits that stand", head, body, note)
 
 
 def _verdicts(found: Outcomes, names: Sequence[str], total: int) -> Iterator[str]:
@@ -170,10 +171,10 @@ def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: 
     rows = [line for part in shown for line in _part(part, comparison.rows, width)]
     left = len(parts) - len(shown)
     note = f"{left} more, the smaller ones, are not shown: -f json and -f csv have all" if left else ""
-    return Table(f"by {grouping}", (grouping, "segments", "row", *comparison.metrics), tuple(rows), note, labels=1)
+    return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
 
 def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
     for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
-        first = (part.name, str(part.segments)) if number == 0 else ("", "")
-        yield (*first, row.name, *(f"{score:.{width}f}" for score in scores))
+        name, size = (part.name, str(part.segments)) if number == 0 else ("", "")
+        yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))

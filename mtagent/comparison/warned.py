@@ -52,15 +52,20 @@ def _costs(run: HeldRun, bills: Bills) -> list[str]:
     reused = Usage.total(usage for _, usage in run.spent("final")).reused
     if reused:
         found.append(
-            f"run {run.name!r}: {reused} replies came from the store and cost nothing here: without it, tokens and "
-            "dollars would be higher"
+            f"run {run.name!r}: {_replies(reused)} came from the store and cost nothing here: its tokens and "
+            "dollars are those of the others"
         )
     return found
 
 
+def _replies(number: int) -> str:
+    return "1 reply" if number == 1 else f"{number} replies"
+
+
 def _calls(usage: Usage) -> str:
     dollars = "unknown dollars" if usage.cost is None else f"${usage.cost:.4f}"
-    return f"{usage.calls} calls ({usage.input_tokens + usage.output_tokens:,} tokens, {dollars})"
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+    return f"{calls} ({usage.input_tokens + usage.output_tokens:,} tokens, {dollars})"
 
 
 def about_gates(runs: Iterable[HeldRun], metrics: Sequence[Metric], printed: Sequence[str]) -> list[str]:
