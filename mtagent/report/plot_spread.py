@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from mtagent.report.spread import Bin, Spread
 from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, element, hatch, line, text, width
-from mtagent.report.words import counted, number, score, signed, tick
+from mtagent.report.words import counted, number, segments, signed, tick
 
-_TOP, _BOTTOM = 106.0, 214.0
+_STRIP = 4.0
+_TOP, _BOTTOM = 84.0, 192.0
 _LEFT, _RIGHT, _GAP = 8.0, WIDTH - 8, 14.0
 
 
 def spread_plot(spread: Spread, name: str = "spread") -> str:
     """How many segments became better and worse, and by how much. Better is on the right for every metric."""
     title = f"{spread.row} against {spread.former}: each segment's own {spread.metric}"
-    told = f"{_sides(spread)}. {_quantiles(spread)}"
+    told = f"{_sides(spread)}. {', '.join(_quantiles(spread))}"
     body = element("defs", hatch(f"{name}-worse", "worse", 6, 45))
-    body += text(0, LINE - 4, title, "strong", room=WIDTH) + _strip(spread, name)
+    body += _strip(spread, name)
     body += _columns(spread, name) if spread.bins else text(0, _TOP, "no segment's score differs", "note")
     low = _BOTTOM + 36 if spread.bins else _TOP + LINE
     for i, words in enumerate(_notes(spread)):
@@ -30,14 +31,16 @@ def _strip(spread: Spread, name: str) -> str:
         ("same score", "equal", spread.equal + spread.unknown, WIDTH / 2, "middle"),
         ("better", "better", spread.better, WIDTH, "end"),
     ]
-    body, x = box(0, 26, WIDTH, 14, "track"), 0.0
+    body, x = box(0, _STRIP, WIDTH, 14, "track"), 0.0
     for words, class_, count, at, anchor in fields:
         wide = WIDTH * count / spread.segments if spread.segments else 0.0
         if count:
-            body += box(min(x, WIDTH - 1), 26, wide, 14, class_, fill=_fill(class_, name))
+            body += box(min(x, WIDTH - 1), _STRIP, wide, 14, class_, fill=_fill(class_, name))
         x += wide
         shown = "same or unknown" if class_ == "equal" and spread.unknown else words
-        body += text(at, 56, shown, anchor=anchor) + text(at, 73, counted(count, spread.segments), anchor=anchor)
+        body += text(at, _STRIP + 30, shown, anchor=anchor) + text(
+            at, _STRIP + 47, counted(count, spread.segments), anchor=anchor
+        )
     return body
 
 
@@ -53,7 +56,7 @@ def _columns(spread: Spread, name: str) -> str:
     wide = (_RIGHT - _LEFT - _GAP) / len(bins)
     scale, worse = Scale(0, most, _BOTTOM, _TOP), [one for one in bins if _is_worse(one, spread)]
     zero = _LEFT + wide * len(worse) + _GAP / 2
-    body = line(_LEFT, _TOP, _RIGHT, _TOP) + text(_LEFT, _TOP - 5, f"{number(most)} segments", "note")
+    body = line(_LEFT, _TOP, _RIGHT, _TOP) + text(_LEFT, _TOP - 5, segments(most), "note")
     for i, one in enumerate(bins):
         left = _LEFT + wide * i + (0 if one in worse else _GAP)
         class_ = "hatched" if one in worse else "better"
@@ -101,16 +104,12 @@ def _notes(spread: Spread) -> list[str]:
     """What the shapes cannot say, in lines."""
     same = f"{number(spread.same_text)} of the {number(spread.equal)} with the same score have the same text"
     unknown = [f"{number(spread.unknown)} have no score in one of the two rows"] if spread.unknown else []
-    return [*([same] if spread.equal else []), *unknown, *([_quantiles(spread)] if spread.quantiles else [])]
+    return [*([same] if spread.equal else []), *unknown, *_quantiles(spread)]
 
 
-def _quantiles(spread: Spread) -> str:
+def _quantiles(spread: Spread) -> list[str]:
     if not spread.quantiles:
-        return "no score is known"
+        return ["no score is known"]
     low, _, middle, _, high = spread.quantiles
-    ends = f"{signed(low)} to {signed(high)}"
-    return (
-        f"mean {signed(spread.mean)}, median {signed(middle)}, nine tenths {ends}"
-        if low != high
-        else (f"mean {signed(spread.mean)}, median {score(middle)}")
-    )
+    ends = [f"nine tenths between {signed(low)} and {signed(high)}"] if low != high else []
+    return [f"mean {signed(spread.mean)}, median {signed(middle)}", *ends]

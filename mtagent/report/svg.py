@@ -104,12 +104,12 @@ class Scale(NamedTuple):
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round values from ``low`` to ``high``."""
+    """Round values from ``low`` to ``high``; few or none where these are almost one."""
     if high <= low:
         return [low]
     step = nice((high - low) / about)
     first, last = math.ceil(round(low / step, 6)), math.floor(round(high / step, 6))
-    return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
+    return [value for n in range(first, last + 1) if low <= (value := float(f"{n * step:.12g}")) <= high]
 
 
 def hatch(name: str, class_: str, spacing: float, angle: float) -> str:
