@@ -14,7 +14,6 @@ from mtagent.comparison.rows import Comparison
 from mtagent.errors import MissingExtra
 from mtagent.records import Chain
 from mtagent.report import overview
-from mtagent.report.gallery import Figure
 from mtagent.report.plots import STYLE
 from mtagent.report.segments import Packed, packed, script_json, signatures
 from mtagent.report.verdict import Tally, Way, sentence, way
@@ -44,11 +43,11 @@ class _Gathered:
 
 
 def html(
-    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Sequence[Figure] = ()
+    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Sequence[str] = ()
 ) -> str:
     """The page about a run of chains, which are read once.
 
-    ``plots`` are put into the page as they are. Raises :class:`mtagent.errors.MissingExtra`
+    ``plots`` are figures that are put into the page as they are. Raises :class:`mtagent.errors.MissingExtra`
     without jinja2.
     """
     environment = _environment()
@@ -92,8 +91,8 @@ def _asset(name: str) -> str:
 
 
 def _style() -> str:
-    """The plots' own style in a layer, so that the page's colours go before it."""
-    return "\n".join([f"@layer plots {{\n{STYLE}}}", *(_asset(f"{name}.css") for name in _STYLES)])
+    """The plots' own style first: the page sets some of its colours anew."""
+    return "\n".join([STYLE, *(_asset(f"{name}.css") for name in _STYLES)])
 
 
 def _hash(script: str) -> str:
