@@ -9,7 +9,10 @@ from pathlib import Path
 from mtagent.records import Call, Chain, Completion, Edit, ErrorSpan, Rating, Segment, Step, Usage
 from mtagent.store import Store
 
-EVIL = '</script><img src=x onerror="window.hacked = 1"><!-- <script>window.hacked = 2</script> javascript:alert(3) \' \u2028'
+EVIL = (
+    '</script><img src=x onerror="window.hacked = 1"><!-- <script>window.hacked = 2</script>'
+    " javascript:alert(3) ' \u2028"
+)
 PAID = Call(
     purpose="rate", model="m", usage=Usage(calls=1, input_tokens=400, output_tokens=60, cost=0.0002), seconds=1.0
 )
@@ -17,14 +20,14 @@ PAID = Call(
 _REPLY = Completion(text="a reply", model="m", usage=PAID.usage)
 
 
-def save(folder: Path, name: str, chains: Iterable[Chain], total: int | None = None) -> Path:
-    """The store in ``folder`` with the run ``name``."""
+def save(folder: Path, name: str, chains: Iterable[Chain], total: int | None = None, *, logged: bool = True) -> Path:
+    """The store in ``folder`` with the run ``name``; ``logged``: with its calls, by which it knows what was paid."""
     chains = list(chains)
     with Store(folder / "store.db") as store:
         run = store.start(name, settings={"model": "m", "stages": ["postedit"]}, inputs={}, total=total or len(chains))
         for position, chain in enumerate(chains):
             calls = [call for step in chain.steps for call in step.calls]
-            for number, call in enumerate(calls):
+            for number, call in enumerate(calls if logged else ()):
                 store.record_call(run.id, chain.segment.id, call.purpose, f"{position}-{number}", call, _REPLY)
             run.save(position, chain)
         run.finish("finished" if total is None else "stopped")
@@ -89,17 +92,19 @@ def varied() -> list[Chain]:
     given = "Die Bank des Flusses."
     return [
         rejected(
-            edited(bank, "Das Ufer des Flusses.", error(given, "Die Bank", "Das Ufer", explanation="a river has no bank")),
+            edited(bank, "Das Ufer des Flusses.", error(given, "Die Bank", "Das Ufer", explanation="no bank of it")),
             "Das Ufer des Flusses ist schön.", "judge 0 -> -5: worse",
         ),
-        edited(worse, "Gute Nacht, Welt.", error("Guten Morgen, Welt.", "Guten Morgen", "Gute Nacht", severity="minor")),
+        edited(
+            worse, "Gute Nacht, Welt.", error("Guten Morgen, Welt.", "Guten Morgen", "Gute Nacht", severity="minor")
+        ),
         Chain(segment=refused, steps=(
             Step(stage="postedit", text="Zahlen {n} Dollar.", proposed="Zahlen n Dollar.", edits=(guard,),
                  ratings=(rating(-1, error("Zahlen {n} Dollar.", "{n}", "n", severity="neutral")),), calls=(PAID,),
                  verdict="rejected", reason="guards: placeholders: {n} is missing"),
         )),
         Chain(segment=segment("failed", "Hello.", "Hallo.", "Hallo."), steps=(failed,)),
-        edited(hostile, EVIL.replace("x ", "y "), error(EVIL, "<img", "<svg", explanation=EVIL, category="<b>style</b>")),
+        edited(hostile, EVIL.replace("x ", "y "), error(EVIL, "<img", "<svg", explanation=EVIL, category="<b>x</b>")),
         edited(odd, "e\u0300 xy 👩‍👩‍👦 fin"),
         Chain(segment=segment("empty", "Some text.", "", "Ein Text."), steps=()),
         Chain(segment=segment("zeta", "End", "Ende", "Ende"), steps=(
@@ -111,7 +116,27 @@ def varied() -> list[Chain]:
 def many(number: int) -> list[Chain]:
     """Segments of about 20 words in two stages, most of them with errors, edits, ratings and reasons."""
     chance = random.Random(7)
-    words = "der die das Haus Brücke Stadt Rat Woche Bericht alt neu groß klein und oder aber wird wurde hat".split()
+    words = [
+        "der",
+        "die",
+        "das",
+        "Haus",
+        "Brücke",
+        "Stadt",
+        "Rat",
+        "Woche",
+        "Bericht",
+        "alt",
+        "neu",
+        "groß",
+        "klein",
+        "und",
+        "oder",
+        "aber",
+        "wird",
+        "wurde",
+        "hat",
+    ]
     return [_made(chance, index, words) for index in range(number)]
 
 
@@ -124,7 +149,7 @@ def _made(chance: random.Random, index: int, words: list[str]) -> Chain:
         error(given, bad, right[place], severity=chance.choice(severities), explanation=f"There is no word {bad!r}.")
         for place, bad in wrong.items()
     ]
-    source = " ".join(chance.choices("the a house bridge city council week report".split(), k=len(right)))
+    source = " ".join(chance.choices(["the", "house", "bridge", "city", "week"], k=len(right)))
     one = segment(
         f"seg-{index:04}",
         source,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mtagent.comparison import Baseline, Comparison, compare_run
+from mtagent.comparison import Baseline, Comparison
 from mtagent.comparison.baselines import texts_for
-from mtagent.comparison.held import held_run
+from mtagent.comparison.held import HeldRun, held_run
+from mtagent.comparison.runs import How, compare_held
 from mtagent.errors import ConfigError
 from mtagent.exports import stored_inputs
 from mtagent.exports.target import Target
@@ -22,7 +23,7 @@ from mtagent.report.forms import as_csv, as_json, as_markdown
 from mtagent.report.gallery import gallery
 from mtagent.report.page import html
 from mtagent.scoring import Wanted
-from mtagent.store import Store, StoredRun
+from mtagent.store import Store
 
 Form = Literal["html", "markdown", "csv", "json"]
 
@@ -61,34 +62,35 @@ def write_report(
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
     refuse_overwriting([output], asked.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    comparison = compared(store, name, asked)
+    pieces = _pieces(store, held_run(store, name), form, asked)
     with replacing(output) as file:
-        for piece in _pieces(store, run, comparison, form, asked):
+        for piece in pieces:
             file.write(piece)
 
 
-def compared(store: Store, name: str, asked: Asked = Asked()) -> Comparison | None:
-    """The stages of the run side by side; tested against its first one, where something can be scored.
+def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
+    """The stages of ``run`` side by side; tested against its first one, where something can be scored.
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
-    segments = [chain.segment for chain in store.read(name).chains()]
+    segments = [one.segment for one in run.passed]
     if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
         return None
-    scorable = asked.metrics or asked.reference or all(segment.reference is not None for segment in segments)
+    scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
-        metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=bool(scorable)
+        metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=scorable
     )
-    return compare_run(
-        store, name, baselines=asked.baselines, reference=asked.reference, wanted=wanted, deciding=asked.deciding
-    )
+    return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
 
 
-def _pieces(store: Store, run: StoredRun, comparison: Comparison | None, form: Form, asked: Asked) -> Iterator[str]:
-    """The report in pieces of text. The chains are read twice rather than held in memory."""
+def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
+    """The report in pieces of text. The chains are read anew for each use rather than held in memory."""
+    comparison = compared(run, asked)
+    references = texts_for(run, asked.reference, "reference") if asked.reference else None
 
     def chains() -> Iterator[Chain]:
-        return _chains(store, run, asked.reference)
+        read = store.read(run.name).chains()
+        return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":
         return as_csv(run.name, chains(), comparison)
@@ -100,11 +102,5 @@ def _pieces(store: Store, run: StoredRun, comparison: Comparison | None, form: F
     return as_json(run.name, chains(), found, comparison)
 
 
-def _chains(store: Store, run: StoredRun, reference: Path | None) -> Iterator[Chain]:
-    """The chains, with the references that the user gave."""
-    if reference is None:
-        yield from run.chains()
-        return
-    texts = texts_for(held_run(store, run.name), reference, "reference")
-    for chain, text in zip(run.chains(), texts, strict=True):
-        yield chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": text})})
+def _with_reference(chain: Chain, reference: str) -> Chain:
+    return chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
