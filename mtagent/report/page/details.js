@@ -67,7 +67,8 @@ function changesPart(segment, step, before) {
     blocks.push(changeBlock("What the gate decided on", changeNodes(before, step.compared, language), language, step.compared.length));
   }
   if (step.proposed !== undefined) {
-    blocks.push(changeBlock("Proposed, not taken as it was", changeNodes(before, step.proposed, language), language, step.proposed.length));
+    const label = step.verdict === "kept" ? "Proposed, taken in part" : "Proposed, not taken";
+    blocks.push(changeBlock(label, changeNodes(before, step.proposed, language), language, step.proposed.length));
   }
   return blocks;
 }

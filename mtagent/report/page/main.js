@@ -172,7 +172,7 @@ function setUpShortcuts() {
     ["changed", "change=changed", "changed"], ["flagged", "change=flagged", "flagged"], ["failed", "change=failed", "failed"],
   ].map(([name, hash, words]) => [segments.filter(CHANGE_TESTS[name]).length, hash, words]);
   const rejected = segments.filter((segment) => segment.facts.some((facts) => facts.verdict.has("rejected"))).length;
-  counts.splice(3, 0, [rejected, "verdict=rejected", "change rejected"]);
+  counts.splice(3, 0, [rejected, "verdict=rejected", "with a rejected change"]);
   const links = counts.filter(([count]) => count > 0).map(([count, hash, words]) => element("a", { href: `#${hash}` }, `${count.toLocaleString("en")} ${words}`));
   place.replaceChildren("Show: ", ...links);
   place.hidden = links.length === 0;
