@@ -27,7 +27,10 @@ def severities_plot(marks: Marks, name: str = "severities") -> str:
     for i, stage in enumerate(stages):
         body += _stack(stage, most, name, 34 + i * 60)
     told = "; ".join(f"{stage_name(stage.stage)} ({_rated(stage)}): {_told(stage)}" for stage in stages)
-    return drawing(name, title, told, body, 34 + 60 * len(stages))
+    low = 34 + 60 * len(stages)
+    note = _uneven(stages)
+    body += text(0, low + 10, note, "note") if note else ""
+    return drawing(name, title, f"{told}. {note}", body, low + (18 if note else 0))
 
 
 def categories_plot(marks: Marks, name: str = "categories") -> str:
@@ -46,6 +49,7 @@ def categories_plot(marks: Marks, name: str = "categories") -> str:
     below = top + _ROW * len(shown) + LINE
     left = len(names) - len(shown)
     note = f"and {left} rarer categories (in the table)" if left else "" if names else "no error is marked"
+    note = "; ".join(filter(None, [note, _uneven(stages)]))
     body += text(0, below - 4, note, "note") if note else ""
     told = "; ".join(f"{one}: {_course(stages, one)}" for one in shown) or "No error is marked."
     return drawing(name, title, told, body, below + 4 if note else below - LINE / 2)
@@ -102,6 +106,12 @@ def _stack(stage: StageMarks, most: float, name: str, y: float) -> str:
             body += box(x, y + 20, found[severity] * scale, 14, "severity", fill=f"url(#{name}-{severity})")
             x += found[severity] * scale
     return body + text(0, y + 49, _told(stage), "note")
+
+
+def _uneven(stages: Sequence[StageMarks]) -> str:
+    """A warning where the rates of the stages are about different texts."""
+    alike = len({stage.marked for stage in stages if stage.marked}) < 2
+    return "" if alike else "not all stages have the same texts rated"
 
 
 def _told(stage: StageMarks) -> str:

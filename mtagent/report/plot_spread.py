@@ -6,8 +6,8 @@ from mtagent.report.spread import Bin, Spread
 from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, element, hatch, line, text, width
 from mtagent.report.words import counted, number, segments, signed, tick
 
-_STRIP = 4.0
-_TOP, _BOTTOM = 84.0, 192.0
+_STRIP = 26.0
+_TOP, _BOTTOM = 106.0, 214.0
 _LEFT, _RIGHT, _GAP = 8.0, WIDTH - 8, 14.0
 
 
@@ -16,7 +16,7 @@ def spread_plot(spread: Spread, name: str = "spread") -> str:
     title = f"{spread.row} against {spread.former}: each segment's own {spread.metric}"
     told = f"{_sides(spread)}. {', '.join(_quantiles(spread))}"
     body = element("defs", hatch(f"{name}-worse", "worse", 6, 45))
-    body += _strip(spread, name)
+    body += text(0, LINE - 4, title, "strong") + _strip(spread, name)
     body += _columns(spread, name) if spread.bins else text(0, _TOP, "no segment's score differs", "note")
     low = _BOTTOM + 36 if spread.bins else _TOP + LINE
     for i, words in enumerate(_notes(spread)):
