@@ -18,6 +18,7 @@ COMMANDS = {
     "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
     "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
+    "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
@@ -34,6 +35,7 @@ Examples:
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
   mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
   mtagent score -t a.txt b.txt -r ref.txt -l en-es -m bleu,chrf,ter --paired-bs
+  mtagent report postedit-1a2b3c4d -o report.html
   mtagent runs list
 """
 
