@@ -20,6 +20,7 @@ COMMANDS = {
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
     "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),

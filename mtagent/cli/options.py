@@ -54,6 +54,9 @@ GATE_OPTIONS = [
     ),
     click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
     click.option("--margin", type=float, help="How much better a text must be rated."),
+    click.option(
+        "--calibration", type=FILE, metavar="FILE.json", help="Margin and threshold from `mtagent gate calibrate`."
+    ),
 ]
 STAGE_MODEL_OPTIONS = [
     click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
