@@ -178,12 +178,10 @@ def drawn(data: Scores, outcomes: Sequence[Outcome]) -> str:
 
 
 def _bar(label: str, found: Effect) -> Bar:
-    gate = found.gate
-    never, always, kept, low, high, oracle = (
-        value or 0.0
-        for value in (found.never.value, found.always.value, gate.value, gate.low, gate.high, found.oracle.value)
-    )
-    return Bar(label, never, always, kept, low, high, oracle)
+    never, always, gate, oracle = (one.value or 0.0 for one in (found.never, found.always, found.gate, found.oracle))
+    lead = found.over_never if never >= always else found.over_always
+    best = max(never, always)
+    return Bar(label, never, always, gate, best + (lead.low or 0.0), best + (lead.high or 0.0), oracle)
 
 
 def _row(*cells: str) -> str:

@@ -11,13 +11,15 @@ _LEFT, _RIGHT, _TOP, _ROW = 8.0, WIDTH - 8, 46.0, 38.0
 _STYLE = """
 .plot{font:13px/1.2 system-ui,sans-serif}.plot text{fill:#1f2328}.plot .note{fill:#57606a}.plot .grid{stroke:#d0d7de}
 .plot .span{stroke:#7f8791;stroke-width:2}.plot .mark{fill:#0969da}.plot .sure{stroke:#0969da;stroke-width:4;opacity:.4}
-.plot .never{stroke:#1f2328;fill:#fff;stroke-width:2}.plot .always{fill:#cf222e}.plot .oracle{fill:#1a7f37}
+.plot .never{stroke:#1f2328;fill:none;stroke-width:2}.plot .always{fill:#cf222e}.plot .oracle{fill:#1a7f37}
 .plot .page{fill:#fff}
 """
 
 
 class Bar(NamedTuple):
-    """A row: means of people's scores, and the interval of the gate's."""
+    """A row: means of people's scores. From ``low`` to ``high`` is where the gate lies surely (95 %), the better of
+    never and always taken as known: where that mark lies between them, the gate is not told apart from it.
+    """
 
     label: str
     never: float

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mtagent import __version__
+from mtagent.errors import ConfigError
 from mtagent.gate_calibration import margin as margins
 from mtagent.gate_calibration import threshold as thresholds
 from mtagent.gate_calibration.calibration import (
@@ -43,11 +44,17 @@ def calibrate(
 ) -> Calibration:
     """The margin, where there are edits, and the threshold, where people say what is error-free.
 
-    Raises :class:`mtagent.errors.InputError` where a half would have nothing in it.
+    Raises :class:`mtagent.errors.InputError` where a half would have nothing in it, and :class:`ConfigError` where
+    there is neither.
     """
     numbers = texts.groups()
     half = first_half(np.arange(len(numbers)), resampling.seed)
     labelled, edits = texts.labelled(wanted), texts.edits()
+    if labelled is None and edits is None:
+        raise ConfigError(
+            "there is nothing to calibrate: name the systems before and after an edit for a margin, and say from which "
+            "human score on a text is error-free (--kind or --error-free) for a threshold"
+        )
     unmarked = wanted.unmarked and all(text.marked is None for text in texts.texts)
     return Calibration(
         evaluator=evaluator or signature.partition("|")[0],

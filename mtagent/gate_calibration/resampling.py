@@ -82,9 +82,9 @@ def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: R
 
 
 def _interval(above: float, below: float, drawn_above: Floats, drawn_below: Floats) -> Interval:
-    if below == 0:
-        return Interval(None, None, None)
     defined = drawn_below > 0
+    if below == 0 or not defined.any():
+        return Interval(float(above / below) if below else None, None, None)
     low, high = bounds(drawn_above[defined] / drawn_below[defined])
     return Interval(float(above / below), low, high)
 
