@@ -23,7 +23,7 @@ import numpy as np
 from mtagent.errors import MtagentError
 from mtagent.gate_calibration.calibrate import error_free_of
 from mtagent.gate_calibration.halves import first_half
-from mtagent.gate_calibration.margin import Effect, best_margin, effect
+from mtagent.gate_calibration.margin import Edits, Effect, best_margin, effect, kept
 from mtagent.gate_calibration.resampling import Interval, Resampling, Truths
 from mtagent.gate_calibration.texts import KINDS
 from mtagent.gate_calibration.threshold import FEWEST, Labelled, curve
@@ -91,6 +91,30 @@ def report_table(data: Scores, outcomes: Sequence[Outcome], resampling: Resampli
         yield _row(one.case.judge, one.case.name, *cells) + "|"
     if warned:
         yield "\n(*) warning: the judge and the metric are the same; a gate is always good by its own judge."
+
+
+def splits_table(data: Scores, splits: int, seed: int) -> Iterator[str]:
+    """How much the verdict hangs on the one split: the gate's lead over the better of never and always in several."""
+    yield f"\n### {data.name}: lead over the better of never and always in {splits} other splits\n"
+    yield "| judge | edits | mean, calibrated | lowest | highest | above 0 | mean, no margin |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for case in cases(data):
+        every, leads, plain = edits(data, case, data.target), [], []
+        for other in range(seed + 1, seed + 1 + splits):
+            half = first_half(every.groups, other)
+            held = every.chosen(~half)
+            leads.append(lead(held, best_margin(every.chosen(half))))
+            plain.append(lead(held, 0.0))
+        above = f"{sum(value > 0 for value in leads)} of {splits}"
+        numbers = (f"{value:+.3f}" for value in (np.mean(leads), min(leads), max(leads)))
+        yield _row(case.judge, case.name, *numbers, above, f"{np.mean(plain):+.3f}") + "|"
+
+
+def lead(held: Edits, margin: float) -> float:
+    """By how much the gate beats the better of never and always; below 0 where it does not."""
+    keep = kept(held.gains, margin)
+    gate = np.where(keep, held.human_after, held.human_before).mean()
+    return float(gate - max(held.human_before.mean(), held.human_after.mean()))
 
 
 def whole_table(data: Scores) -> Iterator[str]:
@@ -218,15 +242,17 @@ def planned(data: Scores) -> str:
     return f"{data.name}: judges {', '.join(data.judges)}; {numbers}; calibrated on {data.target}; no model is asked"
 
 
-def tables(data: Scores, outcomes: Sequence[Outcome], precision: float, resampling: Resampling) -> Iterator[str]:
+def tables(data: Scores, outcomes: Sequence[Outcome], options: argparse.Namespace) -> Iterator[str]:
     """All tables of a data set."""
+    resampling = Resampling(options.resamples, options.seed)
     yield from main_table(data, outcomes)
+    yield from splits_table(data, options.splits, options.seed)
     if data.reports:
         yield from report_table(data, outcomes, resampling)
         yield from whole_table(data)
     else:
         yield from single_pairs(data, resampling)
-    yield from error_free_table(data, precision, resampling)
+    yield from error_free_table(data, options.precision, resampling)
     yield ""
 
 
@@ -243,7 +269,7 @@ def run(options: argparse.Namespace) -> Iterable[str]:
             yield planned(data)
             continue
         outcomes = [outcome(data, case, resampling) for case in cases(data)]
-        yield from tables(data, outcomes, options.precision, resampling)
+        yield from tables(data, outcomes, options)
         if options.svg:
             (options.svg / f"gate_{key}.svg").write_text(drawn(data, outcomes), encoding="utf-8")
 
@@ -258,6 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--precision", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=12345)
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--splits", type=int, default=20, help="other splits, to see how much hangs on the one")
     parser.add_argument("--dry-run", action="store_true", help="say what would be looked at")
     options = parser.parse_args(arguments)
     try:

@@ -82,13 +82,16 @@ def _shares(found: Effect) -> list[tuple[str, Figure]]:
 
 def verdict(found: Effect) -> Iterator[str]:
     """Whether the gate beats both of what needs no gate, in words."""
-    for name, lead in (("leaving all as it was", found.over_never), ("accepting all", found.over_always)):
+    for name, lead, hint in (
+        ("leaving all as it was", found.over_never, ": edit nothing"),
+        ("accepting all", found.over_always, ": --gate guards keeps all that does no damage"),
+    ):
         if lead.low is None or lead.high is None:
             continue
         if lead.low > 0:
             yield f"the gate beats {name}"
         elif lead.high < 0:
-            yield f"the gate LOSES to {name}"
+            yield f"the gate LOSES to {name}{hint}"
         else:
             yield f"the gate is not told apart from {name}"
 
