@@ -90,6 +90,24 @@ def test_a_stored_rating_run_and_two_score_files_give_the_same(shell: Shell) -> 
     assert shell(f"gate calibrate --ratings r.seg.score {common}").code == 0  # a table needs no signature
 
 
+def test_a_run_that_holds_no_ratings_is_refused(shell: Shell) -> None:
+    shell.postedit("-o out.txt --run chain -q")
+    shell.write("human.seg.score", "given\t1")
+    done = shell("gate calibrate --run chain --human human.seg.score --kind mqm")
+    assert done.code == 1
+    assert "mtagent rate --run chain" in done.err
+
+
+def test_what_the_stages_of_a_chain_left_is_calibrated_on_without_naming_them(shell: Shell) -> None:
+    shell.postedit("-o out.txt --run chain -q")
+    shell("rate --run chain --evaluator rules -o stages.jsonl -q")
+    shell.write("human.seg.score", *["given\t-1"] * 3, *["postedit\t0"] * 3, *["final\t0"] * 3)
+    done = shell("gate calibrate --ratings stages.jsonl --human human.seg.score -o gate.json")
+    found = read(shell.folder / "gate.json").margin
+    assert found is not None
+    assert (done.code, found.calibrated_on + found.held_out.items) == (0, 3)
+
+
 def test_documents_keep_segments_together(shell: Shell) -> None:
     systems = ("given", "final")
     shell.write(
@@ -155,6 +173,9 @@ WRONG: list[tuple[str, dict[str, list[str]], tuple[str, ...]]] = [
     ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ("p:3: error_free is 'perhaps'",)),
     ("--pairs p", {"p": ['{"judge": 1, "human": 2}', '{"judge": "x", "human": 2}']}, ("p:2: 'x' is no score",)),
     ("--pairs p", {"p": []}, ("p: holds no scores",)),
+    ("--run none --human h", {"h": HUMAN}, ("there is no store yet",)),
+    ("--ratings j --human h --error-free nan", {"j": A, "h": HUMAN}, ("give a number",)),
+    ("--ratings j --human h --before a --after a", {"j": A, "h": HUMAN}, ("no segment has the judge's score",)),
     ("--pairs none.tsv", {}, ("none.tsv: no such file",)),
     ("--pairs p -o p", {"p": ["judge\thuman"]}, ("p: the results would overwrite the file of --pairs",)),
 ]

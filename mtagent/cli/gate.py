@@ -44,7 +44,9 @@ def command() -> None:
 @click.option("--fewest", type=int, default=10, show_default=True, help="Texts that a threshold must reach.")
 @click.option("-l", "--lp", metavar="en-de", help="Language pair, where the ratings do not say.")
 @click.option("--signature", help="The ratings' signature, where they have none.")
-@click.option("--seed", type=int, default=12345, show_default=True, help="Of the halves and the resamples.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=12345, show_default=True, help="Of the halves and the resamples."
+)
 @click.option("--resamples", type=int, default=1000, show_default=True, help="For the confidence intervals.")
 @click.option("--store", type=FILE, help="The store that holds --run.")
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")

@@ -28,6 +28,8 @@ from mtagent.gate_calibration.resampling import USUAL, Interval, Resampling, Tru
 from mtagent.gate_calibration.texts import Definition, Texts
 from mtagent.gate_calibration.threshold import Labelled
 
+_LACKING = "edits without all four scores"
+
 
 def calibrate(
     texts: Texts,
@@ -66,9 +68,9 @@ def calibrate(
         human=wanted.kind,
         seed=resampling.seed,
         resamples=resampling.resamples,
-        left_out=dict(texts.left_out),
+        left_out=dict(texts.left_out) | ({_LACKING: edits.lacking} if edits and edits.lacking else {}),
         remarks=(*remarks, *(["no spans are known: error-free goes by the score alone"] if unmarked else [])),
-        margin=None if edits is None else margin_of(edits[0], half[edits[1]], resampling),
+        margin=None if edits is None else margin_of(edits.edits, half[edits.groups], resampling),
         error_free=None
         if labelled is None
         else error_free_of(labelled[0], half[labelled[1]], str(wanted), precision, fewest, resampling),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -54,11 +57,21 @@ class Definition(NamedTuple):
 
 def definition(kind: str | None, cut: float | None) -> Definition:
     """The definition for a ``kind`` of scores (see :data:`KINDS`), or one with a ``cut`` of its own."""
+    if cut is not None and not math.isfinite(cut):
+        raise ConfigError(f"error-free from {cut:g} on: give a number")
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"no kind of human scores {kind!r}; there are {', '.join(KINDS)}, or give a cut")
     if kind is None or cut is not None:
         return Definition(kind or "human scores", cut)
     return Definition(kind, KINDS[kind], unmarked=kind == "esa")
+
+
+class Judged(NamedTuple):
+    """Edits, the number of the group of each, and how many were left out for want of a score."""
+
+    edits: Edits
+    groups: Ints
+    lacking: int
 
 
 @dataclass(frozen=True)
@@ -90,27 +103,32 @@ class Texts:
         scores, labels, groups = zip(*rows, strict=True)
         return Labelled(np.array(scores), np.array(labels), np.array(groups)), np.array(groups)
 
-    def edits(self) -> tuple[Edits, Ints] | None:
-        """The edits that both have judged, and the number of the group of each; ``None`` without systems for them.
+    def edits(self) -> Judged | None:
+        """The edits that both have judged; ``None`` without systems for them.
 
         Raises :class:`InputError` where there is not a single one.
         """
         if not self.before or not self.after:
             return None
-        numbers, by_place = self.groups(), {(text.system, text.segment): text for text in self.texts}
-        rows = []
-        for old, new in ((old, new) for old in self.before for new in self.after if old != new):
-            for segment in dict.fromkeys(text.segment for text in self.texts):
-                one, other = by_place.get((old, segment)), by_place.get((new, segment))
-                scores = [x for text in (one, other) if text for x in (text.judge, text.human) if x is not None]
-                if one is None or len(scores) < 4:
-                    self.left_out["edits without all four scores"] += 1
-                    continue
+        numbers, lacking = self.groups(), 0
+        rows: list[tuple[float, ...]] = []
+        for one, other in self._pairs():
+            scores = [x for text in (one, other) if text for x in (text.judge, text.human) if x is not None]
+            if len(scores) == 4:
                 rows.append((*scores, numbers[one.group]))
+            else:
+                lacking += 1
         if not rows:
-            raise InputError(
-                f"no segment has the judge's score and people's for both {', '.join(self.before)} and "
-                f"{', '.join(self.after)}"
-            )
+            names = f"{', '.join(self.before)} and {', '.join(self.after)}"
+            raise InputError(f"no segment has the judge's score and people's for both {names}")
         old_judge, old_human, new_judge, new_human, groups = map(np.array, zip(*rows, strict=True))
-        return Edits(old_judge, new_judge, old_human, new_human, groups), groups
+        groups = groups.astype(np.int64)
+        return Judged(Edits(old_judge, new_judge, old_human, new_human, groups), groups, lacking)
+
+    def _pairs(self) -> Iterator[tuple[Text, Text | None]]:
+        """The texts of each segment before and after an edit; no text after it where that system has none."""
+        by_place = {(text.system, text.segment): text for text in self.texts}
+        for old, new in product(self.before, self.after):
+            if old != new:
+                ours = (text for text in self.texts if text.system == old)
+                yield from ((one, by_place.get((new, one.segment))) for one in ours)
