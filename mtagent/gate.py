@@ -60,14 +60,14 @@ class RateGate:
     name = "rate"
 
     def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
-        self.judge, self._margin = checked_evaluator(judge), margin
+        self._judge, self._margin = checked_evaluator(judge), margin
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Rate both texts and compare."""
-        old, new = await rate(self.judge, before), await rate(self.judge, after)
+        old, new = await rate(self._judge, before), await rate(self._judge, after)
         gain = round(new.score - old.score, _DIGITS)
         keep = gain > 0 and gain >= self._margin
-        scores = f"{self.judge.name} {old.score:g} -> {new.score:g}"
+        scores = f"{self._judge.name} {old.score:g} -> {new.score:g}"
         why = (
             "better"
             if keep
@@ -78,6 +78,11 @@ class RateGate:
             else "below the margin"
         )
         return Decision(keep, f"{scores}: {why}", (old, new))
+
+    @property
+    def judge(self) -> Evaluator:
+        """Whose scores decide."""
+        return self._judge
 
 
 class PairwiseGate:
