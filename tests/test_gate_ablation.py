@@ -85,8 +85,10 @@ def test_a_dry_run_says_what_would_be_looked_at(small: Path, capsys: pytest.Capt
 
 
 def test_data_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--data", str(tmp_path), "--only", "ment"])
-    assert "ment_zh-en.jsonl: is not there" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        main(["--data", str(tmp_path), "--only", "ment"])
+    assert stopped.value.code == 1
+    assert "ment_zh-en.jsonl: is not there" in capsys.readouterr().err
 
 
 def test_a_paragraph_that_a_system_lacks_is_left_out(small: Path) -> None:

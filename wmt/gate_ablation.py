@@ -20,7 +20,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from mtagent.errors import MtagentError
+from mtagent.errors import InputError, MtagentError
 from mtagent.gate_calibration.calibrate import error_free_of
 from mtagent.gate_calibration.halves import first_half
 from mtagent.gate_calibration.margin import Edits, Effect, best_margin, effect, kept
@@ -262,8 +262,7 @@ def run(options: argparse.Namespace) -> Iterable[str]:
     for key in options.only or DATA:
         file, read = DATA[key]
         if not (options.data / file).is_file():
-            yield f"{options.data / file}: is not there; give --data"
-            continue
+            raise InputError(f"{options.data / file}: is not there; give --data DIR, or --only what is")
         data = read(options.data)
         if options.dry_run:
             yield planned(data)
