@@ -89,19 +89,18 @@ def _calibration(inputs: Any, options: dict[str, Any]) -> Any:
     from mtagent.gate_calibration.resampling import Resampling
     from mtagent.gate_calibration.texts import definition
 
-    read = inputs.read()
-    pair = (languages.pair_of(*languages.parse_pair(options["lp"])),) if options["lp"] else read.pairs
+    texts, origin = inputs.read()
+    if options["signature"]:
+        origin = origin._replace(signature=options["signature"])
+    if options["lp"]:
+        origin = origin._replace(pairs=(languages.pair_of(*languages.parse_pair(options["lp"])),))
     return calibrated(
-        read.texts,
+        texts,
         definition(options["kind"], options["cut"]),
-        evaluator=read.evaluator,
-        signature=options["signature"] or read.signature,
-        data=read.data,
-        pairs=pair,
+        origin=origin,
         precision=options["precision"],
         fewest=options["fewest"],
         resampling=Resampling(options["resamples"], options["seed"]),
-        remarks=read.remarks,
     )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +27,18 @@ from mtagent.gate_calibration.resampling import USUAL, Interval, Resampling, Tru
 from mtagent.gate_calibration.texts import Definition, Texts
 from mtagent.gate_calibration.threshold import Labelled
 
+
+class Origin(NamedTuple):
+    """Whose ratings they are, what they were read from, the language pairs, and what is to be said of them."""
+
+    evaluator: str = ""
+    signature: str = ""
+    data: tuple[Source, ...] = ()
+    pairs: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+UNKNOWN = Origin()
 _LACKING = "edits without all four scores"
 
 
@@ -35,14 +46,10 @@ def calibrate(
     texts: Texts,
     wanted: Definition,
     *,
-    evaluator: str = "",
-    signature: str = "",
-    data: Sequence[Source] = (),
-    pairs: Sequence[str] = (),
+    origin: Origin = UNKNOWN,
     precision: float = thresholds.PRECISION,
     fewest: int = thresholds.FEWEST,
     resampling: Resampling = USUAL,
-    remarks: Sequence[str] = (),
 ) -> Calibration:
     """The margin, where there are edits, and the threshold, where people say what is error-free.
 
@@ -59,17 +66,17 @@ def calibrate(
         )
     unmarked = wanted.unmarked and all(text.marked is None for text in texts.texts)
     return Calibration(
-        evaluator=evaluator or signature.partition("|")[0],
-        signature=signature,
+        evaluator=origin.evaluator or origin.signature.partition("|")[0],
+        signature=origin.signature,
         version=__version__,
         date=datetime.now(UTC).date().isoformat(),
-        data=tuple(data),
-        pairs=tuple(pairs),
+        data=origin.data,
+        pairs=origin.pairs,
         human=wanted.kind,
         seed=resampling.seed,
         resamples=resampling.resamples,
         left_out=dict(texts.left_out) | ({_LACKING: edits.lacking} if edits and edits.lacking else {}),
-        remarks=(*remarks, *(["no spans are known: error-free goes by the score alone"] if unmarked else [])),
+        remarks=(*origin.remarks, *(["no spans are known: error-free goes by the score alone"] if unmarked else [])),
         margin=None if edits is None else margin_of(edits.edits, half[edits.groups], resampling),
         error_free=None
         if labelled is None

@@ -6,28 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.files import sha256, spooled_copies
 from mtagent.formats.files import lines_of
+from mtagent.gate_calibration.calibrate import Origin
 from mtagent.gate_calibration.calibration import Source, comparable
 from mtagent.gate_calibration.matching import chosen, rater, side_by_side
 from mtagent.gate_calibration.pairs import read_pairs
 from mtagent.gate_calibration.scores import Scored, of_run, read_scores
 from mtagent.gate_calibration.texts import Texts
 from mtagent.store import open_existing
-
-
-class Read(NamedTuple):
-    """All that was read: the texts, who rated them, and what it came from."""
-
-    texts: Texts
-    evaluator: str
-    signature: str
-    data: tuple[Source, ...]
-    pairs: tuple[str, ...]
-    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -76,8 +65,8 @@ class Inputs:
                 human=tuple(copies[f"--human {path}"] for path in self.human),
             )
 
-    def read(self) -> Read:
-        """Everything. Raises :class:`InputError` that names file and line."""
+    def read(self) -> tuple[Texts, Origin]:
+        """The texts, and where they come from. Raises :class:`InputError` that names file and line."""
         with self.spooled() as files:
             if files.both is not None:
                 texts, scores = read_pairs(files.both)
@@ -87,7 +76,8 @@ class Inputs:
                 texts = chosen(side_by_side(scores, human, files._documents()), self.before, self.after)
             evaluator, signature = rater(scores)
             pairs = dict.fromkeys(one.pair for one in scores if one.pair)
-            return Read(texts, evaluator, signature, self._sources(files), tuple(pairs), tuple(_warned(scores, human)))
+            remarks = tuple(_warned(scores, human))
+            return texts, Origin(evaluator, signature, self._sources(files), tuple(pairs), remarks)
 
     def _judge(self) -> list[Scored]:
         found = [one for path in self.ratings for one in read_scores(path)]
