@@ -85,6 +85,11 @@ class RateGate:
         )
         return Decision(keep, f"{scores}: {why}", (old, new))
 
+    @property
+    def judge(self) -> Evaluator:
+        """Whose scores decide."""
+        return self._judge
+
 
 class PairwiseGate:
     """Keeps a text that a judge prefers in both orders; a tie or a disagreement keeps the earlier text."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
     "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),

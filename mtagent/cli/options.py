@@ -58,6 +58,9 @@ GATE_OPTIONS = [
         "--gate", type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]), help="Who lets a change pass."
     ),
     click.option("--margin", type=float, help="How much better a text must be rated."),
+    click.option(
+        "--calibration", type=FILE, metavar="FILE.json", help="Margin and threshold from `mtagent gate calibrate`."
+    ),
 ]
 STAGE_MODEL_OPTIONS = [
     click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
