@@ -107,7 +107,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     held, remarks = aligned(runs, shared=how.shared)
     segments = _segments(held[0], how.reference)
     wanted, without = _scorable(how.wanted, segments)
-    metrics = make_metrics(wanted.metrics, segments[0].target_lang)
+    metrics = make_metrics(wanted.metrics, segments[0].target_lang, comet_python=wanted.comet_python)
     rows, report = scored(
         _rows(held, how.baselines, bills), segments, replace(wanted, metrics=metrics, edits_from=None)
     )
