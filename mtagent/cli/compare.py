@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import click
 
+from mtagent import table
 from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, read_config, with_options
 from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
-from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, forms, paper
+from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, paper
 from mtagent.comparison.tables import below, tables
 from mtagent.rating_files import named_translation
 
@@ -20,7 +21,7 @@ Examples:
   mtagent compare translate-1a2b3c4d --by domain,length -f csv
   mtagent compare translate-1a2b3c4d translate-5e6f7a8b --layout paper -f latex
 """
-_READ = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+_READ = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 FORMATS = (*_READ, "json", "csv", "tsv")
 
 
