@@ -298,6 +298,23 @@ def test_the_command_scores_with_another_python_and_tells_the_licence(shell: She
     assert (read["name"], read["score"]) == ("COMET", 0.6933)
 
 
+@pytest.mark.parametrize("command", ["compare r --by length,document -ci -f json", "report r --format json"])
+def test_compare_and_report_start_the_other_python_once_for_all_rows(shell: Shell, fake: Fake, command: str) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    counting = shell.folder / "counting-python"
+    counting.write_text(f"#!/bin/sh\necho >> '{shell.folder}/starts'\nexec '{fake.python}' \"$@\"\n")
+    counting.chmod(0o755)
+    done = shell(f"{command} -m chrf,comet:model=fake/regression --deciding COMET --comet-python {counting}")
+    assert done.err == "mtagent: COMET model fake/regression: licence unknown, look at the model's page\n"
+    found = json.loads(done.out)
+    rows = found.get("comparison", found)["rows"]
+    assert [row["scores"][1]["metric"] for row in rows] == ["COMET"] * 3
+    assert rows[1]["scores"][1]["difference"] == pytest.approx(0.01 / 3), "one character more in one of three texts"
+    assert len(shell.read("starts")) == 1
+    assert [len(call) for call in fake.calls] == [3, 1], "the text that a stage changed, and none twice"
+
+
 def test_the_command_names_what_is_missing(shell: Shell, fake: Fake) -> None:
     shell.write("ref.txt", *REFERENCES)
     base = f"score -t es.txt -l en-es --comet-python {fake.python}"

@@ -424,6 +424,14 @@ def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
 # --- what does not fit
 
 
+def test_texts_that_are_too_long_for_shifts_are_told(tmp_path: Path) -> None:
+    long = " ".join(f"w{i}" for i in range(20_001))
+    found = compared(tmp_path, chain(1, long, step("postedit", f"x {long}")), by=["length"])
+    assert found.row("postedit").moved is not None
+    assert any(one.startswith("TER between rows|") and "|long:noshifts|" in one for one in found.signatures)
+    assert "a text has more than 20,000 words: TER counts no shifts of words there (long:noshifts)" in found.warnings
+
+
 def test_what_cannot_be_compared_is_refused_with_a_way_out(tmp_path: Path, config: Config) -> None:
     store(tmp_path / "store.db", "r", chain(1, "a"))
     one = written(tmp_path / "two.txt", ["a", "b"])

@@ -177,6 +177,7 @@ def test_the_metric_that_decides(improved: Shell) -> None:
         ("nobody", 1, "there is no run 'nobody'"),
         ("r --by colour", 2, "--by colour: there are domain, length, document"),
         ("r --paired-bs --paired-ar", 2, "choose one"),
+        ("r -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("r --resamples 9", 2, "--resamples is for"),
         ("r --layout paper --by domain", 2, "--layout paper has no place for --by"),
         ("r --layout paper -f csv", 2, "write text, markdown, latex or json"),

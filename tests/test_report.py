@@ -193,6 +193,18 @@ def test_other_forms_go_to_standard_output(stored: Shell) -> None:
     assert len(json.loads(stored("report r --format json").out)["segments"]) == 8
 
 
+def test_other_forms_hold_what_compare_writes(shell: Shell) -> None:
+    shell.write("ref.txt", "El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora.")
+    shell.write("my_b.txt", "x", "y", "z")
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    options = "-m chrf,ter --baseline my_b.txt"
+    compared = shell(f"compare r --paired-bs {options} -f json")
+    assert json.loads(shell(f"report r {options} --format json").out)["comparison"] == json.loads(compared.out)
+    tables = shell(f"compare r --paired-bs {options} -f markdown").out.strip().replace("### ", "## ")
+    assert r"| my\_b | " in tables
+    assert f"\n\n{tables}\n\n## What became of the segments\n" in shell(f"report r {options} --format markdown").out
+
+
 # --- what is refused
 
 

@@ -6,25 +6,25 @@ column w/o PE, a run with Translate and Proofread over the same input.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from mtagent import languages
-from mtagent.comparison import forms
+from mtagent import languages, table
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Comparison, Row
 from mtagent.comparison.runs import How, compare_held, held_runs
-from mtagent.comparison.tables import UNKNOWN, Table, signed
+from mtagent.comparison.tables import UNKNOWN, signed
 from mtagent.config import Config
 from mtagent.errors import ConfigError
+from mtagent.json_text import dumped
 from mtagent.metrics.distance import ter_to
 from mtagent.records import Usage
+from mtagent.table import Table
 
 NOT_RUN = "–"
 _NAMES = {"translate": "Translate", "postedit": "Post-edit", "proofread": "Proofread"}
-_FORMS = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+_FORMS = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def shown(found: Sequence[Variants], format_name: str = "text", width: int = 2) 
     below = list(dict.fromkeys(line for one in found for line in one.comparison.signatures))
     warnings = list(dict.fromkeys(line for one in found for line in (*one.warnings, *one.comparison.warnings)))
     if format_name == "json":
-        data = {"tables": [asdict(table) for table in tables], "signatures": below, "warnings": warnings}
-        return json.dumps(data, indent=1, ensure_ascii=False)
+        data = {"tables": tables, "signatures": below, "warnings": warnings}
+        return dumped(data, indent=1)
     return _FORMS[format_name](tables, below, warnings)
 
 

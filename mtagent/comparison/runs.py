@@ -107,12 +107,13 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     held, remarks = aligned(runs, shared=how.shared)
     segments = _segments(held[0], how.reference)
     wanted, without = _scorable(how.wanted, segments)
-    metrics = make_metrics(wanted.metrics, segments[0].target_lang)
+    metrics = make_metrics(wanted.metrics, segments[0].target_lang, comet_python=wanted.comet_python)
     rows, report = scored(
         _rows(held, how.baselines, bills), segments, replace(wanted, metrics=metrics, edits_from=None)
     )
     place = deciding_metric(metrics, rows, how.deciding)
-    rows, signatures = moved(rows, place, segments[0].target_lang)
+    rows, ways = moved(rows, place, segments[0].target_lang)
+    signatures = (*_signatures(rows), *ways)
     rows = priced(rows, place)
     printed = tuple(cell.score.metric for cell in rows[0].cells)
     each = [
@@ -127,7 +128,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
         deciding=None if place is None else printed[place],
         resampling=report.resampling,
         parts={grouping: parts_by(grouping, rows, segments, each) for grouping in dict.fromkeys(how.by)} or None,
-        signatures=(*_signatures(rows), *signatures),
+        signatures=signatures,
         prices=bills.told,
         warnings=(
             *remarks,
@@ -135,6 +136,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
             *without,
             *warned.about_gates(held, metrics, printed),
             *warned.about_texts(rows, report),
+            *warned.about_lengths(signatures),
         ),
         source_lang=segments[0].source_lang,
         target_lang=segments[0].target_lang,

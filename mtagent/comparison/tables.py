@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mtagent.candidates import FINAL
 from mtagent.comparison.rows import Cell, Comparison, Cost, Moved, Outcomes, Part, Row
+from mtagent.score_tables import tested
+from mtagent.table import Table
 
-SIGNIFICANT = 0.05
 NOTHING, UNKNOWN = "-", "unknown"
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
-_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as text: the first ``labels`` columns are words, the others numbers; ``note`` is a line below it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    labels: int = 1
 
 
 def tables(comparison: Comparison, width: int = 2) -> list[Table]:
@@ -56,8 +44,7 @@ def _test(comparison: Comparison) -> list[str]:
     how, tested = comparison.resampling, any(c.p_value is not None for row in comparison.rows for c in row.cells)
     if how is None or not tested:
         return []
-    told = _TESTS[how.kind].format(f"{how.number:,}")
-    return [f"p: each row against {comparison.rows[0].name}: {told}; * p < {SIGNIFICANT}; no p where the two are alike"]
+    return [f"p: each row against {comparison.rows[0].name}: {how.told}"]
 
 
 def _scores(comparison: Comparison, width: int) -> Table:
@@ -77,14 +64,8 @@ def _exceptions(comparison: Comparison) -> str:
 
 
 def _cell(cell: Cell, width: int) -> str:
-    found = f"{cell.score.value:.{width}f}"
-    if cell.interval:
-        found += f" (μ = {cell.interval.mean:.{width}f} ± {cell.interval.half_width:.{width}f})"
-    if cell.difference is not None:
-        found += f" ({signed(cell.difference, width)})"
-    if cell.p_value is not None:
-        found += f" (p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else "")
-    return found
+    more = [] if cell.difference is None else [f"({signed(cell.difference, width)})"]
+    return tested(cell.score.value, cell.interval, cell.p_value, width, *more)
 
 
 def _edits(comparison: Comparison, width: int) -> Table:

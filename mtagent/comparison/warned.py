@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from mtagent.comparison.costs import Bills, unaccounted
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Row
+from mtagent.metrics.changes import MOST_CHANGES, REPLACED
 from mtagent.metrics.flags import FLAGS
+from mtagent.metrics.tercom import MOST_WORDS, NO_SHIFTS
 from mtagent.protocols import Metric
 from mtagent.records import Usage
 from mtagent.scoring import ScoreReport
@@ -113,6 +115,20 @@ def about_texts(rows: Sequence[Row], report: ScoreReport) -> list[str]:
         if row.texts not in seen and (told := _flagged(report, row.name)):
             found.append(f"{row.name}: {told}")
         seen.setdefault(row.texts, row.name)
+    return found
+
+
+def about_lengths(signatures: Iterable[str]) -> list[str]:
+    """What was not computed to the last edit in texts that are too long for that, by the signatures."""
+    parts = {part for one in signatures for part in one.split("|")}
+    found = []
+    if NO_SHIFTS in parts:
+        found.append(f"a text has more than {MOST_WORDS:,} words: TER counts no shifts of words there ({NO_SHIFTS})")
+    if REPLACED in parts:
+        found.append(
+            f"a very long text has more than {MOST_CHANGES:,} changes: all between the first and the last counts as "
+            f"replaced, in TER and characters ({REPLACED})"
+        )
     return found
 
 

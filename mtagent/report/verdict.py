@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.metrics.significance import SIGNIFICANT
 from mtagent.records import Chain, Usage
 
 _NOISE = 1e-9
-_SIGNIFICANT = 0.05
 _WORK = {"postedit": "post-editing", "proofread": "proofreading"}
 
 
@@ -125,7 +125,7 @@ def _quality(way: Way | None) -> Iterator[str]:
 def _test(cell: Cell) -> str:
     if cell.p_value is None:
         return ""
-    chance = "" if cell.p_value < _SIGNIFICANT else ": may be chance"
+    chance = "" if cell.p_value < SIGNIFICANT else ": may be chance"
     return f" ({p_text(cell.p_value)}{chance})"
 
 

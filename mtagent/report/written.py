@@ -30,12 +30,16 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER)."""
+    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
+
+    ``comet_python`` is the Python of another environment that runs COMET.
+    """
 
     reference: Path | None = None
     metrics: Sequence[str] = ()
     deciding: str | None = None
     baselines: Sequence[Baseline] = ()
+    comet_python: Path | None = None
 
     @property
     def anything(self) -> bool:
@@ -78,7 +82,10 @@ def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
         return None
     scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
-        metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=scorable
+        metrics=asked.metrics or Wanted.metrics,
+        resampling=Resampling() if scorable else None,
+        paired=scorable,
+        comet_python=asked.comet_python,
     )
     return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
 
