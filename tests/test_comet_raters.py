@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from mtagent.evaluators import by_comet
 from mtagent.evaluators.in_batches import InBatches
 from mtagent.records import Rating, Segment
 from mtagent.together import together
-from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake
-from tests.commands import Shell
+from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake, alive, until, worker_of
+from tests.commands import Shell, start
 
 
 @pytest.fixture
@@ -107,3 +108,16 @@ def test_files_are_rated_and_changes_judged_by_name(shell: Shell, fake: Fake) ->
     assert judged.code == 0, judged.err
     assert judged.out.splitlines()[0] == "El gato se sentó aquí."
     assert "cometkiwi 0.21 -> 0.22: better" in (shell.folder / "d.jsonl").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_waits_for_no_model(shell: Shell, fake: Fake) -> None:
+    line = f"rate -s en.txt -t es.txt -l en-es --evaluator cometkiwi:model=fake/hang,python={fake.python} -o r.jsonl"
+    with start(shell.folder, *line.split()) as process:
+        until(lambda: bool(fake.calls))
+        worker = worker_of(fake)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("mtagent: stopped.")
+    assert "Traceback" not in said
+    until(lambda: not alive(worker))
