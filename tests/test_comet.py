@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
-from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, licence_notes
+from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, CometModel, Texts, licence_notes
 from mtagent.metrics.comet_process import VARIABLE, WORKER
 from mtagent.metrics.named import make_metric
 from mtagent.protocols import Releases
@@ -130,6 +130,7 @@ def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
     ("python", "message"),
     [
         ("/no/such/python", "/no/such/python: no such program; name the Python"),
+        ("~nobody-of-this-name/python", "~nobody-of-this-name/python: no such program"),
         ("/bin/echo", "/bin/echo: runs no COMET, it wrote '/"),
         ("/bin/false", "/bin/false: COMET ended with exit code 1"),
     ],
@@ -227,6 +228,22 @@ def test_a_failure_is_an_error_never_a_score(
         fake.metric(name, **options).score(SEGMENTS, translations)
 
 
+def test_a_question_that_nobody_reads_is_given_up_too(fake: Fake) -> None:
+    model = CometModel("fake/kiwi", python=fake.python, batch_size=None, gpus="0", timeout=1)
+    model.predict([Texts("a", "b")])
+    os.kill(worker_of(fake), signal.SIGSTOP)
+    with pytest.raises(ConfigError, match="gave no answer within 1 seconds"):
+        model.predict([Texts("a", "more than a pipe holds" * 10_000)])
+
+
+def test_a_signal_without_a_name_is_told_too(fake: Fake) -> None:
+    model = CometModel("fake/kiwi", python=fake.python, batch_size=None, gpus="0", timeout=None)
+    model.predict([Texts("a", "b")])
+    os.kill(worker_of(fake), 40)
+    with pytest.raises(ConfigError, match=r"was killed \(signal 40\)"):
+        model.predict([Texts("a", "c")])
+
+
 def test_after_a_failure_another_process_takes_over(fake: Fake) -> None:
     metric = fake.metric("cometkiwi", model="fake/kiwi")
     metric.score(BARE, SOURCES)
@@ -249,6 +266,8 @@ def test_missing_texts_are_named_with_the_way_out(fake: Fake) -> None:
     [
         ("no/such/file", "no/such/file: no such checkpoint; a model on the hub is named like Unbabel/wmt22-comet-da"),
         ("gone.ckpt", "gone.ckpt: no such checkpoint"),
+        ("~nobody-of-this-name/model.ckpt", "~nobody-of-this-name/model.ckpt: no such checkpoint"),
+        ("x" * 5_000, "x: cannot be looked for: file name too long"),
         ("empty", "empty: holds 0 checkpoints"),
         ("two", "two: holds 2 checkpoints"),
     ],
@@ -271,6 +290,16 @@ def test_a_checkpoint_is_a_file_or_its_folder_and_is_hashed(fake: Fake, where: s
     (tmp_path / "tiny" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
     score = fake.metric("comet", model=str(tmp_path / where)).score(SEGMENTS, SOURCES)
     assert score.signature.startswith("model:tiny|sha256:9a129038d9a0|")
+
+
+def test_a_checkpoint_in_the_hub_s_cache_is_a_link_beside_its_settings(fake: Fake, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "models--U--m" / "snapshots" / "0123456789abcdef" / "checkpoints" / "model.ckpt"
+    checkpoint.parent.mkdir(parents=True)
+    (tmp_path / "blob").write_bytes(b"weights")
+    checkpoint.symlink_to(tmp_path / "blob")
+    for model in (checkpoint, checkpoint.parent.parent, tmp_path / "models--U--m"):
+        score = fake.metric("comet", model=str(model)).score(SEGMENTS, SOURCES)
+        assert score.signature.startswith("model:0123456789abcdef|sha256:9a129038d9a0|revision:0123456789ab|")
 
 
 @pytest.mark.parametrize("option", ["batch_size=0", "timeout=0", "gpus=2", "gpus=-1", "batch=2"])
@@ -324,4 +353,5 @@ def test_licences_of_models_in_metrics_and_evaluators() -> None:
         "COMET model Unbabel/wmt22-comet-da: Apache-2.0",
         f"COMET model /my/model.ckpt: {UNKNOWN_LICENCE}",
     ]
+    assert licence_notes([f"comet:model={'x' * 5_000}"])[0].endswith(UNKNOWN_LICENCE)
     assert all("not for commercial use" in LICENCES[USUAL[name]] for name in ("cometkiwi", "xcomet"))
