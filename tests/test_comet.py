@@ -66,6 +66,12 @@ def test_a_model_that_needs_no_references_is_given_none(fake: Fake) -> None:
     assert all("ref" not in sample for sample in fake.calls[0])
 
 
+def test_a_reference_that_is_not_read_makes_no_other_text(fake: Fake) -> None:
+    other = SEGMENTS[0].model_copy(update={"reference": "Otra cosa."})
+    fake.metric("cometkiwi", model="fake/kiwi").score([SEGMENTS[0], other, BARE[0]], ["x"] * 3)
+    assert [len(call) for call in fake.calls] == [1]
+
+
 def test_a_model_that_can_do_without_references_gets_all_or_none(fake: Fake) -> None:
     metric = fake.metric("xcomet", model="fake/xcomet")
     assert "|refs:1|" in metric.score(SEGMENTS, SOURCES).signature
@@ -140,10 +146,37 @@ def test_what_is_no_python_with_comet_is_named(python: str, message: str) -> Non
         make_metric(f"comet:python={python},model=fake/regression", "es").score(SEGMENTS, SOURCES)
 
 
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"\0")
+    (tmp_path / "text").chmod(0o755)
+    with pytest.raises(ConfigError, match="text: cannot be run: Exec format error"):
+        make_metric(f"comet:python={tmp_path / 'text'},model=fake/regression", "es").score(SEGMENTS, SOURCES)
+
+
+def test_a_blank_variable_names_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("comet"):
+        pytest.skip("COMET is installed here")
+    monkeypatch.setenv(VARIABLE, " ")
+    with pytest.raises(MissingExtra):
+        make_metric("comet", "de")
+
+
 def test_a_python_without_comet_is_told_from_one_with(tmp_path: Path) -> None:
     bare = Fake(tmp_path, has_comet=False)
     with pytest.raises(ConfigError, match=r"COMET is not installed in .*-m pip install unbabel-comet 'setuptools<81'"):
         bare.metric("comet", model="fake/regression").score(SEGMENTS, SOURCES)
+
+
+def test_what_keeps_comet_from_being_imported_is_told_in_one_line(tmp_path: Path) -> None:
+    broken = Fake(tmp_path, has_comet=False)
+    (tmp_path / "comet").mkdir()
+    (tmp_path / "comet" / "__init__.py").write_text("raise ImportError('no pkg_resources\\n' + 'x' * 500)")
+    with pytest.raises(ConfigError) as caught:
+        broken.metric("comet", model="fake/regression").score(SEGMENTS, SOURCES)
+    said = str(caught.value)
+    assert said.startswith("COMET cannot be imported: ImportError: no pkg_resources xxx")
+    assert said.endswith("xxx; it needs 'setuptools<81' there")
+    assert len(said) < 400
 
 
 def test_the_worker_needs_no_newer_python_than_comet() -> None:
@@ -165,7 +198,7 @@ def test_the_worker_runs_alone_on_a_file(fake: Fake, tmp_path: Path) -> None:
     assert set(greeting) == {"comet", "torch"}
     assert first == {"scores": [0.54], "spans": None, "references": "needed", "revision": None}
     assert error["error"]["kind"] == "model"
-    assert last["references"] == "unused"
+    assert (last["references"], last["scores"]) == ("unused", [0.04])
     assert "COMET's banner" in done.stderr
 
 
@@ -194,6 +227,7 @@ def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake
     ("name", "options", "translations", "error", "message"),
     [
         ("cometkiwi", {"model": "fake/nan"}, ["a", "nan", "c"], MetricError, "segment s1: fake/nan gave the score nan"),
+        ("cometkiwi", {"model": "fake/inf"}, ["a", "b", "inf"], MetricError, "segment s2: fake/inf gave the score inf"),
         ("cometkiwi", {"model": "fake/few"}, ["a", "b", "c"], MetricError, "fake/few gave 2 scores for 3 translations"),
         (
             "cometkiwi", {"model": "fake/kiwi"}, ["a", "raise", "c"], MetricError,

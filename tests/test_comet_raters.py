@@ -78,12 +78,12 @@ def test_what_cannot_be_rated_harms_no_other(fake: Fake) -> None:
     evaluator = by_comet.xcomet(model="fake/xcomet", python=fake.python)
 
     async def each() -> list[Rating | BaseException]:
-        texts = ["x", "nan", "raise", "outside", "xx"]
+        texts = ["x", "nan", "raise", "outside", "xx", "inf"]
         return await asyncio.gather(*(evaluator.rate(BARE[0], text) for text in texts), return_exceptions=True)
 
     found = asyncio.run(each())
     assert [one.score if isinstance(one, Rating) else type(one) for one in found] == [
-        0.01, EvaluationError, MetricError, EvaluationError, 0.02,
+        0.01, EvaluationError, MetricError, EvaluationError, 0.02, EvaluationError,
     ]  # fmt: skip
     assert "segment s0: xcomet marked 3–30 in a text of 7 characters" in str(found[3])
 

@@ -119,7 +119,7 @@ class CometProcess:
             how = f"runs no COMET, it wrote {line[:80].decode('utf-8', 'replace').strip()!r}"
         else:
             how = f"COMET {_ending(self._process)}"
-        said = _tail(self._stderr)
+        said = _tail(self._stderr) if self.close.alive else ""  # closed while this thread waited: Python ends
         self.close()
         return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
 
