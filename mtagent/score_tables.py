@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mtagent.metrics.flags import FLAGS
+from mtagent.metrics.significance import FEW
 from mtagent.scoring import Entry, ScoreReport
 
 SIGNIFICANT = 0.05
-_FEW = 20  # p-values of sacreBLEU's tests count only larger differences: with a single segment all of them are small
 _SHOWN = 10
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
 _LATEX = {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
@@ -136,7 +136,7 @@ def _test_remarks(report: ScoreReport) -> list[str]:
     how = _TESTS[report.resampling.kind].format(f"{report.resampling.number:,}")
     test = f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"
     number = len(report.segments)
-    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < _FEW else [])]
+    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < FEW else [])]
 
 
 def _with_flags(report: ScoreReport) -> list[str]:

@@ -134,6 +134,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
             *told,
             *without,
             *warned.about_gates(held, metrics, printed),
+            *warned.about_test(report),
             *warned.about_texts(rows, report),
         ),
         source_lang=segments[0].source_lang,

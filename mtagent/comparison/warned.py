@@ -9,6 +9,7 @@ from mtagent.comparison.costs import Bills, unaccounted
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Row
 from mtagent.metrics.flags import FLAGS
+from mtagent.metrics.significance import FEW
 from mtagent.protocols import Metric
 from mtagent.records import Usage
 from mtagent.scoring import ScoreReport
@@ -103,6 +104,12 @@ def _gate_warning(run: str, metric: str, *, alone: bool) -> str:
         f"run {run!r} let its gate keep only what {metric} finds better, so that {metric} must rise: no proof of a gain"
     )
     return f"{why}. {'Never report it alone: add another metric (-m)' if alone else 'Go by the other metrics'}"
+
+
+def about_test(report: ScoreReport) -> list[str]:
+    """That there are too few segments for a test, where there are."""
+    number = len(report.segments)
+    return [f"{_segments(number)}: too few for a p-value to mean much"] if report.paired and number < FEW else []
 
 
 def about_texts(rows: Sequence[Row], report: ScoreReport) -> list[str]:

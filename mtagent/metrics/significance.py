@@ -23,6 +23,8 @@ from mtagent.records import Score, Segment
 Kind = Literal["bs", "ar"]
 RESAMPLES: dict[Kind, int] = {"bs": 1_000, "ar": 10_000}
 SEED = 12345
+FEW = 20
+"""Below so many segments a p-value says little: only larger differences count, and with a single one all are small."""
 _CELLS = 2**23
 """Numbers in a matrix at a time: 64 MB."""
 _NOISE = 1e-9

@@ -55,7 +55,10 @@ def heads(comparison: Comparison) -> tuple[Head, ...]:
     return (
         *metrics,
         Head("changed", "segments with another text than in the row before"),
-        Head("got worse", f"segments whose own score fell, by {comparison.deciding or 'the deciding metric'}"),
+        Head(
+            "got worse",
+            f"segments whose own score is worse than before, by {comparison.deciding or 'the deciding metric'}",
+        ),
         Head("TER", "words edited per 100 words, from the row before"),
         Head("kept", "segments whose change was kept"),
         Head("rejected", "segments whose change a guard or the gate rejected"),
