@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.comparison.tables import significance
 from mtagent.report.costs import Costly, Costs
 from mtagent.report.fates import KINDS
 from mtagent.report.flow import Failure, Flow
@@ -134,11 +135,12 @@ def costs_table(costs: Costs) -> Table:
 def rows_table(comparison: Comparison) -> Table:
     """All rows: scores with the difference to the former row, what changed, what it took."""
     head = ("texts", *comparison.metrics, "changed", "TER to former", "dollars", "tokens")
-    return Table("Systems and stages", head, tuple(_row(row, len(comparison.metrics)) for row in comparison.rows))
+    return Table("Systems and stages", head, tuple(_row(row, comparison) for row in comparison.rows))
 
 
-def _row(row: Row, metrics: int) -> tuple[str, ...]:
-    scores = [_score(cell) for cell in row.cells] + [""] * (metrics - len(row.cells))
+def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
+    cells = [_score(cell) + significance(comparison, row, place) for place, cell in enumerate(row.cells)]
+    scores = cells + [""] * (len(comparison.metrics) - len(row.cells))
     moved = [share_of(row.moved.changed), score(row.moved.ter)] if row.moved else ["", ""]
     usage = row.cost.usage if row.cost else None
     paid = [dollars(usage.cost), number(usage.input_tokens + usage.output_tokens)] if usage else ["", ""]
@@ -152,8 +154,7 @@ def share_of(value: float) -> str:
 
 def _score(cell: Cell) -> str:
     told = score(cell.score.value)
-    told += f" ({signed(cell.difference)})" if cell.difference is not None else ""
-    return told + (f" p = {cell.p_value:.4f}" if cell.p_value is not None else "")
+    return told + (f" ({signed(cell.difference)})" if cell.difference is not None else "")
 
 
 def worst_table(spread: Spread) -> Table:
