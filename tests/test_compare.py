@@ -675,3 +675,17 @@ def test_the_price_of_a_point_of_a_whole_run_has_no_translation_in_it(tmp_path: 
 def test_dollars_that_are_not_nothing_are_never_shown_as_nothing(amount: float | None, shown: str) -> None:
     assert dollars(amount) == shown
     assert words.dollars(1e-9) == "< $0.000001"
+
+
+def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(config: Config) -> None:
+    assert config.store is not None
+    store(config.store, "bare", chain(1, "a b"), chain(2, "c d"))
+    store(config.store, "full", chain(1, "a b", reference="a x"), chain(2, "c d", reference="c d"))
+    store(config.store, "other", chain(1, "a b", reference="a b"), chain(2, "c d", reference="c d"))
+    found = compare_runs(["bare", "full"], config, wanted=Wanted(metrics=["ter"]))
+    assert found.row("given").cells[0].score.value == 25
+    assert not [one for one in found.warnings if "reference" in one]
+    found = compare_runs(["full", "other"], config)
+    told = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    assert any(one.startswith(told) for one in found.warnings)
+    assert found.row("given").cells[2].score.value == 25

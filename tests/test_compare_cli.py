@@ -181,6 +181,14 @@ def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -
     assert re.search(r"\| proofread \| 12\.50 \(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
 
 
+def test_names_of_any_kind_stay_in_their_cell(shell: Shell) -> None:
+    held = Chain(segment=segment(1, "s", "a", reference="a", domain="a\\b~c^d_e\nnext"))
+    store(shell.folder / "store.db", "r", held)
+    latex = shell("compare r -m ter --by domain -f latex").out
+    assert r"a\textbackslash{}b\~{}c\^{}d\_e next & given & 1 &" in latex
+    assert r"a\b~c^d_e next" in shell("compare r -m ter --by domain").out
+
+
 def test_the_metric_that_decides(improved: Shell) -> None:
     assert "(regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
     assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
@@ -320,7 +328,7 @@ def test_given_translations_and_a_missing_variant(shell: Shell) -> None:
     costs = table(out, "Table 1):")
     assert costs[1] == ["Translate", "–", "–", "–", "–"]
     assert costs[4] == ["TP (Translate + Post-edit)", "–", "8,200", "–", "4.50"]
-    assert "the translations were given" in out
+    assert "the translations into Icelandic were given, at no known cost, and are not in it" in out
 
 
 def test_variants_that_began_with_other_translations_are_told(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import pytest
 
 from mtagent.comparison.rows import Cell, Comparison, Row
-from mtagent.records import Chain, Edit, Rating, Step, Usage, Verdict
+from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
 from mtagent.report.segments import packed, script_json
 from mtagent.report.verdict import Tally, dollars, sentence, way
+from mtagent.report.written import Asked, Form, write_report
 from mtagent.reverting import revert
+from mtagent.store import Run, Store
 from tests.commands import Shell
 from tests.report_runs import EVIL, edited, error, many, rating, save, segment, varied
 from tests.reported import score
@@ -397,6 +400,45 @@ def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_
 
 def test_a_loss_in_the_fifth_digit_is_a_loss_on_the_page_too() -> None:
     assert packed(varied()[0], [[0.912345, 0.912341]])["scores"] == [[0.912345, 0.912341]]
+
+
+def test_an_empty_translation_is_not_a_missing_one() -> None:
+    draft = Step(stage="translate", text="", verdict="kept", reason="nothing to translate")
+    lost = Step(stage="translate", text="", verdict="failed", reason="-")
+    texts = [
+        packed(Chain(segment=segment("1", "", None), steps=(one,)))["steps"][0].get("text") for one in (draft, lost)
+    ]
+    assert texts == ["", None]
+
+
+class Slow:
+    """A metric during which the run goes on: an earlier segment is done at last."""
+
+    name, higher_is_better = "length", True
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        if not self._run.done(0):
+            self._run.save(0, edited(segment("late", "x", "y", "z"), "a late text"))
+        each = tuple(float(len(text)) for text in translations)
+        return Score(metric="length", value=sum(each) / len(each), segments=each, signature="length")
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path: Path) -> None:
+    with Store(tmp_path / "store.db") as store:
+        run = store.start("r", settings={}, inputs={}, total=3)
+        for number in (1, 2):
+            run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
+        write_report(store, "r", tmp_path / "r", form, Asked(metrics=[Slow(run)]))
+        run.close()
+    written = (tmp_path / "r").read_text("utf-8")
+    found = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]
+    assert [one["id"] for one in found] == ["1", "2"]
+    last = [one["scores"]["final"]["length"] if form == "json" else one["scores"][0][-1] for one in found]
+    assert last == [1, 2]
 
 
 def test_hostile_notes_stand_in_the_data_and_nowhere_else(stored: Shell) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from mtagent.comparison.tables import Table
 
-_LATEX = re.compile(r"[&%$#_{}]")
+_LATEX = {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 
 
 def text(tables: Sequence[Table], below: Sequence[str], warnings: Sequence[str]) -> str:
@@ -51,9 +50,8 @@ def latex(tables: Sequence[Table], below: Sequence[str], warnings: Sequence[str]
 
 
 def _tabular(table: Table) -> list[str]:
-    head, *rows = [
-        " & ".join(_LATEX.sub(r"\\\g<0>", cell) for cell in line) + r" \\" for line in (table.head, *table.rows)
-    ]
+    escaped = str.maketrans(_LATEX)
+    head, *rows = [" & ".join(cell.translate(escaped) for cell in line) + r" \\" for line in (table.head, *table.rows)]
     columns = "l" * table.labels + "r" * (len(table.head) - table.labels)
     body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
     return [f"% {table.title}", *body, *([f"% {table.note}"] if table.note else [])]

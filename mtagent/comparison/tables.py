@@ -193,5 +193,5 @@ def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: 
 
 def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
     for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
-        name, size = (part.name, str(part.segments)) if number == 0 else ("", "")
+        name, size = (" ".join(part.name.split()), str(part.segments)) if number == 0 else ("", "")
         yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))

@@ -69,6 +69,14 @@ def _calls(usage: Usage) -> str:
     return f"{calls} ({usage.input_tokens + usage.output_tokens:,} tokens, {dollars})"
 
 
+def about_references(runs: Sequence[HeldRun]) -> list[str]:
+    """The segments that runs have different references for."""
+    held = zip(*([one.segment for one in run.passed] for run in runs), strict=True)
+    unlike = [one[0].id for one in held if len({segment.reference for segment in one} - {None}) > 1]
+    told = f"the runs have other references for {_segments(len(unlike))} ({_ids(unlike)})"
+    return [f"{told}: those of the run named first are taken (-r FILE gives others)"] if unlike else []
+
+
 def about_gates(runs: Iterable[HeldRun], metrics: Sequence[Metric], printed: Sequence[str]) -> list[str]:
     """Which of the metrics decided, in the gate of a run, what its texts are."""
     found = []

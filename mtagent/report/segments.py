@@ -74,7 +74,7 @@ def _step(step: Step, before: str, number: int) -> Packed:
     proposed = None if step.proposed in known else step.proposed
     spans = step.ratings[0].errors or () if step.ratings else ()
     fields = {
-        "text": step.text if step.text != before else None,
+        "text": step.text if step.text != before or (step.stage, step.verdict) == ("translate", "kept") else None,
         "proposed": proposed,
         "compared": compared if compared not in (before, step.text if step.verdict == "kept" else proposed) else None,
         "edits": [_edit(edit, before, spans) for edit in step.edits],
