@@ -441,6 +441,15 @@ def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path
     assert last == [1, 2]
 
 
+def test_the_facts_name_a_translator_only_where_one_was_at_work(shell: Shell) -> None:
+    assert shell.postedit("--run r -o o.txt -q").code == 0
+    assert shell("report r -o r.html").code == 0
+    text = shell.read("r.html")
+    assert any("<dt>Evaluator</dt>" in line for line in text)
+    assert not any("<dt>Translator</dt>" in line for line in text)
+    assert any("1 edit<" in line for line in text)
+
+
 def test_hostile_notes_stand_in_the_data_and_nowhere_else(stored: Shell) -> None:
     found = page(stored)
     assert found.data["segments"][4]["notes"] == EVIL
