@@ -8,11 +8,10 @@ from typing import Any
 
 from mtagent import table
 from mtagent.metrics.flags import FLAGS
-from mtagent.metrics.significance import SIGNIFICANT, Interval
+from mtagent.metrics.significance import FEW, SIGNIFICANT, Interval
 from mtagent.scoring import Entry, ScoreReport
 from mtagent.table import Table
 
-_FEW = 20  # p-values of sacreBLEU's tests count only larger differences: with a single segment all of them are small
 _SHOWN = 10
 
 
@@ -126,7 +125,7 @@ def _test_remarks(report: ScoreReport) -> list[str]:
         return []
     test = f"each system against {report.systems[0]}: {report.resampling.told}"
     number = len(report.segments)
-    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < _FEW else [])]
+    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < FEW else [])]
 
 
 def _with_flags(report: ScoreReport) -> list[str]:

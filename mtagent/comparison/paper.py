@@ -151,9 +151,16 @@ def _costs(found: Sequence[Variants]) -> Table:
     lines += [("TPP (Translate + Post-edit + Proofread)", ["translate", "postedit", "proofread"])]
     rows = tuple(_cost_line(name, stages, usages, digits=2 if many >= 1 else 6) for name, stages in lines)
     head = ("Method", *(f"{name} Tokens" for name in _NAMES.values()), "Cost ($)")
-    given = "" if usages["translate"] else f"; {NOT_RUN}: the translations were given, at no known cost"
-    note = f"tokens: input and output; dollars {found[0].comparison.prices}; the runs with PE{given}"
+    given = [languages.name(one.comparison.target_lang) for one in found if one.translate.cost is None]
+    note = f"tokens: input and output; dollars {found[0].comparison.prices}; the runs with PE{_without_cost(given)}"
     return Table("tokens and cost (the paper's Table 1)", head, rows, note)
+
+
+def _without_cost(given: Sequence[str]) -> str:
+    """Of which languages Table 1 does not know what the translations cost."""
+    return (
+        f"; the translations into {', '.join(given)} were given, at no known cost, and are not in it" if given else ""
+    )
 
 
 def _usage(found: Sequence[Variants], stage: str) -> Usage | None:

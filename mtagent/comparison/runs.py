@@ -105,7 +105,8 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     """Compare runs that were read from the store."""
     bills = Bills(how.prices)
     held, remarks = aligned(runs, shared=how.shared)
-    segments = _segments(held[0], how.reference)
+    segments = _segments(held, how.reference)
+    unlike = [] if how.reference else warned.about_references(held)
     wanted, without = _scorable(how.wanted, segments)
     metrics = make_metrics(wanted.metrics, segments[0].target_lang, comet_python=wanted.comet_python)
     rows, report = scored(
@@ -133,8 +134,10 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
         warnings=(
             *remarks,
             *told,
+            *unlike,
             *without,
             *warned.about_gates(held, metrics, printed),
+            *warned.about_test(report),
             *warned.about_texts(rows, report),
             *warned.about_lengths(signatures),
         ),
@@ -143,12 +146,15 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     )
 
 
-def _segments(run: HeldRun, reference: Path | None) -> list[Segment]:
-    """The segments, with the references of a file where one is given."""
-    segments = [one.segment for one in run.passed]
+def _segments(runs: Sequence[HeldRun], reference: Path | None) -> list[Segment]:
+    """The segments, with the references of a file where one is given, else of the first run that has them."""
+    segments = [one.segment for one in runs[0].passed]
+    texts: Sequence[str | None]
     if reference is None:
-        return segments
-    texts = texts_for(run, reference, "reference")
+        held = zip(*([one.segment.reference for one in run.passed] for run in runs), strict=True)
+        texts = [next((text for text in of_segment if text is not None), None) for of_segment in held]
+    else:
+        texts = texts_for(runs[0], reference, "reference")
     return [one.model_copy(update={"reference": text}) for one, text in zip(segments, texts, strict=True)]
 
 

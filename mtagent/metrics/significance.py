@@ -26,6 +26,8 @@ SEED = 12345
 SIGNIFICANT = 0.05
 """The p-value below which a difference is marked."""
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
+FEW = 20
+"""Below so many segments a p-value says little: only larger differences count, and with a single one all are small."""
 _CELLS = 2**23
 """Numbers in a matrix at a time: 64 MB."""
 _NOISE = 1e-9

@@ -17,6 +17,7 @@ from mtagent.exports.target import Target
 from mtagent.files import refuse_overwriting
 from mtagent.formats.files import replacing
 from mtagent.metrics.significance import Resampling
+from mtagent.protocols import Metric
 from mtagent.records import Chain
 from mtagent.report.figures import figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
@@ -36,7 +37,7 @@ class Asked:
     """
 
     reference: Path | None = None
-    metrics: Sequence[str] = ()
+    metrics: Sequence[str | Metric] = ()
     deciding: str | None = None
     baselines: Sequence[Baseline] = ()
     comet_python: Path | None = None
@@ -91,12 +92,15 @@ def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
 
 
 def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
-    """The report in pieces of text. The chains are read anew for each use rather than held in memory."""
+    """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
+    compared, and no other that a run under way has come to since.
+    """
+    compared_ones = frozenset(one.position for one in run.passed)
     comparison = compared(run, asked)
     references = texts_for(run, asked.reference, "reference") if asked.reference else None
 
     def chains() -> Iterator[Chain]:
-        read = store.read(run.name).chains()
+        read = (chain for position, chain in store.read(run.name).placed_chains() if position in compared_ones)
         return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":
