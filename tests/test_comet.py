@@ -110,6 +110,14 @@ def test_several_systems_share_one_process_and_are_tested(fake: Fake) -> None:
     assert [len(call) for call in fake.calls] == [3, 1]
 
 
+def test_scoring_keeps_no_model_in_memory(fake: Fake) -> None:
+    metric = fake.metric("cometkiwi", model="fake/kiwi")
+    score_texts(["x", "xx", "xxx"], REFERENCES, "es", sources=SOURCES, wanted=Wanted(metrics=[metric]))
+    assert fake.calls
+    with pytest.raises(AssertionError, match="no worker runs"):
+        worker_of(fake)
+
+
 # --- where it runs
 
 

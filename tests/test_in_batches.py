@@ -138,6 +138,20 @@ async def test_a_caller_that_goes_away_harms_no_other(recorded: Recorded) -> Non
     assert recorded.batches == [["running"], ["stays", "also stays"]]
 
 
+async def test_no_batch_is_empty(recorded: Recorded) -> None:
+    rated = InBatches("few", recorded, signature="few|v:1")
+    running = asyncio.ensure_future(rated.rate(SEGMENT, "running"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    waiting = asyncio.ensure_future(rated.rate(SEGMENT, "goes"))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    await asyncio.sleep(0.01)
+    recorded.go.set()
+    await running
+    await asyncio.to_thread(until, lambda: "few" not in {thread.name for thread in threading.enumerate()})
+    assert recorded.batches == [["running"]]
+
+
 async def test_a_caller_that_goes_at_once_is_never_rated(recorded: Recorded) -> None:
     recorded.go.set()
     rated = evaluator(recorded)
