@@ -17,7 +17,7 @@ from mtagent.cli import options as offered
 from mtagent.cli.improve import OFFLINE, notices
 from mtagent.cli.progress import Progress
 from mtagent.dry_run import rendered_requests
-from mtagent.estimate import estimate
+from mtagent.estimate import Range, estimate
 from mtagent.estimate_table import assumptions, table
 from mtagent.files import Files
 from mtagent.formats.files import replacing
@@ -47,14 +47,19 @@ def as_files(segments: Iterable[Segment], source: Path) -> Iterator[Files]:
     """The segments as a file for mtagent, whose errors name ``source`` instead."""
     with tempfile.TemporaryDirectory(prefix="wmt-") as folder:
         files = Files(source=Path(folder, "segments.jsonl"), output=Path(folder, "texts.jsonl"))
-        with replacing(files.source) as sink:
-            for segment in segments:
-                sink.write(segment.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n")
+        written_segments(files.source, segments)
         try:
             yield files
         except MtagentError as error:
             error.args = (str(error).replace(str(files.source), str(source)),)
             raise
+
+
+def written_segments(path: Path, segments: Iterable[Segment]) -> None:
+    """Write ``segments`` as JSON Lines, with all that is known of them."""
+    with replacing(path) as sink:
+        for segment in segments:
+            sink.write(segment.model_dump_json(exclude_none=True, exclude_defaults=True) + "\n")
 
 
 def improved(config: Config, files: Files, command: str, talk: Talk) -> RunSummary:
@@ -66,7 +71,7 @@ def improved(config: Config, files: Files, command: str, talk: Talk) -> RunSumma
     return summary
 
 
-def told_beforehand(config: Config, files: Files, show: int) -> None:
+def told_beforehand(config: Config, files: Files, show: int) -> dict[str, Range]:
     """Print the first requests for ``show`` segments, and what all would take; nothing is sent."""
     if show:
         for request in rendered_requests(config.model_copy(update={"limit": show}), files):
@@ -74,3 +79,4 @@ def told_beforehand(config: Config, files: Files, show: int) -> None:
     tokens = counter()
     found = estimate(config, files, tokens)
     click.echo(f"{table(found)}\n{assumptions(config, found, tokens)}")
+    return found
