@@ -14,6 +14,7 @@ that failed keeps its last accepted text, or stays empty where it never had one;
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -87,7 +88,7 @@ def command(**options: Any) -> None:
     troubles = written(output, first, chains, dataset)
     for trouble in troubles:
         click.echo(f"wmt25_general: {trouble}", err=True)
-    raise click.exceptions.Exit(3 if troubles else 0)
+    sys.exit(3 if troubles else 0)
 
 
 def prepared(
