@@ -13,6 +13,7 @@ import pytest
 from bench.harness import simulator
 from mtagent import Chain, Config, Segment, Step
 from mtagent.errors import OutputError
+from tests.comet_environment import Fake
 from tests.commands import Done, python
 from tests.simulator import read_journal
 from tests.simulator.asked import asked
@@ -307,7 +308,13 @@ WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
 def rows(count: int = 12) -> list[dict[str, Any]]:
     texts = [f"{WORDS} {number}." for number in range(count)]
     return [
-        {**ROW, "segment_id": number, "source": text, "target": text.upper(), "original_target": f"secret {number}"}
+        {
+            **ROW,
+            "segment_id": number,
+            "source": text,
+            "target": f"omega {text} telltale",
+            "original_target": f"secret {number}",
+        }
         for number, text in enumerate(texts, start=1)
     ]
 
@@ -328,16 +335,14 @@ def test_the_tables_of_both_runs_with_tests_beside_the_published(drive: Drive, t
         again = drive(stages_wmt24pp.main, line)
     assert done.code == 0, done.err
     tables = {line.split("  ")[0].strip(): line for line in done.out.splitlines()}
-    assert "Icelandic  chrF2" in done.out
     assert tables["En-Icelandic"].split()[1:] == ["9.09", "8.33", "16.67"]
-    assert "Proofread" in tables["Proofread"]
     differences = done.out.partition("differences to Translate")[2].splitlines()[2]
     assert differences.count("(p = ") == 3
     assert "/ 42.96" in done.out
     assert "9.09 / 13.12" in done.out
     assert "paired bootstrap resampling, 1,000 resamples" in done.out
     assert len(sent.splitlines()) == 36
-    assert "ALPHA BETA" not in sent
+    assert "telltale" not in sent
     assert again.out == done.out
     assert log.read_text(encoding="utf-8") == sent
 
@@ -384,7 +389,7 @@ def test_a_dry_run_tells_what_960_segments_would_take_and_shows_no_reference(dri
     assert done.code == 0
     assert "both runs, 960 segments, in proportion: " in done.out
     assert "1,954 for Postedit" in done.out
-    assert "ALPHA" not in done.out
+    assert "telltale" not in done.out
     assert "secret" not in done.out
     assert not Path("store.db").exists()
 
@@ -416,6 +421,7 @@ def test_any_file_that_mtagent_reads_will_do(drive: Drive) -> None:
         ({"lp": "en"}, "", "is.jsonl:1: 'en' is not a language pair"),
         ({"lp": "en-sr_RS"}, "", "is.jsonl: holds 2 language pairs"),
         ({}, "-t t.txt -t t.txt", "1 -s and 2 -t"),
+        ({}, "-t t.txt -m ter,bluu", "no metric 'bluu'; did you mean 'bleu'?"),
         ({}, "-t short.txt", "short.txt: has 1 lines, and is.jsonl has 12 segments, 12 of them not marked as bad"),
         ({}, "-t t.txt -r t.txt", "t.txt: is.jsonl holds its references itself"),
     ],
@@ -425,7 +431,7 @@ def test_what_does_not_fit_wmt24pp_is_said(drive: Drive, change: dict[str, Any],
     given()
     Path("short.txt").write_text("x\n")
     done = drive(stages_wmt24pp.main, f"-s is.jsonl {line}")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out, Path("store.db").exists()) == (1, "", False)
     assert words in done.err
 
 
@@ -453,3 +459,15 @@ def test_real_texts_with_the_rules_as_posteditor(drive: Drive, data: Path) -> No
     (line,) = [line for line in done.out.splitlines() if line.startswith("En-Icelandic")]
     assert 0 < float(line.split()[1]) < 3
     assert re.findall(r"– / [\d.]+", done.out) == ["– / 18.00", "– / 19.19", "– / 43.55", "– / 43.80", *TER_AND_EDITS]
+
+
+def test_scores_of_comet_are_a_hundredth_of_the_papers(drive: Drive, tmp_path: Path) -> None:
+    jsonl("is.jsonl", *rows(3))
+    given(3)
+    done = drive(stages_wmt24pp.main, "-s is.jsonl -t t.txt -q -m", f"ter,comet:python={Fake(tmp_path).python}")
+    assert done.code == 0, done.err
+    performance, _, published = done.out.partition("ours / published in Table 3")
+    (ours,) = [line.split()[1] for line in performance.splitlines() if line.lstrip().startswith("COMET ")]
+    (beside,) = [line.split()[2:5] for line in published.splitlines() if " COMET " in line]
+    assert len(ours) == len("0.1234")
+    assert beside == [f"{100 * float(ours):.2f}", "/", "78.75"]

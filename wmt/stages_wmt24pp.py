@@ -32,6 +32,7 @@ from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
 from mtagent.estimate import Range
 from mtagent.files import Files
+from mtagent.metrics.named import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, Kind, Resampling
 from mtagent.records import Stage
 from mtagent.scoring import Wanted
@@ -126,6 +127,9 @@ def command(**options: Any) -> None:
     if dry_run:
         estimated(experiments, config, show)
         return
+    offered.tell_licences(spec for spec in each_once((metrics,)) if isinstance(spec, str))
+    for experiment in experiments:  # a metric that cannot score is found before anything is paid for
+        make_metrics((metrics,), experiment.segments[0].target_lang)
     found, failed = [], 0
     for experiment in experiments:
         names, failures = runs(experiment, config, talk)
