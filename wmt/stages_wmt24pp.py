@@ -23,19 +23,20 @@ from typing import Any, NamedTuple
 
 import click
 
-from mtagent import Config, Segment, languages
+from mtagent import Config, Segment, languages, table
 from mtagent.cli import options as offered
 from mtagent.cli import run
-from mtagent.comparison import Row, forms, paper
-from mtagent.comparison.tables import SIGNIFICANT, Table, below, signed
+from mtagent.comparison import Row, paper
+from mtagent.comparison.tables import below, signed
 from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
 from mtagent.estimate import Range
 from mtagent.files import Files
 from mtagent.metrics.named import each_once, make_metrics
-from mtagent.metrics.significance import RESAMPLES, Kind, Resampling
+from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
 from mtagent.records import Stage
 from mtagent.scoring import Wanted
+from mtagent.table import Table
 from wmt import wmt24pp
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand, written_segments
 
@@ -69,7 +70,7 @@ segment 358 for Translate, 1,954 for Postedit, 530 for Proofread"""
 
 PUBLISHED_WITH = "published: 960 segments of WMT24++, Translate by Gemini-1.5-Flash, the others by gpt-4o-mini"
 
-FORMS = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+FORMS = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 PERCENT = {"COMET", "COMETKiwi"}
 """Scores from 0 to 1, of which the paper prints a hundred times as much."""
 
@@ -82,7 +83,6 @@ OPTIONS = [
         help="WMT24++: the post-edited reference, or the one before.",
     ),
     click.option("--preset", type=click.Choice(list(PRESETS)), default="paper", show_default=True),
-    click.option("-m", "--metrics", default="bleu,chrf,ter", show_default=True, help="As for `mtagent compare`."),
     click.option("--test", type=click.Choice(list(RESAMPLES)), default="bs", show_default=True, help="Significance."),
     click.option("-f", "--format", "form", type=click.Choice(list(FORMS)), default="text", show_default=True),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N segments of each file."),
@@ -111,12 +111,14 @@ class Experiment(NamedTuple):
 
 
 @click.command(help=__doc__.replace("\n\n    python", "\n\n\b\n    python", 1))
-@offered.with_options(OPTIONS, SETTINGS, offered.TALK_OPTIONS)
+@offered.with_options(OPTIONS, offered.METRIC_OPTIONS, SETTINGS, offered.TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Read, run, compare."""
     sources, translations, references = (options.pop(name) for name in ("sources", "translations", "references"))
     field, show, dry_run = (options.pop(name) for name in ("reference_field", "show", "dry_run"))
-    metrics, test, form, limit = (options.pop(name) for name in ("metrics", "test", "form", "limit"))
+    test, form, limit = (options.pop(name) for name in ("test", "form", "limit"))
+    metrics, comet = options.pop("metrics") or Wanted.metrics, options.pop("comet_python")
+    wanted = Wanted(metrics, Resampling(test), paired=True, comet_python=comet)
     talk = Talk(options.pop("verbose"), options.pop("quiet"))
     config = offered.read_config(options)
     talk.offline(config)
@@ -127,13 +129,13 @@ def command(**options: Any) -> None:
     if dry_run:
         estimated(experiments, config, show)
         return
-    offered.tell_licences(spec for spec in each_once((metrics,)) if isinstance(spec, str))
+    offered.tell_licences(each_once(metrics))
     for experiment in experiments:  # a metric that cannot score is found before anything is paid for
-        make_metrics((metrics,), experiment.segments[0].target_lang)
+        make_metrics(metrics, experiment.segments[0].target_lang, comet_python=comet)
     found, failed = [], 0
     for experiment in experiments:
         names, failures = runs(experiment, config, talk)
-        found += compared(experiment, names, config, metrics, test)
+        found += compared(experiment, names, config, wanted)
         failed += failures
     click.echo(shown(found, form))
     sys.exit(3 if failed else 0)
@@ -157,11 +159,8 @@ def runs(experiment: Experiment, config: Config, talk: Talk) -> tuple[list[str],
     return [summary.name for summary in summaries], sum(summary.counts.failed for summary in summaries)
 
 
-def compared(
-    experiment: Experiment, names: Sequence[str], config: Config, metrics: str, test: Kind
-) -> list[paper.Variants]:
+def compared(experiment: Experiment, names: Sequence[str], config: Config, wanted: Wanted) -> list[paper.Variants]:
     """The texts of all stages with their scores and tests, by the references that no model has seen."""
-    wanted = Wanted(metrics=(metrics,), resampling=Resampling(test), paired=True)
     with tempfile.TemporaryDirectory(prefix="wmt-") as folder:
         references = Path(folder, "references.jsonl")
         written_segments(references, experiment.segments)
@@ -197,7 +196,7 @@ def in_proportion(total: Range, segments: int) -> str:
 def shown(found: Sequence[paper.Variants], form: str) -> str:
     """The paper's tables, the differences with p-values, and the published numbers beside ours."""
     more = [differences(found), *beside(found)]
-    return f"{paper.shown(found, form, _width(found))}\n\n{FORMS[form]([one for one in more if one.rows], [], [])}"
+    return f"{paper.shown(found, form, _width(found))}\n\n{FORMS[form]([one for one in more if one.rows])}"
 
 
 def _width(found: Sequence[paper.Variants]) -> int:
