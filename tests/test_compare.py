@@ -576,6 +576,24 @@ def test_the_judge_of_the_stored_ratings_is_known_too(tmp_path: Path) -> None:
     assert told.startswith("run 'r' let its gate keep only what OWN-QE finds better")
 
 
+@pytest.mark.parametrize(
+    ("signatures", "reference", "told"),
+    [
+        ({"postedit": "rubric-mqm|m|reference:yes|v"}, "a", ["its editor"]),
+        ({"postedit": "x|reference:yes|v", "judge": "y|reference:yes|v"}, "a", ["its editor and its judge"]),
+        ({"postedit": "rubric-mqm|m|reference:no|v"}, "a", []),
+        ({"postedit": "rubric-mqm|m|reference:yes|v"}, None, []),
+    ],
+)
+def test_it_is_said_who_saw_the_references(
+    tmp_path: Path, signatures: dict[str, str], reference: str | None, told: list[str]
+) -> None:
+    found = compared(tmp_path, chain(1, "a", reference=reference), settings={"signatures": signatures})
+    shown = [one for one in found.warnings if "showed the references to" in one]
+    assert [who for who in told if f"to {who}: scores against them prove nothing" in shown[0]] == told
+    assert len(shown) == len(told)
+
+
 # --- properties
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c c", "d."]), min_size=1, max_size=4).map(" ".join)

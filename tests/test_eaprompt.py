@@ -263,7 +263,7 @@ def test_the_signature_names_prompts_and_options() -> None:
     two, one = EAPrompt(ScriptedLLM([], model="x")), EAPrompt(ScriptedLLM([], model="x"), steps=1, reference=False)
     assert two.signature.startswith("eaprompt|model:x|prompt:eaprompt-errors@1#")
     assert "|prompt:eaprompt-count@1#" in two.signature
-    assert two.signature.endswith("|steps:2|reference:yes|version:0.1.0")
+    assert two.signature.endswith("|steps:2|reference:no|version:0.1.0")
     assert one.signature.startswith("eaprompt|model:x|prompt:eaprompt-once@1#")
     assert one.signature.endswith("|steps:1|reference:no|version:0.1.0")
 

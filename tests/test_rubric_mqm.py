@@ -211,9 +211,9 @@ async def test_a_rating_is_signed_and_scored() -> None:
     rating = await RubricMQM(llm).rate(segment, TEXT)
     assert rating.score == -3
     assert rating.signature.startswith("rubric-mqm|model:gpt-x|prompt:rubric-mqm@1#")
-    assert rating.signature.endswith("|scale:1-4|forced:no|reference:yes|version:0.1.0")
+    assert rating.signature.endswith("|scale:1-4|forced:no|reference:no|version:0.1.0")
     assert llm.requests[0].schema is not None
-    assert "<reference>r</reference>" in llm.requests[0].messages[-1].content
+    assert "<reference>" not in llm.requests[0].messages[-1].content
 
 
 async def test_an_error_free_rating_scores_zero() -> None:

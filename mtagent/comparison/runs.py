@@ -137,6 +137,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
             *unlike,
             *without,
             *warned.about_gates(held, metrics, printed),
+            *warned.about_leaks(held, segments),
             *warned.about_test(report),
             *warned.about_texts(rows, report),
             *warned.about_lengths(signatures),

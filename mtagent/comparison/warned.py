@@ -13,7 +13,7 @@ from mtagent.metrics.flags import FLAGS
 from mtagent.metrics.significance import FEW
 from mtagent.metrics.tercom import MOST_WORDS, NO_SHIFTS
 from mtagent.protocols import Metric
-from mtagent.records import Usage
+from mtagent.records import Segment, Usage
 from mtagent.scoring import ScoreReport
 
 _SHORTEST = 5  # a judge's name in a metric's: "cometkiwi" in "wmt22-cometkiwi-da", but not "rate" in "error rate"
@@ -90,6 +90,22 @@ def about_gates(runs: Iterable[HeldRun], metrics: Sequence[Metric], printed: Seq
             if any(_same(judge, name) for judge in judges for name in (metric.name, label))
         ]
         found += [_gate_warning(run.name, label, alone=len(own) == len(printed)) for label in own]
+    return found
+
+
+def about_leaks(runs: Iterable[HeldRun], segments: Sequence[Segment]) -> list[str]:
+    """Who was shown the references by which the texts are scored."""
+    if not any(segment.reference for segment in segments):
+        return []
+    roles = {"postedit": "its editor", "judge": "its judge"}
+    found = []
+    for run in runs:
+        signed = run.settings.get("signatures") or {}
+        saw = [who for role, who in roles.items() if "|reference:yes" in str(signed.get(role, ""))]
+        if saw:
+            found.append(
+                f"run {run.name!r} showed the references to {' and '.join(saw)}: scores against them prove nothing"
+            )
     return found
 
 

@@ -27,12 +27,15 @@ _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}
 class EAPrompt:
     """Two calls, or one with ``steps=1``. The score is -(5 major + 1 minor), without a floor; 0 is error-free.
 
-    ``reference=False`` hides a segment's reference. Raises :class:`mtagent.errors.ConfigError` for other ``steps``.
+    ``reference=True`` shows the model the reference
+    where a segment has one. Raises :class:`mtagent.errors.ConfigError` for other ``steps``.
     """
 
     name = "eaprompt"
 
-    def __init__(self, llm: LLM, *, steps: int = 2, reference: bool = True, prompts_folder: Path | None = None) -> None:
+    def __init__(
+        self, llm: LLM, *, steps: int = 2, reference: bool = False, prompts_folder: Path | None = None
+    ) -> None:
         if steps not in _PROMPTS:
             raise ConfigError(f"evaluator eaprompt: steps is 1 or 2, not {steps}")
         self._llm, self._reference = llm, reference

@@ -26,7 +26,8 @@ class RubricMQM:
     """One call. The score is the negated sum of the severities, numbers on ``scale``; 0 is error-free.
 
     ``1-4`` is the scale of Multi-agentMT, ``1-100`` that of RUBRIC-MQM before it; scores on different scales do not
-    compare. ``forced`` demands at least one error, as the paper does. ``reference=False`` hides a segment's reference.
+    compare. ``forced`` demands at least one error, as the paper does. ``reference=True`` shows the model the reference
+    where a segment has one.
     """
 
     name = "rubric-mqm"
@@ -39,7 +40,7 @@ class RubricMQM:
         *,
         scale: mqm.Scale = "1-4",
         forced: bool = False,
-        reference: bool = True,
+        reference: bool = False,
         prompts_folder: Path | None = None,
     ) -> None:
         self._llm, self._scale, self._forced, self._reference = llm, scale, forced, reference
