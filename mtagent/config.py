@@ -49,6 +49,12 @@ def _address(address: str) -> str:
     return address
 
 
+def _run_name(name: str) -> str:
+    if not name.strip() or not name.isprintable():
+        raise ValueError("must be a name of printable characters, in one line")
+    return name
+
+
 def _variable(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError("must be the name of an environment variable, not the key itself")
@@ -110,7 +116,7 @@ class Config(ModelSettings):
     deadline: float = Field(default=900.0, gt=0)
     give_up_after: int = Field(default=20, ge=0)
     store: Path | None = None
-    run: str | None = None
+    run: Annotated[str, AfterValidator(_run_name)] | None = None
     limit: int | None = Field(default=None, ge=1)
     prices: Path | None = None
     budget: float | None = Field(default=None, gt=0, allow_inf_nan=False)

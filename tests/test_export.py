@@ -587,6 +587,9 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
     assert refused.code == 1
     assert "run 'r': only 1 of 2 segments were tried" in refused.err
     assert shell("export r --format stages -o texts --partial").code == 0
+    assert "run 'r': only 1 of 2 segments were tried" in shell("runs export r -o texts.txt").err
+    assert not (shell.folder / "texts.txt").exists()
+    assert shell("runs export r -o texts.txt --partial").code == 0
     store(shell, name="empty", total=1)
     assert "run 'empty': there is no segment in it to export" in shell("export empty --format wmt25 --partial").err
 

@@ -98,14 +98,23 @@ def test_an_export_takes_no_file_s_place(command: str, files: Shell) -> None:
     name = "--run" if command == "postedit" else "--name"
     assert files(f"{command} -s en.txt -t es.txt -l en-es -q {name} r").code == 0
     done = files("runs export r -o store.db")
-    assert (done.code, "store.db: the results would overwrite the file of --store" in done.err) == (1, True)
+    assert (done.code, "store.db: is the store" in done.err) == (1, True)
     assert files("runs list").code == 0
+
+
+def test_an_export_does_not_replace_what_the_run_was_made_from(files: Shell) -> None:
+    assert files.postedit("-q --run r -r es.txt").code == 0
+    before = contents(files.folder)
+    for line in ("-o en.txt", "-o es.txt", "-o out.txt --details en.txt"):
+        done = files(f"runs export r {line}")
+        assert (done.code, ".txt: the run was made from this file" in done.err) == (1, True)
+    assert contents(files.folder) == before
 
 
 def test_the_details_of_an_export_take_no_file_s_place(files: Shell) -> None:
     assert files.postedit("-q --run r").code == 0
     done = files("runs export r -o out.txt --like es.txt --details es.txt")
-    assert "es.txt: the results would overwrite the file of --like" in done.err
+    assert "es.txt: the run was made from this file" in done.err
     assert "cannot both go to one file" in files("runs export r -o out.txt --details out.txt").err
     assert files.read("es.txt") == TRANSLATIONS
 

@@ -186,7 +186,13 @@ def test_a_text_beyond_the_model_s_window_is_read_to_its_end() -> None:
     ],
 )
 def test_what_the_cosine_does_not_show_has_a_score_of_its_own(source: str, text: str, score: float) -> None:
-    assert scored(segment(source), text) == (score,)
+    assert QeE5().score([segment(source), BRIDGE], [text, GOOD]).segments[0] == score
+
+
+@real
+def test_without_any_source_nothing_is_scored() -> None:
+    with pytest.raises(ConfigError, match="qe-e5 compares translations with their sources, and there are none: add -s"):
+        scored(segment(""), "Text")
 
 
 @real

@@ -198,6 +198,12 @@ def test_other_forms_go_to_standard_output(stored: Shell) -> None:
     assert len(json.loads(stored("report r --format json").out)["segments"]) == 8
 
 
+def test_the_name_of_the_file_says_the_form(stored: Shell) -> None:
+    for name, first in (("r.md", "# Report"), ("r.CSV", "id,"), ("r.json", "{"), ("r.htm", "<!doctype html>")):
+        assert stored(f"report r -o {name}").code == 0
+        assert (stored.folder / name).read_text(encoding="utf-8").startswith(first)
+
+
 def test_other_forms_hold_what_compare_writes(shell: Shell) -> None:
     shell.write("ref.txt", "El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora.")
     shell.write("my_b.txt", "x", "y", "z")

@@ -28,7 +28,7 @@ FORMS = ("html", "markdown", "csv", "json")
 @click.command("report", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="Where it goes.  [default: standard output]")
-@click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMS), help="[default: by the name of -o, else html]")
 @click.option("-r", "--reference", type=FILE, help="References, in place of the run's own.")
 @with_options(METRIC_OPTIONS)
 @click.option("--deciding", metavar="NAME", help="The metric that 'got worse' goes by.  [default: chrF2]")
@@ -40,7 +40,7 @@ FORMS = ("html", "markdown", "csv", "json")
 def command(
     run: str,
     output: Path,
-    form: Form,
+    form: Form | None,
     reference: Path | None,
     metrics: tuple[str, ...],
     comet_python: Path | None,
@@ -61,6 +61,12 @@ def command(
     asked = Asked(reference=reference, metrics=metrics, deciding=deciding, baselines=named, comet_python=comet_python)
     tell_licences(each_once(metrics))
     with existing_store(store) as opened:
-        write_report(opened, run, output, form, asked, force=force)
+        write_report(opened, run, output, form or _by_name(output), asked, force=force)
     if output != STANDARD:
         click.echo(f"mtagent: written: {output}", err=True)
+
+
+def _by_name(output: Path) -> Form:
+    """The form that the ending of the file says; the page for any other."""
+    endings: dict[str, Form] = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".json": "json"}
+    return endings.get(output.suffix.casefold(), "html")

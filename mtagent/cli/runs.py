@@ -12,6 +12,8 @@ from mtagent.batch import write_outputs
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.progress import dollars
 from mtagent.errors import ConfigError
+from mtagent.exports import refuse_incomplete, stored_inputs
+from mtagent.exports.target import Target
 from mtagent.files import Files, refuse_overwriting, same_file
 from mtagent.formats import STANDARD
 from mtagent.records import Chain
@@ -106,9 +108,16 @@ def _show_chain(chain: Chain) -> str:
     help="lines, tsv, csv or jsonl, where the name does not tell; for ratings jsonl, mtme or marot.",
 )
 @click.option("--like", type=FILE, help="The input file: keep its further columns, its quoting and its line ends.")
+@click.option("--partial", is_flag=True, help="Write what there is of a run that is not complete.")
 @STORE
 def export(
-    run: str, output: Path, details: Path | None, format_name: str | None, like: Path | None, store: Path | None
+    run: str,
+    output: Path,
+    details: Path | None,
+    format_name: str | None,
+    like: Path | None,
+    partial: bool,
+    store: Path | None,
 ) -> None:
     """Write the texts of a run again, for example after a revert; or its ratings, in any format of ratings.
 
@@ -116,6 +125,10 @@ def export(
     """
     reads = {"--store": store or default_path()}
     with existing_store(store) as opened:
+        if not partial:
+            refuse_incomplete(opened.read(run))
+        for path in filter(None, (output, details)):
+            Target(path, True, stored_inputs(opened, run), store or default_path()).refuse_taken_file()
         if opened.read(run).kind == "rating":
             _export_ratings(opened.read(run), output, details, format_name, like, reads)
             return

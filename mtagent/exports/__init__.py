@@ -54,7 +54,7 @@ def export_run(
     """
     run = store.read(name)
     if not partial:
-        _refuse_incomplete(run)
+        refuse_incomplete(run)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
     (target.refuse_taken_folder if kind.folder else target.refuse_taken_file)()
     held = held_by(run, systems or ((FINAL,) if kind.one_system and run.kind == "chain" else ()))
@@ -81,7 +81,8 @@ def _written(kind: Export, held: Held, target: Target) -> tuple[str, ...]:
     return (*remarks, *left, f"written: {target.path} ({written} files)")
 
 
-def _refuse_incomplete(run: StoredRun) -> None:
+def refuse_incomplete(run: StoredRun) -> None:
+    """Raise :class:`ConfigError` where segments are missing at the end of ``run``."""
     counts = run.counts()
     tried = counts.done + counts.failed
     if counts.total is not None and tried < counts.total:

@@ -46,6 +46,8 @@ class QeE5:
         """The mean and the score of each of ``translations``. Raises :class:`ConfigError` for no segment."""
         if not segments:
             raise ConfigError("there is no segment to score")
+        if not any(segment.source.strip() for segment in segments) and any(map(str.strip, translations)):
+            raise ConfigError(f"{self.name} compares translations with their sources, and there are none: add -s FILE")
         values = self.values(list(zip(segments, translations, strict=True)))
         mean = math.fsum(values) / len(values)
         return Score(
