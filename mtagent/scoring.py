@@ -12,6 +12,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.flags import UNKNOWN, Flag, flags
 from mtagent.metrics.named import make_metrics
+from mtagent.metrics.overlap import Overlap
 from mtagent.metrics.significance import Compared, Counted, Interval, Resampling, compared, counted, intervals
 from mtagent.protocols import BySystem, Metric, Releases
 from mtagent.records import Score, Segment
@@ -170,7 +171,8 @@ def _edits(texts: Mapping[str, list[str]], start: str | None, target_lang: str) 
     if start is None:
         return []
     (start,) = chosen(tuple(texts), [start], "--edits-from")
-    ters = [ter_to(texts[start], found, target_lang) for found in texts.values()]
+    ter = Overlap("ter", target_lang)
+    ters = [ter_to(texts[start], found, target_lang, ter) for found in texts.values()]
     characters = [characters_to(texts[start], found) for found in texts.values()]
     return [
         tuple(

@@ -349,6 +349,36 @@ def test_two_long_texts_without_a_common_word_open_in_time(opened: Any, folder: 
     assert took < 2000 * SLACK
 
 
+LONG_TEXTS = {
+    "words": (" ".join(f"w{i}" for i in range(150_000)), "x {}"),
+    "every word is another": (" ".join(f"w{i}" for i in range(150_000)), None),
+    "one line without spaces": ("abcdefghij" * 100_000, "x{}"),
+    "Chinese": ("他们昨天来过这里。" * 40_000, "不{}"),
+    "line breaks": ("a\n" * 60_000, None),
+    "joiners": ("a\u200d" * 60_000, None),
+}
+
+
+@pytest.mark.parametrize("kind", LONG_TEXTS)
+def test_a_very_long_text_that_was_changed_opens_in_time(kind: str, opened: Any, folder: Path) -> None:
+    before, change = LONG_TEXTS[kind]
+    after = change.format(before) if change else before[::-1].replace("\n", " ").replace("\u200d", "")
+    language = "zh" if kind == "Chinese" else "de"
+    chain = edited(segment(kind, "x", before, target_lang=language), after)
+    watched = opened(bare(folder, "very-long", [chain]))
+    took = watched.page.evaluate(
+        """() => new Promise((done) => {
+          const start = performance.now();
+          document.querySelector(".opener").click();
+          requestAnimationFrame(() => setTimeout(() => done(performance.now() - start), 0));
+        })"""
+    )
+    assert took < 3000 * SLACK, f"{took:.0f} ms, drawing included"
+    changes = watched.page.locator(".step p.text").first
+    kept = "p => [...p.querySelectorAll('del, .hidden-character')].forEach(n => n.remove()) ?? p.textContent"
+    assert changes.evaluate(kept) == after
+
+
 # --- hostile texts
 
 

@@ -9,6 +9,7 @@ from mtagent.candidates import FINAL
 from mtagent.comparison.rows import Cell, Cost, Moved, Row
 from mtagent.errors import ConfigError
 from mtagent.metrics.distance import characters_to, ter_to
+from mtagent.metrics.overlap import Overlap
 from mtagent.protocols import Metric
 from mtagent.records import Score, Segment
 from mtagent.scoring import Corpus, ScoreReport, Wanted, score_corpus
@@ -66,6 +67,7 @@ def deciding_metric(metrics: Sequence[Metric], rows: Sequence[Row], named: str |
 def moved(rows: Sequence[Row], place: int | None, target_lang: str) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """``rows`` with what changed on the way from their former rows, and the signatures of that."""
     by_name = {row.name: row for row in rows}
+    metric = Overlap("ter", target_lang)
     signatures: dict[str, None] = {}
     found = []
     for row in rows:
@@ -73,7 +75,8 @@ def moved(rows: Sequence[Row], place: int | None, target_lang: str) -> tuple[tup
             found.append(row)
             continue
         former = by_name[row.former]
-        ter, characters = ter_to(former.texts, row.texts, target_lang), characters_to(former.texts, row.texts)
+        ter = ter_to(former.texts, row.texts, target_lang, metric)
+        characters = characters_to(former.texts, row.texts)
         signatures |= dict.fromkeys([f"TER between rows|{ter.signature}", f"characters|{characters.signature}"])
         found.append(replace(row, moved=_moved(former, row, place, ter.value, int(characters.value))))
     return tuple(found), tuple(signatures)

@@ -10,16 +10,17 @@ from mtagent.metrics.overlap import Overlap
 from mtagent.records import Score, Segment
 
 
-def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str) -> Score:
+def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter: Overlap | None = None) -> Score:
     """TER from ``befores`` to ``afters``: the share of the words of ``afters`` that have to be edited, times 100.
 
-    From a machine translation to its post-edit this is HTER (Snover et al. 2006).
+    From a machine translation to its post-edit this is HTER (Snover et al. 2006). A ``ter`` of one's own remembers the
+    counts of texts, for a next call.
     """
     segments = [
         Segment(id=str(number), source="", source_lang="und", target_lang=target_lang, reference=after)
         for number, after in enumerate(afters, start=1)
     ]
-    return Overlap("ter", target_lang).score(segments, befores)
+    return (ter or Overlap("ter", target_lang)).score(segments, befores)
 
 
 def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:

@@ -5,7 +5,7 @@ Every count of segments adds up to the number of segments. ``None`` always means
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mtagent.comparison.rows import Comparison
@@ -35,18 +35,39 @@ class Figures:
     failures: tuple[Failure, ...] = ()
 
 
+class FiguresCount:
+    """Counts chains, one after the other, for the figures of their run."""
+
+    def __init__(self) -> None:
+        self._flow, self._marks, self._costly = FlowCount(SHOWN), MarksCount(), CostlyCount(SHOWN)
+
+    def add(self, chain: Chain) -> None:
+        """Count ``chain``."""
+        self._flow.add(chain)
+        self._marks.add(chain)
+        self._costly.add(Costly(chain.segment.id, chain.usage, sum(step.seconds for step in chain.steps)))
+
+    def passing(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        """``chains``, each counted as it passes."""
+        for chain in chains:
+            self.add(chain)
+            yield chain
+
+    def found(self, comparison: Comparison | None = None) -> Figures:
+        """The figures of all chains so far."""
+        return Figures(
+            flow=self._flow.figure(),
+            marks=self._marks.figures(),
+            spreads=spreads(comparison, SHOWN) if comparison else (),
+            costs=costs(comparison) if comparison else None,
+            costly=self._costly.found(),
+            failures=self._flow.failures(),
+        )
+
+
 def figures(chains: Iterable[Chain], comparison: Comparison | None = None) -> Figures:
     """The figures of a run. ``chains`` is read once, a chain at a time."""
-    flow, marks, costly = FlowCount(SHOWN), MarksCount(), CostlyCount(SHOWN)
+    count = FiguresCount()
     for chain in chains:
-        flow.add(chain)
-        marks.add(chain)
-        costly.add(Costly(chain.segment.id, chain.usage, sum(step.seconds for step in chain.steps)))
-    return Figures(
-        flow=flow.figure(),
-        marks=marks.figures(),
-        spreads=spreads(comparison, SHOWN) if comparison else (),
-        costs=costs(comparison) if comparison else None,
-        costly=costly.found(),
-        failures=flow.failures(),
-    )
+        count.add(chain)
+    return count.found(comparison)

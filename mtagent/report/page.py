@@ -43,12 +43,12 @@ class _Gathered:
 
 
 def html(
-    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Sequence[str] = ()
+    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Iterable[str] = ()
 ) -> str:
     """The page about a run of chains, which are read once.
 
-    ``plots`` are figures that are put into the page as they are. Raises :class:`mtagent.errors.MissingExtra`
-    without jinja2.
+    ``plots`` are figures that are put into the page as they are, and asked for when all chains were read. Raises
+    :class:`mtagent.errors.MissingExtra` without jinja2.
     """
     environment = _environment()
     found = _Gathered(Tally(summary.counts.total))
@@ -66,7 +66,7 @@ def html(
         heads=overview.heads(comparison) if comparison else (),
         lines=overview.lines(comparison) if comparison else (),
         signatures=[*(comparison.signatures if comparison else ()), *found.signatures],
-        plots=plots,
+        plots=list(plots),
         segments=len(found.segments),
         data=script_json(_data(summary, found, comparison, went)),
         script=script,

@@ -19,7 +19,7 @@ from mtagent.formats.files import replacing
 from mtagent.metrics.significance import Resampling
 from mtagent.protocols import Metric
 from mtagent.records import Chain
-from mtagent.report.figures import figures
+from mtagent.report.figures import FiguresCount, figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
 from mtagent.report.gallery import gallery
 from mtagent.report.page import html
@@ -105,12 +105,18 @@ def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[st
 
     if form == "csv":
         return as_csv(run.name, chains(), comparison)
-    found = figures(chains(), comparison)
     if form == "html":
-        return iter([html(store.run(run.name), chains(), comparison, [*gallery(found, run.name, comparison)])])
+        count = FiguresCount()
+        return iter([html(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))])
+    found = figures(chains(), comparison)
     if form == "markdown":
         return as_markdown(run.name, found, comparison)
     return as_json(run.name, chains(), found, comparison)
+
+
+def _plots(count: FiguresCount, run: HeldRun, comparison: Comparison | None) -> Iterator[str]:
+    """The plots of what was counted until the first of them is asked for."""
+    yield from gallery(count.found(comparison), run.name, comparison)
 
 
 def _with_reference(chain: Chain, reference: str) -> Chain:

@@ -36,6 +36,7 @@ function changeNode(part) {
 
 /** A changed text in which the characters that make the difference can be seen, although they have no shape. */
 function shown(text, other) {
+  if (text.length > LONG) return [text]; // an element for each of a million characters would freeze the page
   if (/^ +$/.test(text)) return [hiddenCharacter("␣".repeat(text.length), "space")];
   const nodes = [];
   const telling = new Set([...new Set(text)].filter((character) => HIDDEN.test(character) && countOf(character, text) !== countOf(character, other)));
