@@ -769,3 +769,45 @@ def test_a_segment_whose_edits_were_taken_back_is_reverted_though_a_later_stage_
     found = compared(tmp_path, revert(chain(1, "a", edited, refused), 1))
     outcomes = [row.outcomes for row in found.rows if row.outcomes]
     assert [(one.reverted, one.rejected) for one in outcomes] == [(1, 0), (0, 1), (1, 0)]
+
+
+def test_an_edit_that_is_taken_back_leaves_the_others_kept_and_each_stage_goes_by_the_one_before(
+    tmp_path: Path,
+) -> None:
+    two = [Edit(old="a", new="x", outcome="applied", start=0, end=1),
+           Edit(old="b", new="y", outcome="applied", start=2, end=3)]  # fmt: skip
+    part = revert(chain(1, "a b", step("postedit", "x y", edits=two)), 1)
+    later = Edit(old="y", new="z", outcome="applied", start=2, end=3)
+    whole = chain(2, "a b", step("postedit", "x y", edits=two), step("proofread", "x z", edits=[later]))
+    found = compared(tmp_path, part, revert(whole, 3))
+    assert [(row.outcomes.kept, row.outcomes.reverted) for row in found.rows if row.outcomes] == [
+        (2, 0),
+        (0, 1),
+        (2, 0),
+    ]
+
+
+def test_a_run_of_unknown_length_reaches_as_far_as_its_last_segment(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.db") as opened:
+        run = opened.start("r", settings={}, inputs={}, total=None)
+        run.save(2, chain(3, "a"))
+        run.finish()
+        found = compare_run(opened, "r", baselines=[("o", written(tmp_path / "o.txt", ["x", "y", "z"]))])
+    assert found.row("o").texts == ("z",)
+
+
+def test_lengths_in_words_come_first_and_characters_are_counted_without_spaces() -> None:
+    mixed = [segment(1, "猫" * 20 + " ", source_lang="ja"), segment(2, "猫" * 21, source_lang="ja"), segment(3, "one")]
+    found = [(part.name, part.segments) for part in parts_by("length", [], mixed, [])]
+    assert found == [("0–10 words", 1), ("0–20 characters", 1), ("21–40 characters", 1)]
+
+
+def test_texts_as_given_to_one_of_two_runs_are_that_run_s(config: Config) -> None:
+    assert config.store is not None
+    store(config.store, "a", chain(1, "x", step("postedit", "y")))
+    store(config.store, "b", Chain(segment=segment(1, "source 1"), steps=(step("translate", "x"),)))
+    found = compare_runs(["a", "b"], config)
+    assert [(row.name, row.former) for row in found.rows] == [
+        ("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given"),
+        ("b/translate", None), ("b/final", "b/translate"),
+    ]  # fmt: skip
