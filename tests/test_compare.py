@@ -556,6 +556,7 @@ class Named(Letters):
         ({"gate": "guards", "evaluator": "xcomet"}, ["xcomet", "ter"], None),
         ({"gate": "rate", "evaluator": "rubric-mqm"}, ["comet", "ter"], None),
         ({}, ["rate", "ter"], None),
+        ({"gate": "rate", "evaluator": "rubric-mqm"}, ["error-rate", "ter"], None),
     ],
 )
 def test_the_gate_s_own_metric_proves_nothing(
@@ -811,3 +812,12 @@ def test_texts_as_given_to_one_of_two_runs_are_that_run_s(config: Config) -> Non
         ("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given"),
         ("b/translate", None), ("b/final", "b/translate"),
     ]  # fmt: skip
+
+
+def test_a_file_for_the_segments_that_a_run_holds_does_not_fit_a_part_of_them(config: Config, tmp_path: Path) -> None:
+    assert config.store is not None
+    store(config.store, "a", chain(1, "x"), chain(2, "y"), chain(3, "z"), total=5)
+    store(config.store, "b", chain(2, "y"), chain(3, "z"))
+    other = written(tmp_path / "o.txt", ["x", "y", "z"])
+    with pytest.raises(InputError, match=r"o\.txt: has 3 lines, and the input of run 'a' has 5 segments and holds 3"):
+        compare_runs(["a", "b"], config, shared=True, baselines=[("o", other)])
