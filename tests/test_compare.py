@@ -556,6 +556,7 @@ class Named(Letters):
         ({"gate": "guards", "evaluator": "xcomet"}, ["xcomet", "ter"], None),
         ({"gate": "rate", "evaluator": "rubric-mqm"}, ["comet", "ter"], None),
         ({}, ["rate", "ter"], None),
+        ({"gate": "rate", "evaluator": "rubric-mqm"}, ["error-rate", "ter"], None),
     ],
 )
 def test_the_gate_s_own_metric_proves_nothing(
@@ -715,3 +716,126 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     told = "the runs have other references for 1 segment (1): those of the run named first are taken"
     assert any(one.startswith(told) for one in found.warnings)
     assert found.row("given").cells[2].score.value == 25
+
+
+def test_ter_is_counted_in_words_of_the_later_text(tmp_path: Path) -> None:
+    found = compared(tmp_path, chain(1, "a b c d", step("postedit", "a b"), step("proofread", "a b x y z")))
+    ways = [row.moved.ter for row in found.rows if row.moved]
+    # two of four words are deleted: 2 of 2; three inserted: 3 of 5; two replaced and one inserted: 3 of 5
+    assert ways == pytest.approx([100, 60, 60])
+
+
+class Lengths(Letters):
+    """Scores that differ by less than a hundredth: the number of letters, in thousandths of thousandths."""
+
+    def __init__(self, unit: float) -> None:
+        self._unit = unit
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        each = tuple(1 + self._unit * len(text) for text in translations)
+        return Score(metric="length", value=sum(each) / len(each), segments=each, signature="length")
+
+
+def test_a_small_gain_has_its_price_and_noise_is_no_loss(tmp_path: Path) -> None:
+    words = "w " * 200
+    held = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
+    found = compared(tmp_path, held, wanted=Wanted(metrics=[Lengths(1e-3)]))
+    row = found.row("postedit")
+    assert row.cost is not None
+    assert row.cost.per_point == pytest.approx(0.5 / 0.003)
+    assert row.moved is not None
+    assert row.moved.gain_to_edit == pytest.approx(0.003 / (100 / 201))
+    for unit, regressed in ((-1e-3, 1), (-1e-12, 0)):
+        folder = tmp_path / str(regressed)
+        folder.mkdir()
+        moved = compared(folder, held, wanted=Wanted(metrics=[Lengths(unit)])).row("postedit").moved
+        assert moved is not None
+        assert moved.regressed == regressed
+
+
+def test_failed_tries_of_unknown_cost_stay_unknown_and_reused_replies_are_counted(tmp_path: Path) -> None:
+    again = Call(purpose="rate", model="m", usage=Usage(reused=1))
+    paid = Call(purpose="rate", model="m", usage=usage(10, 0.5))
+    with Store(tmp_path / "store.db") as opened:
+        run = opened.start("r", settings={}, inputs={}, total=1)
+        for number, cost in enumerate((0.5, None)):
+            call = Call(purpose="rate", model="m", usage=usage(10, cost))
+            opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
+        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(again, paid))))
+        run.finish()
+        found = compare_run(opened, "r")
+    assert any("also paid for 1 call (11 tokens, unknown dollars)" in one for one in found.warnings)
+    cost = found.row("final").cost
+    assert cost is not None
+    assert (cost.usage.cost, cost.usage.calls, cost.usage.reused) == (None, 2, 1)
+    stage = found.row("postedit").cost
+    assert stage is not None
+    assert stage.usage.cost == 0.5
+
+
+def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> None:
+    prices = written(tmp_path / "p.toml", ["[[prices]]", 'model = "own-2024"', "input = 1", "output = 1"])
+    call = Call(purpose="rate", model="own-2024", usage=Usage(calls=1, input_tokens=1000, cost=None))
+    held = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(call,)))
+    cost = compared(tmp_path, held, settings={"model": "own"}, prices=prices).row("postedit").cost
+    assert cost is not None
+    assert cost.usage.cost == pytest.approx(0.001)
+
+
+def test_a_segment_whose_edits_were_taken_back_is_reverted_though_a_later_stage_was_rejected(tmp_path: Path) -> None:
+    edited = step("postedit", "b", edits=[applied("a", "b")])
+    refused = Step(stage="proofread", text="b", proposed="c", verdict="rejected", reason="gate: worse")
+    found = compared(tmp_path, revert(chain(1, "a", edited, refused), 1))
+    outcomes = [row.outcomes for row in found.rows if row.outcomes]
+    assert [(one.reverted, one.rejected) for one in outcomes] == [(1, 0), (0, 1), (1, 0)]
+
+
+def test_an_edit_that_is_taken_back_leaves_the_others_kept_and_each_stage_goes_by_the_one_before(
+    tmp_path: Path,
+) -> None:
+    two = [Edit(old="a", new="x", outcome="applied", start=0, end=1),
+           Edit(old="b", new="y", outcome="applied", start=2, end=3)]  # fmt: skip
+    part = revert(chain(1, "a b", step("postedit", "x y", edits=two)), 1)
+    later = Edit(old="y", new="z", outcome="applied", start=2, end=3)
+    whole = chain(2, "a b", step("postedit", "x y", edits=two), step("proofread", "x z", edits=[later]))
+    found = compared(tmp_path, part, revert(whole, 3))
+    assert [(row.outcomes.kept, row.outcomes.reverted) for row in found.rows if row.outcomes] == [
+        (2, 0),
+        (0, 1),
+        (2, 0),
+    ]
+
+
+def test_a_run_of_unknown_length_reaches_as_far_as_its_last_segment(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.db") as opened:
+        run = opened.start("r", settings={}, inputs={}, total=None)
+        run.save(2, chain(3, "a"))
+        run.finish()
+        found = compare_run(opened, "r", baselines=[("o", written(tmp_path / "o.txt", ["x", "y", "z"]))])
+    assert found.row("o").texts == ("z",)
+
+
+def test_lengths_in_words_come_first_and_characters_are_counted_without_spaces() -> None:
+    mixed = [segment(1, "猫" * 20 + " ", source_lang="ja"), segment(2, "猫" * 21, source_lang="ja"), segment(3, "one")]
+    found = [(part.name, part.segments) for part in parts_by("length", [], mixed, [])]
+    assert found == [("0–10 words", 1), ("0–20 characters", 1), ("21–40 characters", 1)]
+
+
+def test_texts_as_given_to_one_of_two_runs_are_that_run_s(config: Config) -> None:
+    assert config.store is not None
+    store(config.store, "a", chain(1, "x", step("postedit", "y")))
+    store(config.store, "b", Chain(segment=segment(1, "source 1"), steps=(step("translate", "x"),)))
+    found = compare_runs(["a", "b"], config)
+    assert [(row.name, row.former) for row in found.rows] == [
+        ("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given"),
+        ("b/translate", None), ("b/final", "b/translate"),
+    ]  # fmt: skip
+
+
+def test_a_file_for_the_segments_that_a_run_holds_does_not_fit_a_part_of_them(config: Config, tmp_path: Path) -> None:
+    assert config.store is not None
+    store(config.store, "a", chain(1, "x"), chain(2, "y"), chain(3, "z"), total=5)
+    store(config.store, "b", chain(2, "y"), chain(3, "z"))
+    other = written(tmp_path / "o.txt", ["x", "y", "z"])
+    with pytest.raises(InputError, match=r"o\.txt: has 3 lines, and the input of run 'a' has 5 segments and holds 3"):
+        compare_runs(["a", "b"], config, shared=True, baselines=[("o", other)])

@@ -178,7 +178,7 @@ def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -
     assert re.search(r"\(-37\.50\) \(p = 0\.0100\)\*$", rows[3])
     assert "too few" not in done.out
     markdown = shell("report r -m ter --format markdown").out
-    assert re.search(r"\| proofread \| 12\.50 [^|]*\(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
+    assert re.search(r"\| proofread \| 12\.50 \(μ = [^)]*\) \(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
 
 
 def test_names_of_any_kind_stay_in_their_cell(shell: Shell) -> None:

@@ -15,8 +15,9 @@ import pytest
 
 from mtagent.comparison.rows import Cell, Comparison, Row
 from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
+from mtagent.report.overview import lines
 from mtagent.report.segments import packed, script_json
-from mtagent.report.verdict import Tally, dollars, sentence, way
+from mtagent.report.verdict import Tally, Way, dollars, sentence, way
 from mtagent.report.written import Asked, Form, write_report
 from mtagent.reverting import revert
 from mtagent.store import Run, Store
@@ -466,6 +467,55 @@ def test_the_facts_name_a_translator_only_where_one_was_at_work(shell: Shell) ->
     assert any("<dt>Evaluator</dt>" in line for line in text)
     assert not any("<dt>Translator</dt>" in line for line in text)
     assert any("1 edit<" in line for line in text)
+
+
+def rows_by_ter(*, first: str = "r") -> Comparison:
+    """Three segments, of which one gets worse and two better; the row of another run may stand first."""
+    ids = ("1", "2", "3")
+    before = Score(metric="TER", value=50, segments=(50, 50, 50), signature="t", higher_is_better=False)
+    after = Score(metric="TER", value=40, segments=(60, 30, 30), signature="t", higher_is_better=False)
+    rows = [
+        Row("given", "r", "given", ids, (Cell(before),)),
+        Row("postedit", "r", "postedit", ids, (Cell(after, -10.0, None, 0.01),), "given"),
+        Row("proofread", "r", "proofread", ids, (Cell(after, 0.0, None, 0.01),), "postedit"),
+        Row("final", "r", "final", ids, (Cell(after, -10.0, None, 0.01),), "given"),
+    ]
+    other = [] if first == "r" else [Row("o/given", first, "given", ids, (Cell(before),))]
+    return Comparison(ids, (*other, *rows), ("TER",), "TER")
+
+
+def test_losses_are_counted_where_less_is_better_and_noise_is_none() -> None:
+    assert way(rows_by_ter(), "r").worse == 1
+    went = Way(rows_by_ter().rows[0], rows_by_ter().rows[-1], 0, gains=(-1e-12, -1e-6))
+    assert went.worse == 1
+
+
+def test_a_p_value_is_told_only_of_the_difference_that_was_tested() -> None:
+    tally, usage = counted(varied()[0]), Usage()
+    assert "(p = 0.010" in sentence(tally, way(rows_by_ter(), "r"), usage)
+    assert "p = " not in sentence(tally, way(rows_by_ter(first="o"), "r"), usage)
+    notes = [(line.cells[0].note, line.cells[0].tone) for line in lines(rows_by_ter())]
+    assert notes == [("", ""), ("−10.00 (p = 0.010)", "better"), ("0.00", ""), ("−10.00 (p = 0.010)", "better")]
+
+
+def test_the_numbers_of_edits_go_on_over_stages_and_a_lone_rating_is_of_the_text_before() -> None:
+    spans = error("a b", "a", "x"), error("a b", "b", "y")
+    chain = edited(segment("1", "s", "a b"), "x y", *spans)
+    change = Edit(old="x", new="z", outcome="applied", start=0, end=1)
+    more = Step(stage="proofread", text="z y", proposed="z y", edits=(change,), verdict="kept", reason="-")
+    steps = packed(chain.model_copy(update={"steps": (*chain.steps, more)}))["steps"]
+    assert [step["first"] for step in steps] == [1, 3]
+    same = Step(stage="postedit", text="a b", verdict="unchanged", reason="no error found", ratings=(rating(0),))
+    (step,) = packed(Chain(segment=segment("1", "s", "a b"), steps=(same,)))["steps"]
+    assert [one["about"] for one in step["ratings"]] == ["before"]
+
+
+def test_a_run_in_which_some_references_are_missing_is_reported_without_scores(shell: Shell) -> None:
+    chains = [edited(segment("1", "s", "a", "b"), "b"), edited(segment("2", "s", "a"), "b")]
+    save(shell.folder, "r", chains)
+    found = page(shell)
+    assert found.data["metrics"] == []
+    assert "1 of 2 segments have no reference" in found.texts["li"]
 
 
 def test_hostile_notes_stand_in_the_data_and_nowhere_else(stored: Shell) -> None:

@@ -16,8 +16,12 @@ from mtagent.records import Chain, Rating, Segment, Step, Usage
 from mtagent.report.costs import Costly, CostlyCount, costs
 from mtagent.report.fates import KINDS, Fate, edit_fate, fate, final_fate, idle_fate
 from mtagent.report.figures import SHOWN, figures
+from mtagent.report.forms import of_run
+from mtagent.report.gallery import gallery
+from mtagent.report.plot_marks import per_hundred
 from mtagent.report.spread import histogram, nice, spreads
-from tests.reported import CHAINS, chain, comparison, edit, error, paid, rating, row, segment, step
+from mtagent.report.tables import spread_table
+from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
 BEFORE_AFTER = [
     (-3, -3, "a tie keeps the earlier text", "rated the same"),
@@ -286,3 +290,64 @@ def test_the_lists_are_short_and_the_counts_are_whole() -> None:
     assert found.flow.stages[0].of("failed") == 30
     assert Counter(group.reason for group in found.flow.stages[0].groups) == {"the server failed": 1}
     assert Fate("failed", "the server failed") == fate(many[0].steps[0])
+
+
+# --- what a small slip would change
+
+
+def test_minor_errors_make_a_text_wrong_and_only_marked_texts_count_for_rates() -> None:
+    marked = rating(-1, error(severity="minor"))
+    bare = rating(-3, spans=False)
+    chains = [
+        chain(step("postedit", "unchanged", "x", ratings=(marked,))),
+        chain(step("postedit", "unchanged", "x", ratings=(bare,)), number=2),
+        chain(step("translate", "failed", "x", ""), number=3, given=None),
+    ]
+    (marks,) = figures(chains).marks
+    first = marks.stages[0]
+    assert (first.segments, first.rated, first.marked, first.error_free) == (2, 2, 1, 0)
+    assert per_hundred(first, "accuracy/mistranslation") == 100
+
+
+def test_of_two_ratings_of_one_text_the_first_counts() -> None:
+    steps = (
+        step("postedit", "unchanged", "x", ratings=(rating(-5),)),
+        step("proofread", "rejected", "gate: x", ratings=(rating(-1), rating(-2))),
+    )
+    (marks,) = figures([chain(*steps)]).marks
+    assert marks.stages[0].mean == -5
+
+
+def test_translations_that_the_run_made_were_not_given() -> None:
+    flow = figures([chain(step("translate", "kept", "x", "new"), given=None), chain(number=2)]).flow
+    assert (flow.segments, flow.given) == (2, 1)
+
+
+def test_the_largest_loss_stands_first_where_less_is_better_too() -> None:
+    rows = row("given", [10, 10], higher=False), row("postedit", [11, 19], "given", higher=False)
+    (found,) = spreads(comparison(*rows))
+    assert [one.segment for one in found.worst] == ["2", "1"]
+
+
+def test_the_table_of_differences_tells_the_same_text_from_the_same_score() -> None:
+    rows = row("given", [1, 1, 2], texts=list("abc")), row("postedit", [1, 1, 3], "given", texts=list("aBC"))
+    (found,) = spreads(comparison(*rows))
+    counts = {line[0]: line[1] for line in spread_table(found).rows}
+    assert (counts["0 (another text)"], counts["0 (the same text)"]) == ("1", "1")
+
+
+def test_the_plots_of_edits_stay_where_one_stage_has_none() -> None:
+    steps = step("postedit", "kept", "x", "new", edits=(edit("applied"),)), step("proofread", "unchanged", "x", "new")
+    assert any("What became of the edits" in plot for plot in gallery(figures([chain(*steps)]), RUN, None))
+
+
+def test_what_got_worse_is_told_of_the_whole_way() -> None:
+    rows = (
+        row("given", [3]),
+        row("postedit", [1], "given"),
+        row("proofread", [2], "postedit"),
+        row("final", [2], "given"),
+    )
+    found = of_run(spreads(comparison(*rows)), RUN, comparison(*rows))
+    assert found is not None
+    assert (found.row, found.former) == ("final", "given")

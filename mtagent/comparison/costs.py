@@ -43,7 +43,7 @@ class Bills:
     def cost(self, run: HeldRun, system: str) -> Cost:
         """What a stage took; for ``final`` what the run has paid, where the calls of all its steps are compared."""
         usage = self.total(run.spent(system), run)
-        if system == "final" and run.whole and unaccounted(run, self) is not None:
+        if system == "final" and unaccounted(run, self) is not None:
             usage = self.total(run.paid, run).model_copy(update={"reused": usage.reused})
         return Cost(usage=usage, seconds=run.seconds(system))
 
