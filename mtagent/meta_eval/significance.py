@@ -1,0 +1,198 @@
+"""Whether one evaluator agrees with people better than another, or only by chance; ranks of several.
+
+The permutation test is that of Deutsch, Dror and Roth (2021), "A Statistical Analysis of Summarization Evaluation
+Metrics": both evaluators' scores are standardised, then some of them change sides at random, and the statistic is
+computed anew. The p-value is the share of permutations in which the first evaluator is ahead by at least as much as it
+really is (one-sided; not corrected by +1, as in mt-metrics-eval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mtagent
+from mtagent.errors import ConfigError, InputError
+from mtagent.meta_eval.correlations import kendall_by_group, pearson_by_group, spearman_by_group
+from mtagent.meta_eval.paired import Floats, Ints, Paired
+from mtagent.meta_eval.statistic import Averaging, Groups, groups_of
+from mtagent.meta_eval.ties import accuracy_at, calibrate
+
+Name = Literal["pearson", "spearman", "kendall", "acc", "acc-t"]
+Unit = Literal["score", "item", "system"]
+PERMUTATIONS = 1_000
+SEED = 12345
+ALPHA = 0.05
+_CELLS = 2**20
+_NOISE = 1e-9
+_CORRELATIONS = {"pearson": pearson_by_group, "spearman": spearman_by_group, "kendall": kendall_by_group}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much the first of two evaluators agrees better with people, and how likely that is by chance.
+
+    ``value`` and ``p_value`` are ``None`` where the statistic is not defined for one of them.
+    """
+
+    statistic: Name
+    averaging: Averaging
+    value: float | None
+    p_value: float | None
+    signature: str
+
+
+class Ranked(NamedTuple):
+    """An evaluator, its statistic, and its rank: evaluators of one rank form a cluster."""
+
+    name: str
+    value: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Test:
+    """Which statistic is tested, and what changes sides: each ``score`` for itself (PERM-BOTH), all scores of an ``item``
+    (PERM-INPUT), or all of a ``system`` (PERM-SYS)."""
+
+    statistic: Name
+    averaging: Averaging = "none"
+    unit: Unit = "score"
+    permutations: int = PERMUTATIONS
+    seed: int = SEED
+
+    __test__ = False  # no test case, whatever pytest makes of the name
+
+    def __post_init__(self) -> None:
+        if self.statistic not in (*_CORRELATIONS, "acc", "acc-t"):
+            raise ConfigError(f"statistic {self.statistic!r}: one of {', '.join(_CORRELATIONS)}, acc, acc-t")
+        if self.unit not in ("score", "item", "system"):
+            raise ConfigError(f"unit {self.unit!r}: 'score', 'item' or 'system'")
+        if self.permutations < 1:
+            raise ConfigError(f"{self.permutations} permutations: at least one is needed")
+
+    def signature(self, scores: Paired) -> str:
+        """All that the p-value depends on."""
+        parts = [f"perm:{self.permutations}", f"unit:{self.unit}", f"seed:{self.seed}", "sides:1"]
+        first = [self.statistic, f"level:{scores.level}", f"avg:{self.averaging}"]
+        return "|".join([*first, *parts, f"left-out:{scores.missing.total}", f"version:{mtagent.__version__}"])
+
+
+def difference(first: Paired, second: Paired, test: Test) -> Difference:
+    """Test whether ``first`` agrees with people better than ``second`` does.
+
+    With ``acc-t`` the threshold is calibrated anew in each permutation. A correlation that is undefined in a permutation
+    counts as 0.
+
+    Raises :class:`InputError` where the two have not the same translations with the same human scores.
+    """
+    ours, theirs, human, scores = _aligned(first, second)
+    groups = groups_of(scores, test.averaging)
+    real = _values(np.stack([ours, theirs]), human, groups, test.statistic)
+    signature = test.signature(scores)
+    if np.isnan(real).any():
+        return Difference(test.statistic, test.averaging, None, None, signature)
+    ahead = real[0] - real[1]
+    ours, theirs = _standardised(ours), _standardised(theirs)
+    hits = 0
+    for swapped in _swaps(scores, test):
+        one = _values(np.where(swapped, theirs, ours), human, groups, test.statistic)
+        other = _values(np.where(swapped, ours, theirs), human, groups, test.statistic)
+        hits += np.count_nonzero(np.nan_to_num(one) - np.nan_to_num(other) >= ahead - _NOISE)
+    return Difference(test.statistic, test.averaging, float(ahead), hits / test.permutations, signature)
+
+
+def ranked(evaluators: Mapping[str, Paired], test: Test, alpha: float = ALPHA) -> list[Ranked]:
+    """Rank evaluators, the best first, with the clusters of WMT's metrics task (Freitag et al. 2023).
+
+    Each is compared with those of the cluster above it; one that is significantly worse (p ≤ ``alpha``) than any of them
+    opens the next cluster. An evaluator for which the statistic is not defined is refused.
+    """
+    values = {name: _real(name, scores, test) for name, scores in evaluators.items()}
+    found: list[Ranked] = []
+    for name in sorted(values, key=lambda name: -values[name]):
+        rank = found[-1].rank if found else 1
+        cluster = [other.name for other in found if other.rank == rank]
+        if any(_is_better(evaluators[other], evaluators[name], test, alpha) for other in cluster):
+            rank += 1
+        found.append(Ranked(name, values[name], rank))
+    return found
+
+
+def _is_better(first: Paired, second: Paired, test: Test, alpha: float) -> bool:
+    p_value = difference(first, second, test).p_value
+    return p_value is not None and p_value <= alpha
+
+
+def _real(name: str, scores: Paired, test: Test) -> float:
+    value = _values(scores.evaluator[None, :], scores.human, groups_of(scores, test.averaging), test.statistic)[0]
+    if np.isnan(value):
+        raise InputError(f"{name}: {test.statistic} is not defined for its scores; leave it out")
+    return float(value)
+
+
+def _aligned(first: Paired, second: Paired) -> tuple[Floats, Floats, Floats, Paired]:
+    """Both evaluators' scores and people's in the order of ``first``, which is returned too."""
+    theirs = {(system, item): (score, human) for system, item, score, human in second.rows()}
+    other = np.empty(len(first))
+    for place, (system, item, _, human) in enumerate(first.rows()):
+        name = f"system {system!r}, item {item!r}"
+        if (system, item) not in theirs:
+            raise InputError(f"{name}: has no score of the second evaluator; compare both on the same translations")
+        other[place], others_human = theirs[system, item]
+        if others_human != human:
+            raise InputError(f"{name}: the human scores differ: {human} and {others_human}")
+    if len(first) != len(second):
+        raise InputError(
+            f"the second evaluator has {len(second)} scores, the first {len(first)}; compare both on the same translations"
+        )
+    return first.evaluator, other, first.human, first
+
+
+def _standardised(values: Floats) -> Floats:
+    """Mean 0 and standard deviation 1, so that scores of two evaluators may stand in one list."""
+    spread = values.std()
+    return (values - values.mean()) / (spread if spread > 0 else 1.0)
+
+
+def _swaps(scores: Paired, test: Test) -> Iterator[NDArray[np.bool_]]:
+    """Which scores change sides: permutations × scores, a block at a time."""
+    random = np.random.default_rng(test.seed)
+    units, size = _units(scores, test.unit)
+    block = max(1, _CELLS // len(scores))
+    for start in range(0, test.permutations, block):
+        drawn = random.random((min(block, test.permutations - start), size)) < 0.5
+        yield drawn[:, units]
+
+
+def _units(scores: Paired, unit: Unit) -> tuple[Ints, int]:
+    if unit == "score":
+        return np.arange(len(scores)), len(scores)
+    return (scores.item, len(scores.items)) if unit == "item" else (scores.system, len(scores.systems))
+
+
+def _values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Floats:
+    """The statistic of each of many evaluators (evaluators × scores); NaN where it is not defined."""
+    if name in _CORRELATIONS:
+        return _correlations(evaluators, human, groups, name)
+    found = [
+        accuracy_at(values, human, groups, 0.0) if name == "acc" else calibrate(values, human, groups)
+        for values in evaluators
+    ]
+    return np.array([one.accuracy if one else np.nan for one in found])
+
+
+def _correlations(evaluators: Floats, human: Floats, groups: Groups, name: str) -> Floats:
+    """All evaluators at once: each has its own groups. The mean over the groups where it is defined."""
+    number = len(evaluators)
+    own = np.arange(number)[:, None] * groups.size + groups.of
+    many = Groups(own.ravel(), number * groups.size)
+    values, defined = _CORRELATIONS[name](evaluators.ravel(), np.tile(human, number), many)
+    shape = (number, groups.size)
+    counts = defined.reshape(shape).sum(axis=1)
+    sums = np.where(defined, values, 0.0).reshape(shape).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
