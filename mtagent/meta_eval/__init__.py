@@ -11,6 +11,7 @@ The statistics are those of the field's tool, mt-metrics-eval, without sampling 
 ``soft.py``             soft pairwise accuracy of systems
 ``distances.py``        mean absolute and mean squared error, plain and after scaling
 ``significance.py``     permutation test between two evaluators, ranks of several
+``permuted.py``         a statistic of many permutations at once; ``listed.py``: pairs of small groups, listed once
 ======================= ============================================================================================
 
 Planned beside them: ``spans.py`` (precision and recall of error spans), ``files.py`` (JSON Lines, TSV, folders of

@@ -1,7 +1,7 @@
 """Pearson's r, Spearman's ρ and Kendall's τ-b between an evaluator and people, pooled or averaged over groups.
 
-All groups at once, without a loop. A correlation of constant scores is not defined: such groups are left out of the mean
-(as mt-metrics-eval does) and counted; where nothing is left, the statistic has no value.
+All groups at once, without a loop. A correlation of constant scores is not defined: such groups are left out of the
+mean (as mt-metrics-eval does) and counted; where nothing is left, the statistic has no value.
 """
 
 from __future__ import annotations

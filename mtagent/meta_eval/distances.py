@@ -53,4 +53,5 @@ def _distance(scores: Paired, scale: Scale, power: int) -> float:
 
 
 def _scaled(values: Floats) -> Floats:
-    return (values - values.min()) / np.ptp(values)
+    scaled: Floats = (values - values.min()) / np.ptp(values)
+    return scaled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -47,13 +48,19 @@ class Missing(NamedTuple):
         return sum(self)
 
 
+NOTHING = Missing()
+"""Nothing was left out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Paired:
     """Paired scores, one after the other; each has both scores, so that no array ever holds a NaN.
 
-    ``evaluator`` and ``human``: the scores, higher is better in both. ``system`` and ``item``: the places of their names
-    in ``systems`` and ``items``. All four have one entry for each score and cannot be written to. At level ``sys`` there
-    is one score for each system and one item without a name.
+    ``evaluator`` and ``human``: the scores, higher is better in both. ``system`` and ``item``: the places of their
+    names in ``systems`` and ``items``. All four have one entry for each score and cannot be written to. At level
+    ``sys`` there is one score for each system and one item without a name.
+
+    Made by :func:`paired`. Raises :class:`InputError` for scores that are no finite numbers, whoever makes it.
     """
 
     systems: tuple[str, ...]
@@ -62,10 +69,14 @@ class Paired:
     human: Floats
     system: Ints
     item: Ints
-    missing: Missing = Missing()
+    missing: Missing = NOTHING
     level: Level = "seg"
 
     def __post_init__(self) -> None:
+        if not len(self.evaluator) == len(self.human) == len(self.system) == len(self.item):
+            raise InputError("paired scores: the four arrays have not the same length")
+        if not (np.abs(self.evaluator) <= LARGEST).all() or not (np.abs(self.human) <= LARGEST).all():
+            raise InputError(f"paired scores: not all are finite numbers up to {LARGEST:g}; leave missing ones out")
         for values in (self.evaluator, self.human, self.system, self.item):
             values.flags.writeable = False
 
@@ -106,7 +117,7 @@ def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "s
         human=scores[:, 1].copy(),
         system=places[:, 0].copy(),
         item=places[:, 1].copy(),
-        missing=Missing(*counts, absent),
+        missing=Missing(counts[0], counts[1], counts[2], absent),
         level=level,
     )
 
@@ -122,7 +133,9 @@ def system_level(scores: Paired) -> Paired:
     size = len(scores.systems)
     counts = np.bincount(scores.system, minlength=size)
     held = np.flatnonzero(counts)
-    means = [np.bincount(scores.system, values, size)[held] / counts[held] for values in (scores.evaluator, scores.human)]
+    means = [
+        np.bincount(scores.system, values, size)[held] / counts[held] for values in (scores.evaluator, scores.human)
+    ]
     return Paired(
         systems=scores.systems,
         items=("",),
@@ -139,7 +152,9 @@ _WAY_OUT = "give all scores, or leave such translations out (missing='leave-out'
 _Cells = dict[tuple[int, int], tuple[float, float]]
 
 
-def _cells(rows: Iterable[Row], missing: Policy, level: Level) -> tuple[_Cells, dict[str, int], dict[str, int], list[int]]:
+def _cells(
+    rows: Iterable[Row], missing: Policy, level: Level
+) -> tuple[_Cells, dict[str, int], dict[str, int], list[int]]:
     """The scores by place, the places by name, and how many rows lack the evaluator's score, people's, or both."""
     systems: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -167,13 +182,10 @@ def _cells(rows: Iterable[Row], missing: Policy, level: Level) -> tuple[_Cells, 
     return cells, systems, items, counts
 
 
-def _finite(value: float, whose: str, system: str, item: str) -> float:
-    try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+def _finite(value: object, whose: str, system: str, item: str) -> float:
+    number = float(value) if isinstance(value, Real) else math.nan
     if not abs(number) <= LARGEST:
-        why = "too large" if math.isfinite(number) else "no finite number"
+        why = "too large" if math.isfinite(number) else "not a finite number"
         raise InputError(f"{_named(system, item)}: {whose} score is {value!r}, {why}; a missing score is None")
     return number
 

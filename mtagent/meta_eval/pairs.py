@@ -23,8 +23,9 @@ def pairs_in(counts: Ints) -> Ints:
 class Pairs:
     """The pairs of scores of the same group.
 
-    ``evaluator`` (n) are the scores in order, ``human`` (n) people's as ranks from 0, ``group`` (n) their groups. A pair
-    is named by its lower score and a place above it; "ends" (n) are for each score the place after its last partner.
+    ``evaluator`` (n) are the scores in order, ``human`` (n) people's as ranks from 0, ``group`` (n) their groups. A
+    pair is named by its lower score and a place above it; "ends" (n) are for each score the place after its last
+    partner.
     """
 
     def __init__(self, evaluator: Floats, human: Floats, groups: Groups) -> None:

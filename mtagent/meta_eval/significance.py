@@ -13,23 +13,19 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mtagent
 from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval.correlations import kendall_by_group, pearson_by_group, spearman_by_group
 from mtagent.meta_eval.paired import Floats, Ints, Paired
-from mtagent.meta_eval.statistic import Averaging, Groups, groups_of
-from mtagent.meta_eval.ties import accuracy_at, calibrate
+from mtagent.meta_eval.permuted import CORRELATIONS, Contest, Name, Swaps, leads, values
+from mtagent.meta_eval.statistic import Averaging, groups_of
 
-Name = Literal["pearson", "spearman", "kendall", "acc", "acc-t"]
 Unit = Literal["score", "item", "system"]
 PERMUTATIONS = 1_000
 SEED = 12345
 ALPHA = 0.05
 _CELLS = 2**20
 _NOISE = 1e-9
-_CORRELATIONS = {"pearson": pearson_by_group, "spearman": spearman_by_group, "kendall": kendall_by_group}
 
 
 @dataclass(frozen=True)
@@ -56,8 +52,11 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class Test:
-    """Which statistic is tested, and what changes sides: each ``score`` for itself (PERM-BOTH), all scores of an ``item``
-    (PERM-INPUT), or all of a ``system`` (PERM-SYS)."""
+    """Which statistic is tested, and what changes sides.
+
+    ``unit``: each ``score`` for itself (PERM-BOTH), all scores of an ``item`` (PERM-INPUT), or all of a ``system``
+    (PERM-SYS). The same seed gives the same p-values.
+    """
 
     statistic: Name
     averaging: Averaging = "none"
@@ -68,8 +67,8 @@ class Test:
     __test__ = False  # no test case, whatever pytest makes of the name
 
     def __post_init__(self) -> None:
-        if self.statistic not in (*_CORRELATIONS, "acc", "acc-t"):
-            raise ConfigError(f"statistic {self.statistic!r}: one of {', '.join(_CORRELATIONS)}, acc, acc-t")
+        if self.statistic not in (*CORRELATIONS, "acc", "acc-t"):
+            raise ConfigError(f"statistic {self.statistic!r}: one of {', '.join(CORRELATIONS)}, acc, acc-t")
         if self.unit not in ("score", "item", "system"):
             raise ConfigError(f"unit {self.unit!r}: 'score', 'item' or 'system'")
         if self.permutations < 1:
@@ -85,41 +84,40 @@ class Test:
 def difference(first: Paired, second: Paired, test: Test) -> Difference:
     """Test whether ``first`` agrees with people better than ``second`` does.
 
-    With ``acc-t`` the threshold is calibrated anew in each permutation. A correlation that is undefined in a permutation
-    counts as 0.
+    With ``acc-t`` the threshold is calibrated anew in each permutation. A correlation that is undefined in a
+    permutation counts as 0.
 
     Raises :class:`InputError` where the two have not the same translations with the same human scores.
     """
-    ours, theirs, human, scores = _aligned(first, second)
-    groups = groups_of(scores, test.averaging)
-    real = _values(np.stack([ours, theirs]), human, groups, test.statistic)
-    signature = test.signature(scores)
+    contest = Contest(first.evaluator, _aligned(first, second), first.human, groups_of(first, test.averaging))
+    real = values(np.stack(contest[:2]), contest.human, contest.groups, test.statistic)
+    signature = test.signature(first)
     if np.isnan(real).any():
         return Difference(test.statistic, test.averaging, None, None, signature)
-    ahead = real[0] - real[1]
-    ours, theirs = _standardised(ours), _standardised(theirs)
+    ahead = float(real[0] - real[1])
+    standing = contest.standardised()
     hits = 0
-    for swapped in _swaps(scores, test):
-        one = _values(np.where(swapped, theirs, ours), human, groups, test.statistic)
-        other = _values(np.where(swapped, ours, theirs), human, groups, test.statistic)
-        hits += np.count_nonzero(np.nan_to_num(one) - np.nan_to_num(other) >= ahead - _NOISE)
-    return Difference(test.statistic, test.averaging, float(ahead), hits / test.permutations, signature)
+    for swapped in _swaps(first, test):
+        hits += int(np.count_nonzero(leads(standing, test.statistic, swapped) >= ahead - _NOISE))
+    return Difference(test.statistic, test.averaging, ahead, hits / test.permutations, signature)
 
 
 def ranked(evaluators: Mapping[str, Paired], test: Test, alpha: float = ALPHA) -> list[Ranked]:
     """Rank evaluators, the best first, with the clusters of WMT's metrics task (Freitag et al. 2023).
 
-    Each is compared with those of the cluster above it; one that is significantly worse (p ≤ ``alpha``) than any of them
-    opens the next cluster. An evaluator for which the statistic is not defined is refused.
+    Each is compared with those of the cluster above it; one that is significantly worse (p ≤ ``alpha``) than any of
+    them opens the next cluster.
+
+    Raises :class:`InputError` for an evaluator for which the statistic is not defined.
     """
-    values = {name: _real(name, scores, test) for name, scores in evaluators.items()}
+    agreement = {name: _real(name, scores, test) for name, scores in evaluators.items()}
     found: list[Ranked] = []
-    for name in sorted(values, key=lambda name: -values[name]):
+    for name in sorted(agreement, key=lambda name: -agreement[name]):
         rank = found[-1].rank if found else 1
         cluster = [other.name for other in found if other.rank == rank]
         if any(_is_better(evaluators[other], evaluators[name], test, alpha) for other in cluster):
             rank += 1
-        found.append(Ranked(name, values[name], rank))
+        found.append(Ranked(name, agreement[name], rank))
     return found
 
 
@@ -129,14 +127,14 @@ def _is_better(first: Paired, second: Paired, test: Test, alpha: float) -> bool:
 
 
 def _real(name: str, scores: Paired, test: Test) -> float:
-    value = _values(scores.evaluator[None, :], scores.human, groups_of(scores, test.averaging), test.statistic)[0]
+    value = values(scores.evaluator[None, :], scores.human, groups_of(scores, test.averaging), test.statistic)[0]
     if np.isnan(value):
         raise InputError(f"{name}: {test.statistic} is not defined for its scores; leave it out")
     return float(value)
 
 
-def _aligned(first: Paired, second: Paired) -> tuple[Floats, Floats, Floats, Paired]:
-    """Both evaluators' scores and people's in the order of ``first``, which is returned too."""
+def _aligned(first: Paired, second: Paired) -> Floats:
+    """The second evaluator's scores in the order of the first's."""
     theirs = {(system, item): (score, human) for system, item, score, human in second.rows()}
     other = np.empty(len(first))
     for place, (system, item, _, human) in enumerate(first.rows()):
@@ -148,18 +146,13 @@ def _aligned(first: Paired, second: Paired) -> tuple[Floats, Floats, Floats, Pai
             raise InputError(f"{name}: the human scores differ: {human} and {others_human}")
     if len(first) != len(second):
         raise InputError(
-            f"the second evaluator has {len(second)} scores, the first {len(first)}; compare both on the same translations"
+            f"the second evaluator has {len(second)} scores, the first {len(first)}; "
+            "compare both on the same translations"
         )
-    return first.evaluator, other, first.human, first
+    return other
 
 
-def _standardised(values: Floats) -> Floats:
-    """Mean 0 and standard deviation 1, so that scores of two evaluators may stand in one list."""
-    spread = values.std()
-    return (values - values.mean()) / (spread if spread > 0 else 1.0)
-
-
-def _swaps(scores: Paired, test: Test) -> Iterator[NDArray[np.bool_]]:
+def _swaps(scores: Paired, test: Test) -> Iterator[Swaps]:
     """Which scores change sides: permutations × scores, a block at a time."""
     random = np.random.default_rng(test.seed)
     units, size = _units(scores, test.unit)
@@ -173,26 +166,3 @@ def _units(scores: Paired, unit: Unit) -> tuple[Ints, int]:
     if unit == "score":
         return np.arange(len(scores)), len(scores)
     return (scores.item, len(scores.items)) if unit == "item" else (scores.system, len(scores.systems))
-
-
-def _values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Floats:
-    """The statistic of each of many evaluators (evaluators × scores); NaN where it is not defined."""
-    if name in _CORRELATIONS:
-        return _correlations(evaluators, human, groups, name)
-    found = [
-        accuracy_at(values, human, groups, 0.0) if name == "acc" else calibrate(values, human, groups)
-        for values in evaluators
-    ]
-    return np.array([one.accuracy if one else np.nan for one in found])
-
-
-def _correlations(evaluators: Floats, human: Floats, groups: Groups, name: str) -> Floats:
-    """All evaluators at once: each has its own groups. The mean over the groups where it is defined."""
-    number = len(evaluators)
-    own = np.arange(number)[:, None] * groups.size + groups.of
-    many = Groups(own.ravel(), number * groups.size)
-    values, defined = _CORRELATIONS[name](evaluators.ravel(), np.tile(human, number), many)
-    shape = (number, groups.size)
-    counts = defined.reshape(shape).sum(axis=1)
-    sums = np.where(defined, values, 0.0).reshape(shape).sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

@@ -55,9 +55,9 @@ class Groups(NamedTuple):
         """Scores by group."""
         return np.bincount(self.of, minlength=self.size)
 
-    def total(self, values: NDArray[np.float64] | NDArray[np.int64]) -> Floats:
+    def total(self, values: Floats) -> Floats:
         """Sums by group."""
-        return np.bincount(self.of, values, self.size)
+        return np.bincount(self.of, values, self.size).astype(np.float64, copy=False)
 
 
 class ByGroup(NamedTuple):

@@ -4,10 +4,10 @@ Tie calibration (Deutsch, Foster and Freitag 2023, "Ties Matter") takes differen
 and the ε that gives the highest accuracy. The candidates are 0 and all differences that occur; none is sampled. Among
 equally good ones the smallest is taken, as mt-metrics-eval does.
 
-Searching them all takes no list of all pairs. Of a range of candidates (low, high] it is known how many pairs may win at
-most: those tied by people with a difference up to ``high``, less those ordered alike with one up to ``low``, which are
-lost for sure. Both are counted in n log n (:mod:`mtagent.meta_eval.pairs`). A range that cannot win is left; one with at
-most ``BLOCK`` pairs is listed and searched; any other is cut in two. The most promising one comes first.
+Searching them all takes no list of all pairs. Of a range of candidates (low, high] it is known how many pairs may win
+at most: those tied by people with a difference up to ``high``, less those ordered alike with one up to ``low``, which
+are lost for sure. Both are counted in n log n (:mod:`mtagent.meta_eval.pairs`). A range that cannot win is left; one
+with at most ``BLOCK`` pairs is listed and searched; any other is cut in two. The most promising one comes first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mtagent.meta_eval.paired import Floats, Ints, Paired
 from mtagent.meta_eval.pairs import Pairs, pairs_in
 from mtagent.meta_eval.statistic import ALONE, Averaging, Groups, Statistic, groups_of, signed
 
-BLOCK = 2**18
+BLOCK = 2**20
 """Pairs that are listed at a time; one takes about 100 bytes."""
 _SAMPLES = 1_000
 _EXACT = 2**62
