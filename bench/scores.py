@@ -1,4 +1,4 @@
-"""``mtagent score`` against sacreBLEU's own command, same numbers: ``python -m bench.scores [--data DIR]``.
+"""``mtagent score`` and ``compare`` against sacreBLEU's own command: ``python -m bench.scores [--data DIR]``.
 
 The case: a translation as given and three stages that each left 60 % of the segments unchanged; BLEU, chrF and TER with
 a paired bootstrap of 1,000 resamples. Then the resampling alone, on counts that both have already, 3,000 segments. Both
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -28,6 +28,8 @@ from sacrebleu.significance import PairedTest
 
 from mtagent.metrics import formulas
 from mtagent.metrics.significance import Counted, Kind, Resampling, compared
+from mtagent.records import Chain, Segment, Stage, Step
+from mtagent.store import Store
 from wmt.scores import corpora
 
 STAGES = ("given", "translate", "postedit", "proofread")
@@ -74,14 +76,34 @@ def commands(data: Path) -> str:
         files = [f"{name}.txt" for name in stages]
         ours = ["mtagent", "score", "-t", *files, "-r", "ref.txt", "-l", "en-de", "-m", "bleu,chrf,ter", "-w", "10"]
         theirs = ["sacrebleu", "ref.txt", "-i", *files, "-m", "bleu", "chrf", "ter"]
+        comparison = ["mtagent", "compare", "r", "--store", "store.db", "-m", "bleu,chrf,ter", "--paired-bs"]
+        _store(Path(folder) / "store.db", references, stages)
+        _, compare_seconds = _timed(lambda: _run(comparison, folder))
         found, own_seconds = _timed(lambda: _run([*ours, "--paired-bs", "-f", "latex"], folder))
         expected, seconds = _timed(lambda: _run([*theirs, "-w", "10", "--paired-bs", "-f", "latex"], folder))
     equal = sum(one == other for one, other in zip(_cells(found), _cells(expected), strict=True))
     return (
         f"{len(references)} segments, given and three stages, BLEU, chrF and TER with paired bootstrap:\n"
         f"sacrebleu {seconds:.1f} s, mtagent score {own_seconds:.1f} s, ratio {seconds / own_seconds:.1f};"
-        f" {equal} of {len(_cells(found))} scores with their p-values equal"
+        f" {equal} of {len(_cells(found))} scores with their p-values equal;\n"
+        f"mtagent compare (with edits, outcomes and costs) {compare_seconds:.1f} s,"
+        f" ratio {seconds / compare_seconds:.1f}"
     )
+
+
+def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> None:
+    """A run whose stages left these texts."""
+    names: tuple[Stage, ...] = get_args(Stage)
+    with Store(path) as store:
+        run = store.start("r", settings={}, inputs={}, total=len(references))
+        for place, reference in enumerate(references):
+            given = stages["given"][place]
+            of = Segment(
+                id=str(place), source="-", source_lang="en", target_lang="de", translation=given, reference=reference
+            )
+            steps = tuple(Step(stage=name, text=stages[name][place], verdict="kept", reason="-") for name in names)
+            run.save(place, Chain(segment=of, steps=steps))
+        run.finish()
 
 
 def _run(command: list[str], folder: str) -> str:

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Iterable
 from mtagent.build import Given, assembled_evaluator
 from mtagent.candidates import Candidates
 from mtagent.config import Config
-from mtagent.dry_run import Listener, Rendered, estimated_tokens
+from mtagent.dry_run import Listener, Rendered, rendered
 from mtagent.rate_segment import rate_segment
-from mtagent.records import Message
 
 
 async def first_requests(config: Config, candidates: Iterable[Candidates]) -> AsyncIterator[Rendered]:
@@ -20,9 +19,4 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
             listener.heard.clear()
             await rate_segment(one, evaluator)  # every rating fails, for want of a reply
             for heard in listener.heard:
-                yield _rendered(one.segment.id, heard.purpose, heard.messages)
-
-
-def _rendered(segment: str, purpose: str, messages: tuple[Message, ...]) -> Rendered:
-    shown = "\n".join(f"[{message.role}]\n{message.content}" for message in messages)
-    return Rendered(f"--- segment {segment}, {purpose}\n{shown}\n", estimated_tokens(messages))
+                yield rendered(f"segment {one.segment.id}", heard)

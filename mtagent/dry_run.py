@@ -37,7 +37,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in read_segments(config, files):
             for stage in config.stages or ():
                 for heard in asyncio.run(_begun(config, segment, stage, listener)):
-                    yield _rendered(segment, stage, heard.purpose, heard.messages)
+                    yield rendered(f"segment {segment.id}, {stage}", heard)
 
 
 class Heard(NamedTuple):
@@ -87,9 +87,10 @@ async def _begun(config: Config, segment: Segment, stage: Stage, listener: Liste
     return listener.heard
 
 
-def _rendered(segment: Segment, stage: Stage, purpose: str, messages: tuple[Message, ...]) -> Rendered:
-    shown = "\n".join(f"[{message.role}]\n{message.content}" for message in messages)
-    return Rendered(f"--- segment {segment.id}, {stage}, {purpose}\n{shown}\n", estimated_tokens(messages))
+def rendered(about: str, heard: Heard) -> Rendered:
+    """The request that was ``heard``, headed by what it is ``about`` and its purpose."""
+    shown = "\n".join(f"[{message.role}]\n{message.content}" for message in heard.messages)
+    return Rendered(f"--- {about}, {heard.purpose}\n{shown}\n", estimated_tokens(heard.messages))
 
 
 def estimated_tokens(messages: tuple[Message, ...]) -> int:

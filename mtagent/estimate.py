@@ -19,7 +19,7 @@ from mtagent.build import Given, effective, judge_is_editor, judge_spec, named_e
 from mtagent.config import DEFAULT_MODEL, Config, Role
 from mtagent.correct import Corrector
 from mtagent.dry_run import Heard, Listener
-from mtagent.errors import FATAL, ModelError, MtagentError
+from mtagent.errors import FATAL, ConfigError, ModelError, MtagentError
 from mtagent.files import Files
 from mtagent.gate import PairwiseGate
 from mtagent.llm.server import server_address
@@ -107,11 +107,14 @@ class _Asking:
 
     async def ratings(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """One row: all ratings."""
-        total = Range()
+        total, given, missing = Range(), 0, 0
         for segment in segments:
+            given, missing = given + (segment.translation is not None), missing + (segment.translation is None)
             if segment.source.strip() and segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))
                 total = total.plus(await self._rating(None, self._evaluator, segment, text))
+        if missing and not given:
+            raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
 
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:

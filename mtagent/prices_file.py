@@ -47,8 +47,8 @@ class OwnPrice(Record):
     def dollars(self, usage: Usage) -> float:
         """What ``usage`` costs."""
         cached = self.input if self.cached_input is None else self.cached_input
-        fresh = usage.input_tokens - usage.cached_tokens
-        return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
+        read = min(usage.cached_tokens, usage.input_tokens)
+        return ((usage.input_tokens - read) * self.input + read * cached + usage.output_tokens * self.output) / MILLION
 
     def holds(self, model: str, base_url: str | None, day: date) -> bool:
         """Whether this is a price for ``model`` on that server and day."""
@@ -77,9 +77,11 @@ class PricesFile:
 
 def _read(path: Path) -> list[OwnPrice]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
     entries = data.pop("prices", None)
     if data:

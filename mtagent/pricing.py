@@ -53,9 +53,8 @@ def _dollars(model: str, base_url: str | None) -> Dollars | None:
     from genai_prices.types import ModelPrice, PriceCalculation
 
     def calculate(usage: Usage, url: str | None) -> PriceCalculation:
-        tokens = Tokens(
-            input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens, output_tokens=usage.output_tokens
-        )
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        tokens = Tokens(input_tokens=usage.input_tokens, cache_read_tokens=cached, output_tokens=usage.output_tokens)
         return calc_price(tokens, model, provider_api_url=url)
 
     try:
@@ -68,16 +67,22 @@ def _dollars(model: str, base_url: str | None) -> Dollars | None:
 
 
 def _flat(prices: object) -> Dollars | None:
-    """Plain prices per million tokens; ``None`` where they depend on the prompt's length or on the time."""
-    rates = [getattr(prices, name, None) for name in ("input_mtok", "cache_read_mtok", "output_mtok")]
-    fresh, cached, output = (Decimal(0) if rate is None else rate for rate in rates)
-    if rates[0] is None or rates[2] is None or not all(isinstance(rate, Decimal) for rate in (fresh, cached, output)):
+    """Plain prices per million tokens, and what each request costs besides where the provider asks for that.
+
+    ``None`` where they depend on the prompt's length or on the time.
+    """
+    names = ("input_mtok", "cache_read_mtok", "output_mtok", "requests_kcount")
+    rates = [getattr(prices, name, None) for name in names]
+    fresh, cached, output, requests = (Decimal(0) if rate is None else rate for rate in rates)
+    known = all(isinstance(rate, Decimal) for rate in (fresh, cached, output, requests))
+    if rates[0] is None or rates[2] is None or not known:
         return None
     if rates[1] is None:
         cached = fresh
 
     def dollars(usage: Usage) -> float:
-        new = usage.input_tokens - usage.cached_tokens
-        return float((new * fresh + usage.cached_tokens * cached + usage.output_tokens * output) / MILLION)
+        read = min(usage.cached_tokens, usage.input_tokens)
+        tokens = (usage.input_tokens - read) * fresh + read * cached + usage.output_tokens * output
+        return float(tokens / MILLION + usage.calls * requests / 1000)
 
     return dollars

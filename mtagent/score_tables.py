@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +10,10 @@ from mtagent.metrics.flags import FLAGS
 from mtagent.scoring import Entry, ScoreReport
 
 SIGNIFICANT = 0.05
+_FEW = 20  # p-values of sacreBLEU's tests count only larger differences: with a single segment all of them are small
 _SHOWN = 10
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
-_LATEX = re.compile(r"[&%$#_{}]")
+_LATEX = {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 
 
 def text(report: ScoreReport, width: int = 2) -> str:
@@ -40,7 +40,8 @@ def markdown(report: ScoreReport, width: int = 2) -> str:
 
 def latex(report: ScoreReport, width: int = 2) -> str:
     """A table for the booktabs package; signatures are comments."""
-    head, *rows = [" & ".join(_LATEX.sub(r"\\\g<0>", cell) for cell in row) + r" \\" for row in _rows(report, width)]
+    escaped = str.maketrans(_LATEX)
+    head, *rows = [" & ".join(cell.translate(escaped) for cell in row) + r" \\" for row in _rows(report, width)]
     columns = "l" + "r" * len(report.entries)
     body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
     return "\n".join(body + [f"% {line}" for line in (*_signatures(report), *_remarks(report))])
@@ -133,7 +134,9 @@ def _test_remarks(report: ScoreReport) -> list[str]:
     if report.resampling is None or not report.paired:
         return []
     how = _TESTS[report.resampling.kind].format(f"{report.resampling.number:,}")
-    return [f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"]
+    test = f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"
+    number = len(report.segments)
+    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < _FEW else [])]
 
 
 def _with_flags(report: ScoreReport) -> list[str]:

@@ -78,9 +78,9 @@ def score_texts(
     ``sources`` are for the flags only: without them copies are not seen.
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
-    lists = {**systems, "references": references, **({} if sources is None else {"sources": sources})}
-    if len({len(texts) for texts in lists.values()}) > 1:
-        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists.items())
+    lists = [*systems.items(), ("references", references), *([] if sources is None else [("sources", sources)])]
+    if len({len(texts) for _, texts in lists}) > 1:
+        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
         raise ConfigError(f"the lists have different lengths: {listed}")
     segments = [
         Segment(id=str(i + 1), source=sources[i] if sources else "", source_lang=source_lang, target_lang=target_lang,
@@ -106,10 +106,19 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
         segments=tuple(segment.id for segment in segments),
         systems=tuple(corpus.systems),
         entries=(*entries, *_edits(texts, wanted.edits_from, _target_lang(segments))),
-        flags={name: tuple(map(flags, segments, found)) for name, found in corpus.systems.items()},
+        flags=_flagged(corpus),
         resampling=wanted.resampling,
         paired=wanted.paired,
     )
+
+
+def _flagged(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
+    """The flags of each system's texts; stages share most texts, and each is looked at once."""
+    known: dict[tuple[int, str | None], tuple[Flag, ...]] = {}
+    for found in corpus.systems.values():
+        new = {pair: corpus.segments[pair[0]] for pair in enumerate(found) if pair not in known}
+        known |= {(place, text): flags(segment, text) for (place, text), segment in new.items()}
+    return {name: tuple(known[pair] for pair in enumerate(found)) for name, found in corpus.systems.items()}
 
 
 def _target_lang(segments: Iterable[Segment]) -> str:
@@ -130,7 +139,7 @@ def _scored(
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             found = zip(each, texts.values(), scores, strict=True)
-            rows.append([counted(one, segments, its, score) for one, its, score in found])
+            rows.append([counted(one, segments, its, score, scores) for one, its, score in found])
     if wanted.resampling is None:
         return groups
     tests = _resampled(rows, wanted.resampling, paired=wanted.paired)

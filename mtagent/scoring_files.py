@@ -30,13 +30,14 @@ def score_files(
 ) -> ScoreReport:
     """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
 
-    ``config`` tells the languages. Raises :class:`InputError` where the files have different numbers of lines.
+    ``config`` tells the languages; its ``limit`` does not hold. Raises :class:`InputError` where the files have
+    different numbers of lines.
     """
     if source is None:
         return score_corpus(_without_source(translations, reference, config, wanted.systems), wanted)
     inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
     with inputs.spooled() as inputs:
-        return score_corpus(_gathered(inputs.material(config)), wanted)
+        return score_corpus(_gathered(inputs.material(_whole(config))), wanted)
 
 
 def score_run(name: str, config: Config, *, reference: Path | None = None, wanted: Wanted = Wanted()) -> ScoreReport:
@@ -45,7 +46,7 @@ def score_run(name: str, config: Config, *, reference: Path | None = None, wante
     ``reference`` takes the place of the run's own references, line by line.
     """
     with open_existing(config.store) as store:
-        corpus = _gathered(stored_stages(store, config, name, wanted.systems))
+        corpus = _gathered(stored_stages(store, _whole(config), name, wanted.systems))
     if reference is None:
         return score_corpus(corpus, wanted)
     texts = [line.text for line in lines_of(reference)]
@@ -55,6 +56,11 @@ def score_run(name: str, config: Config, *, reference: Path | None = None, wante
         segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
     ]
     return score_corpus(Corpus(segments, corpus.systems), wanted)
+
+
+def _whole(config: Config) -> Config:
+    """``config`` without the limit of a run: a score of the first segments would look like one of all."""
+    return config.model_copy(update={"limit": None})
 
 
 def _gathered(material: Material) -> Corpus:

@@ -21,7 +21,7 @@ from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limiter import Limiter
 from mtagent.llm.sampling import Sampling
-from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.runner import Outcome, work_all
 from mtagent.store import Store
 from tests.clocks import FakeClock
@@ -125,6 +125,30 @@ async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is
     assert budget.spent.dollars <= 0.05
 
 
+def test_what_was_paid_before_counts_with_what_it_cost_then() -> None:
+    budget = Budget(dollars=1.0)
+    budget.price_of(Greedy())
+    then, unknown = Usage(calls=1, input_tokens=10, cost=0.5), Usage(calls=1, input_tokens=10, cost=None)
+    budget.begin("r", [("greedy", then), ("greedy", unknown), ("another", Usage(calls=1, cost=0.25))])
+    assert budget.spent == Amount(0.75 + dollars(unknown), 20)
+
+
+def test_calls_that_nobody_counted_leave_a_budget_in_tokens_unknown() -> None:
+    Budget(tokens=100).begin("r", [("m", Usage(calls=2)), ("m", Usage(calls=1, input_tokens=9, cost=None))])
+    with pytest.raises(ConfigError, match="has made 2 calls to m of which nobody knows"):
+        Budget(tokens=100).begin("r", [("m", Usage(calls=2, cost=None))])
+
+
+@pytest.mark.parametrize("budget", [Budget(dollars=2.5), Budget(tokens=25)], ids=["dollars", "tokens"])
+async def test_what_a_settled_call_leaves_is_there_for_others_while_some_are_under_way(budget: Budget) -> None:
+    one = Amount(1.0, 10)
+    await budget.reserve(one)
+    await budget.reserve(one)
+    for _ in range(3):
+        budget.settle(one, Amount())
+        await asyncio.wait_for(budget.reserve(one), 0.2)
+
+
 async def test_nothing_is_raised_while_a_call_is_under_way() -> None:
     budget, small = Budget(0.02), Greedy(room=1)
     large = Budgeted(Greedy(room=9000), budget)
@@ -171,15 +195,18 @@ async def test_a_call_that_failed_unpaid_costs_nothing() -> None:
 
 
 async def test_schema_and_tools_are_reserved_for_too() -> None:
-    async def message(**options: Any) -> str:
+    async def message(*more: Message, **options: Any) -> str:
         with pytest.raises(BudgetSpent) as error:
-            await Budgeted(ScriptedLLM([]), Budget(tokens=1)).complete(HELLO, **options)
+            await Budgeted(ScriptedLLM([]), Budget(tokens=1)).complete([*HELLO, *more], **options)
         return re.search(r"up to ([\d,]+) tokens", str(error.value))[1].replace(",", "")  # type: ignore[index]
 
     tool = Tool(name="f", description="d" * 1000, parameters={"type": "object"})
     bare, schema, tools = await message(), await message(schema={"type": "x" * 500}), await message(tools=[tool])
     assert int(schema) > int(bare) + 1500
     assert int(tools) > int(bare) + 3000
+    wish = ToolCall(id="1", name="f", arguments="a" * 1000)
+    called = await message(Message(role="assistant", content="", tool_calls=(wish,)))
+    assert int(called) > int(bare) + 3000
 
 
 def test_a_budgeted_model_has_a_key_only_where_the_model_has_one() -> None:

@@ -15,7 +15,7 @@ from mtagent.cli.estimate import command
 from mtagent.cli.options import read_config, read_files
 from mtagent.config import load
 from mtagent.errors import EvaluationError, MissingExtra, ModelError
-from mtagent.estimate import Range, _Asking, estimate, estimate_ratings
+from mtagent.estimate import FRAME, Range, Text, _Asking, estimate, estimate_ratings
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.files import Files
 from mtagent.protocols import LLM
@@ -210,6 +210,41 @@ def test_an_evaluator_that_states_no_calls_makes_its_first_requests(calls: objec
     asking._evaluator = Own(asking._listener)
     found = asyncio.run(asking.ratings(iter([segment])))["rate"]
     assert (found.low.calls, found.high.calls) == (1, 1)
+
+
+def test_the_figures_of_a_rating_by_hand() -> None:
+    """A request of 10 tokens and a translation of 3; a reply has 1 token, or 150 and three times the translation's."""
+
+    class Own:
+        name, calls = "own", (2, 4)
+
+        def __init__(self, llm: LLM) -> None:
+            self.llm = llm
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            await self.llm.complete([Message(role="user", content="x" * 28 + translation)])
+            raise AssertionError
+
+    segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase xy")
+    asking = _Asking(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
+    asking._evaluator = Own(asking._listener)
+    low, high = asyncio.run(asking.ratings(iter([segment])))["rate"]
+    assert (low.calls, low.input_tokens, low.output_tokens) == (2, 10 + 3, 2)
+    said, sent = 150 + 3 * 3, 10 + FRAME
+    assert (high.calls, high.output_tokens) == (4, 4 * said)
+    assert high.input_tokens == sent + (sent + said) + (sent + 2 * said) + (sent + 3 * said)
+
+
+def test_an_edited_text_has_from_three_to_five_quarters_of_the_tokens_before() -> None:
+    text = Text("", 100)
+    assert (text.low, text.high) == (100, 100)
+    assert (text.edited().low, text.edited().high) == (75, 125 + 20)
+
+
+def test_ratings_of_no_translation_are_refused_as_rate_refuses_them(files: Shell) -> None:
+    done = files("estimate -s en.txt -l en-es --rating --model gpt-4o-mini")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no translation to rate: give it with -t" in done.err
 
 
 def test_equal_segments_are_paid_for_once_at_least_and_every_time_at_most(files: Shell) -> None:

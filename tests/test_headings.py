@@ -543,3 +543,22 @@ def test_any_text_is_read_or_refused(reply: str) -> None:
     with contextlib.suppress(RatingParseError):
         for error in read_headed(reply, TEXT, source=SOURCE):
             assert error.start is None or error.text
+
+
+def test_a_remark_that_praises_quoted_words_names_no_error() -> None:
+    reply = 'Major:\nno-error\nMinor:\nno-error\n\nOverall, "Der Hund" reads well.'
+    assert read_headed(reply, "Der Hund schläft.") == ()
+
+
+def test_a_line_after_a_blank_one_is_no_remark_unless_it_is_about_all() -> None:
+    listed = 'Major:\naccuracy/mistranslation - "Hund"\nMinor:\nno-error\n\n'
+    assert len(read_headed(f"{listed}The rest is fine.", "Der Hund schläft.")) == 1
+    with pytest.raises(RatingParseError, match="a line is neither an error"):
+        read_headed(f"{listed}Something quite odd stands here", "Der Hund schläft.")
+
+
+def test_a_long_culprit_is_shown_in_part() -> None:
+    with pytest.raises(RatingParseError) as error:
+        read_headed("word " * 500, "Der Hund schläft.")
+    assert len(str(error.value)) < 500
+    assert str(error.value).endswith("…'")

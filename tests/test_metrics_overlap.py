@@ -57,6 +57,13 @@ def test_a_segment_scores_as_with_sacrebleu(name: Name, tmp_path: Path) -> None:
         assert line.startswith(f"{score.metric}|{score.segment_signature or score.signature} = {value:.10f}")
 
 
+def test_a_segment_that_is_too_short_pays_for_its_brevity_under_bleu() -> None:
+    reference = "one two three four five six seven"
+    for ours in ("one two three four five", f"{reference} eight"):
+        (value,) = Overlap("bleu", "de").score(segments([reference]), [ours]).segments
+        assert 0 < value == BLEU(effective_order=True).sentence_score(ours, [reference]).score < 90
+
+
 def test_a_missing_reference_is_named() -> None:
     with pytest.raises(ConfigError, match="segment 7: has no reference"):
         Overlap("bleu", "de").score([Segment(id="7", source="x", source_lang="en", target_lang="de")], ["y"])
@@ -93,6 +100,30 @@ def test_edits_are_counted_as_sacrebleu_counts_them() -> None:
     cases = [words(rng) for _ in range(400)]
     assert sum(len(ours) > 2 * tercom.BEAM for ours, _ in cases) > 5  # some must reach the edge of the band
     assert [tercom.edits(*case) for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
+
+
+def long_words(rng: random.Random) -> tuple[list[str], list[str]]:
+    """Texts in which runs of words stand far from their place, or many words too many before some that are missing."""
+    known = [str(word) for word in range(rng.choice([3, 8, 40, 400]))]
+    reference = rng.choices(known, k=rng.randrange(20, 100))
+    ours = list(reference)
+    for _ in range(rng.randrange(1, 4)):
+        start, to, length = rng.randrange(len(ours)), rng.randrange(len(ours)), rng.randrange(1, 13)
+        moved = ours[start : start + length]
+        del ours[start : start + length]
+        ours[to:to] = moved
+    if rng.random() < 0.5:
+        many, start, end = rng.randrange(20, 31), rng.randrange(len(ours)), rng.randrange(len(ours))
+        ours[start:start] = ["x"] * many
+        del ours[end : end + many]
+    return ours, reference
+
+
+@pytest.mark.parametrize("seed", [0, 1, 11, 54, 208, 1387, 1741, 2162])
+def test_each_limit_of_the_search_for_shifts_is_sacrebleu_s(seed: int) -> None:
+    """Each seed gives another number of edits where one of the four limits is one more, or one less."""
+    ours, reference = long_words(random.Random(seed))
+    assert tercom.edits(ours, reference) == translation_edit_rate(ours, reference)[0]
 
 
 def test_texts_with_too_many_shifts_are_counted_as_sacrebleu_counts_them() -> None:

@@ -139,8 +139,12 @@ def test_what_is_wrong_is_said_with_line_and_field(text: str, message: str, tmp_
         PricesFile(written(tmp_path, text))
 
 
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    assert PricesFile(written(tmp_path, f"\ufeff{FILE}")).find("my-7b", None) is not None
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"gone\.toml: .*No such file"):
+    with pytest.raises(ConfigError, match=r"gone\.toml: no such file"):
         Prices(tmp_path / "gone.toml")
 
 

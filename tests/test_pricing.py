@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from genai_prices import Usage as Tokens
 from genai_prices import calc_price
 
-from mtagent.pricing import price
+from mtagent.pricing import Prices, price
 from mtagent.records import Usage
 
 MODELS = ["gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]
@@ -45,3 +47,17 @@ def test_an_unknown_model_has_no_price(base_url: str | None) -> None:
 
 def test_a_known_provider_does_not_sell_another_ones_model() -> None:
     assert price("claude-sonnet-4-0", USAGE, "https://api.openai.com/v1") is None
+
+
+def test_a_fee_for_each_request_is_part_of_the_price() -> None:
+    usage = Usage(calls=3, input_tokens=1000, output_tokens=100)
+    assert price("sonar", usage, "https://api.perplexity.ai") == pytest.approx(1100e-6 + 3 * 0.012)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gemini-2.5-pro", "my-own-7b"])
+def test_no_more_can_be_read_from_the_cache_than_was_sent(model: str, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        '[[prices]]\nmodel = "my-own-7b"\ninput = 1\ncached_input = 0.1\noutput = 2\n', encoding="utf-8"
+    )
+    costs = [Prices(tmp_path / "p.toml")(model, Usage(input_tokens=10, cached_tokens=n)) for n in (10, 500)]
+    assert costs[0] == costs[1] != 0

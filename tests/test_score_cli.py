@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def test_the_metrics_are_named_with_commas_or_one_by_one(files: Shell) -> None:
 
 def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files: Shell) -> None:
     done = files("score -s en5.txt -t a=es.txt b=other.txt -r ref.txt -l en-es -m bleu,ter --paired-bs --resamples 99")
-    head, first, second, bleu, ter, test, flagged = done.out.splitlines()
+    head, first, second, bleu, ter, test, few, flagged = done.out.splitlines()
     assert head.split() == ["system", "BLEU", "TER"]
     assert first.startswith("a  ")
     assert second.count("(p = ") == 2
@@ -91,7 +92,20 @@ def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files:
     assert bleu.startswith("BLEU|nrefs:1|bs:99|seed:12345|case:mixed")
     assert ter.startswith("TER|nrefs:1|bs:99|seed:12345|case:lc")
     assert test.startswith("each system against a: paired bootstrap resampling, 99 resamples")
+    assert few == "segments: 3, too few for a p-value to mean much"
     assert flagged == "b: 1 empty (2), 1 copied (3)"
+
+
+@pytest.mark.parametrize(("number", "few"), [(19, True), (20, False)])
+def test_it_is_said_that_few_segments_prove_nothing(shell: Shell, number: int, few: bool) -> None:
+    shell.write("a.txt", *["a b c"] * number)
+    shell.write("b.txt", *["a b d"] * number)
+    out = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter --paired-bs").out
+    assert ("segments: 19, too few for a p-value to mean much" in out) == few
+    assert "(p = 0.0010)*" in out
+    alone = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter -ci").out
+    assert "each system against" not in alone
+    assert "±" in alone
 
 
 def test_markdown_and_latex(files: Shell) -> None:
@@ -104,6 +118,11 @@ def test_markdown_and_latex(files: Shell) -> None:
     assert r"\begin{tabular}{lr}" in latex
     assert r"my\_b & " in latex
     assert "% TER|nrefs:1|" in latex
+
+
+def test_what_a_system_is_called_means_nothing_to_latex(files: Shell) -> None:
+    latex = files(r"score -t a\b~c^d{e}=es.txt -r ref.txt -l en-es -m ter -f latex").out
+    assert r"a\textbackslash{}b\~{}c\^{}d\{e\} & " in latex
 
 
 def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files: Shell) -> None:
@@ -120,6 +139,9 @@ def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files
         pytest.approx(sum(by_segment[:3]) / 3, abs=0.01), pytest.approx(sum(by_segment[3:]) / 3, abs=0.01)
     ]  # fmt: skip
     assert set(expected) == {"a", "b"}
+    own = [json.loads(line) for line in files(f"{base} -m bleu ter --sentence-level -f json").out.splitlines()]
+    assert ["|eff:yes|" in one["signature"] for one in own] == [one["name"] == "BLEU" for one in own]
+    assert all(one["signature"].startswith("nrefs:1|case:") for one in own)
     mixed = files(f"{base} -m scores-file:path=scores.jsonl")
     assert "has scores of chrF2, TER: choose with label=NAME" in mixed.err
 
@@ -144,6 +166,13 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t es.txt -r ref.txt -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
         ("-t es.txt -r ref.txt -m chrf:tokenize=zh", 1, "metric chrf: no option 'tokenize'; it has no options"),
         ("-t es.txt -r ref.txt -m bleu:tokenize=zhh", 1, "bleu: no tokenizer 'zhh'; there are: "),
+        ("-t es.txt -r ref.txt -m ,", 1, "no metric is named; there are: bleu, "),
+        pytest.param(
+            "-t es.txt -r ref.txt -m bleu:tokenize=flores200",
+            1,
+            "flores200 needs another package",
+            marks=pytest.mark.skipif(find_spec("sentencepiece") is not None, reason="sentencepiece is installed"),
+        ),
         ("-t es.txt -r ref.txt --paired-bs", 1, "there is only one"),
         ("-t es.txt es.txt -r ref.txt", 1, "two systems are called 'es'"),
         ("-t es.txt -r none.txt", 1, "none.txt: no such file"),
@@ -151,6 +180,7 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t es.txt -r ref.txt --sentence-level --confidence", 2, "--sentence-level writes text or json"),
         ("-t es.txt -r ref.txt --sentence-level -f latex", 2, "--sentence-level writes text or json"),
         ("-t es.txt other.txt -r ref.txt --paired-bs --paired-ar", 2, "choose one"),
+        ("-t es.txt other.txt -r ref.txt -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("-t es.txt -r ref.txt --resamples 9", 2, "--resamples is for"),
         ("--run r -t es.txt", 2, "leave out -t"),
         ("-t empty.txt -r empty.txt", 1, "no segment"),
@@ -191,6 +221,13 @@ def test_references_of_the_run_s_own_are_used(files: Shell) -> None:
     assert files("score --run r -m ter").out == files("score --run r -r ref.txt -m ter").out != ""
 
 
+def test_the_limit_of_a_run_is_none_of_a_score(files: Shell) -> None:
+    files.write("settings.toml", "limit = 1")
+    files.postedit("-r ref.txt -o better.txt --run r -q")
+    for line in ("score -s en5.txt -t es.txt -r ref.txt -l en-es -m ter", "score --run r -m ter"):
+        assert files(f"{line} --config settings.toml").out == files(line).out != ""
+
+
 def test_tables_bring_translations_and_references(files: Shell) -> None:
     rows = [{"source": s, "translation": t, "reference": r} for s, t, r in zip(SOURCES, OTHER, REFERENCE, strict=True)]
     files.write("all.jsonl", *map(json.dumps, rows))
@@ -225,6 +262,10 @@ EN_ES = Segment(
         ({"source": "Good morning"}, "Good morning", ("copied",)),
         ({"target_lang": "und"}, "Совет одобрил план.", ()),
         ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, "I cannot translate this.", ("script",)),
+        ({"target_lang": "uk", "reference": None}, "I cannot translate this.", ("script",)),
+        ({"target_lang": "uk", "reference": None}, "Рада схвалила plan.", ()),
+        ({"target_lang": "uk", "reference": None}, "We did not схвалила plan.", ("script",)),
+        ({"target_lang": "uk", "reference": "OK"}, "I cannot translate this.", ()),
         ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, EN_ES.source, ("copied", "script")),
         ({"target_lang": "ja", "reference": "議会は先週その計画を承認した。"}, "議会は計画を承認しました。", ()),
     ],
@@ -244,6 +285,8 @@ def test_missing_and_empty_translations_are_scored_as_empty_and_flagged() -> Non
 def test_lists_of_different_lengths_are_refused() -> None:
     with pytest.raises(ConfigError, match="a 1, references 2"):
         score_texts({"a": ["x"]}, ["x", "y"], "de")
+    with pytest.raises(ConfigError, match="references 1, references 2"):
+        score_texts({"references": ["x"]}, ["x", "y"], "de")
     with pytest.raises(InputError, match="no segment"):
         score_texts({"a": []}, [], "de")
 
@@ -279,7 +322,7 @@ def test_scores_of_other_tools_are_shown(files: Shell, name: str, content: str, 
     (files.folder / name).write_text(content, encoding="utf-8")
     done = json.loads(files(f"score -t es.txt -r ref.txt -l en-es -m scores-file:path={name} --confidence -f json").out)
     assert (done["name"], done["score"], done["agg"]) == (label, 0.5, "mean")
-    assert done["signature"].startswith(f"{label}|bs:1000|seed:12345|file:{name}|sha256:")
+    assert done["signature"].startswith(f"file:{name}|bs:1000|seed:12345|sha256:")
     assert 0.3 < done["confidence_mean"] < 0.7
 
 
@@ -309,6 +352,7 @@ def test_a_file_for_each_system(files: Shell) -> None:
         ("0.5\nnan\n0.1\n", "s.txt:2: 'nan' is no score"),
         ("0.5\n0.1\n", "s.txt: has 2 scores of 'es', and there are 3 segments"),
         ("", "s.txt: holds no scores"),
+        ("1\n2\n3\nes\t1\nes\t2\nes\t3\n", "s.txt: some of its scores name a system (es), others do not"),
         ("a\t1\na\t2\na\t3\nb\t1\nb\t2\nb\t3\n", "no scores of 'es'; it has those of a, b (system=NAME chooses)"),
         ('{"score": null, "error": "Refused: no"}\n', "s.txt:1: has no score: Refused: no"),
         ('{"score": true}\n', "s.txt:1: True is no score"),
@@ -334,6 +378,16 @@ def test_systems_are_found_in_mtme_files_under_their_own_name_or_the_one_given(f
     line = "score -t es.txt -l en-es -f json -m scores-file:path=M-src.seg.score,system=b"
     assert json.loads(files(line).out)["score"] == 1
     assert "write scores-file:path=FILE" in files("score -t es.txt -m scores-file").err
+
+
+def test_a_system_is_found_under_its_own_name_before_those_of_files(files: Shell) -> None:
+    (files.folder / "M.seg.score").write_text(
+        "".join(f"{system}\t{score}\n" for system, score in (("es.txt", 1), ("es", 2)) for _ in range(3)),
+        encoding="utf-8",
+    )
+    found = json.loads(files("score -t es.txt -l en-es -f json -m scores-file:path=M.seg.score").out)
+    assert found["score"] == 2
+    assert found["signature"].startswith("file:M.seg.score|sha256:")
 
 
 # --- metrics by name

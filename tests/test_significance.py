@@ -144,6 +144,20 @@ def test_other_metrics_are_resampled_by_their_segments() -> None:
         counted(metric, segments, found, metric.made(found, 3))
 
 
+def test_a_score_of_0_is_resampled_like_those_of_the_other_systems() -> None:
+    metric, segments = Averaging(), SEGMENTS[:4]
+    none, some = metric.made([""] * 4, 0), metric.made(["a", "", "cc", ""], 3)
+    both = [counted(metric, segments, [""] * 4, one, [none, some]) for one in (none, some)]
+    assert [len(system.rows[0]) for system in both] == [1, 1]
+    assert [float(system.combined(system.rows.sum(axis=0, keepdims=True))[0]) for system in both] == [0, 3]
+
+
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_a_single_resample_is_drawn(kind: Kind) -> None:
+    ((_, *others),) = compared([rows("chrf")], Resampling(kind, 1))
+    assert {other.p_value for other in others} <= {0.5, 1}
+
+
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_three_thousand_segments_take_seconds(kind: Kind) -> None:
     rng = np.random.default_rng(1)

@@ -18,6 +18,7 @@ COMMANDS = {
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
+    "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),

@@ -97,6 +97,8 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
         raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
     if len(tests) > 1 and "confidence" not in tests:
         raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
+    if "paired_ar" in tests and "confidence" in tests:
+        raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
     if options["resamples"] and not tests:
         raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
 

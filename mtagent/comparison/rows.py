@@ -13,6 +13,9 @@ from typing import NamedTuple
 from mtagent.metrics.significance import Interval, Resampling
 from mtagent.records import Score, Usage
 
+PAID = "as paid at the time of the run"
+"""Where the dollars come from, unless they were computed anew."""
+
 
 class Cell(NamedTuple):
     """A row's score by one metric; ``difference`` is to the ``former`` row, whichever direction is better."""
@@ -44,14 +47,16 @@ class Moved:
 class Outcomes:
     """What became of the segments in this stage, and of the edits.
 
-    Numbers of segments by verdict; ``idle`` are those on which the stage did not run. ``edits`` counts the edits by
-    outcome; ``applied`` are those that stand in the text.
+    Numbers of segments by verdict, which add up to all; ``reverted`` are those that were kept until the user took every
+    edit back, ``idle`` those on which the stage did not run. Of the final texts ``kept`` are those that any stage
+    changed. ``edits`` counts the edits by outcome; ``applied`` are those that stand in the text.
     """
 
     kept: int = 0
     unchanged: int = 0
     rejected: int = 0
     failed: int = 0
+    reverted: int = 0
     idle: int = 0
     edits: Mapping[str, int] | None = None
 
@@ -74,8 +79,9 @@ class Row:
     """A system: the texts as given, those after a stage, the final ones of a run, or a file's.
 
     ``name`` is unique and what is printed; ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the
-    texts come from, both ``None`` for a file. ``former`` is the name of the row that differences and ``moved`` go by.
-    ``final`` has the costs of the whole run.
+    texts come from, both ``None`` for a file; ``run`` is also ``None`` for given texts that several runs share.
+    ``former`` is the name of the row that differences and ``moved`` go by: the stage before; for ``final``, which has
+    the costs of the whole run, the first row of the run; for a file the first row of all.
     """
 
     name: str
@@ -103,7 +109,9 @@ class Comparison:
 
     ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. ``deciding`` is the metric that
     regressions, the gain-to-edit ratio and dollars per point go by. ``parts`` holds, for each grouping that was asked
-    for (``domain``, ``length``, ``document``), its parts. ``warnings`` are whole sentences for the user.
+    for (``domain``, ``length``, ``document``), its parts. ``signatures`` are ``NAME|signature`` of all metrics and of
+    what ``moved`` was measured with. ``prices`` says where the dollars come from. ``warnings`` are whole sentences for
+    the user. ``source_lang`` and ``target_lang`` are those of the first segment.
     """
 
     segments: tuple[str, ...]
@@ -112,4 +120,12 @@ class Comparison:
     deciding: str | None = None
     resampling: Resampling | None = None
     parts: Mapping[str, tuple[Part, ...]] | None = None
+    signatures: tuple[str, ...] = ()
+    prices: str = PAID
     warnings: tuple[str, ...] = ()
+    source_lang: str = ""
+    target_lang: str = ""
+
+    def row(self, name: str) -> Row:
+        """The row of this name."""
+        return next(row for row in self.rows if row.name == name)

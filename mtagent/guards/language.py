@@ -37,21 +37,19 @@ def script_share(segment: Segment, before: str, after: str) -> list[str]:
 
     Names of the source (words with a capital letter) do not count: many languages take them over in Latin letters.
     """
-    script = marks.script_of(segment.target_lang)
-    if script in ("", "Latn"):
-        return []
-    names = {word for word in _LATIN_WORD.findall(segment.source) if word != word.lower()}
-    had, has = _share(before, script, names), _share(after, script, names)
+    had, has = share_in_script(segment, before), share_in_script(segment, after)
     if has is None or had is None or had - has < _SHARE_DROP:
         return []
     return [f"only {has:.0%} of the letters are in the script of {segment.target_lang}, before {had:.0%}"]
 
 
-def _share(text: str, script: str, names: set[str]) -> float | None:
-    """The share of the letters of ``text`` in ``script``; ``None`` where there are too few to tell."""
-    pattern = marks.letters_of(script)
+def share_in_script(segment: Segment, text: str) -> float | None:
+    """The share of the letters of ``text`` in a script other than Latin; ``None`` where there are too few to tell."""
+    script = marks.script_of(segment.target_lang)
+    pattern = None if script in ("", "Latn") else marks.letters_of(script)
     if pattern is None:
         return None
+    names = {word for word in _LATIN_WORD.findall(segment.source) if word != word.lower()}
     inside = len(pattern.findall(text))
     latin = sum(len(word) for word in _LATIN_WORD.findall(marks.prose(text)) if word not in names)
     return inside / (inside + latin) if inside + latin >= _ENOUGH_LETTERS else None

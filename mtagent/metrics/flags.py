@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from mtagent import marks
-from mtagent.guards.language import copied, copied_paragraph, script_share
+from mtagent.guards.language import copied, copied_paragraph, script_share, share_in_script
 from mtagent.guards.newly import newly
 from mtagent.records import Segment
 
@@ -17,7 +17,8 @@ Flag = Literal["missing", "empty", "copied", "script"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 UNKNOWN = "und"
 """The language of texts whose language nobody says."""
-_FOREIGN_SHARE = 0.25
+_FOREIGN_SHARE = 0.25  # of the letters, and more than the reference has
+_LEAST_SHARE = 0.5  # without a reference: names and hashtags are often written in Latin letters
 _COPIED = newly(copied)
 
 
@@ -26,7 +27,8 @@ def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
 
     ``missing``: there never was one (``None``); ``empty``: no text for a source or a reference that has some;
     ``copied``: source text (a paragraph, or six words in a row) that the reference does not copy; ``script``: a quarter
-    of the letters are foreign to the target language's script. One language in Latin script is not told from another.
+    of the letters are foreign to the target language's script, or, where there is no reference, fewer than half of them
+    are in it. One language in Latin script is not told from another.
     """
     if translation is None:
         return ("missing",)
@@ -34,10 +36,17 @@ def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
         return ("empty",) if segment.source.strip() or (segment.reference or "").strip() else ()
     wanted = segment.reference or ""
     copies = _COPIED(segment, wanted, translation) or (wanted and copied_paragraph(segment, wanted, translation))
-    foreign = _foreign_share(segment.target_lang, translation) - _foreign_share(segment.target_lang, wanted)
-    strange = foreign >= _FOREIGN_SHARE or script_share(segment, wanted, translation)
     found: tuple[Flag, ...] = ("copied",) if copies else ()
-    return (*found, "script") if strange else found
+    return (*found, "script") if _is_strange(segment, wanted, translation) else found
+
+
+def _is_strange(segment: Segment, wanted: str, translation: str) -> bool:
+    """Whether the script is another than that of ``wanted``, or of the target language where there is no reference."""
+    foreign = _foreign_share(segment.target_lang, translation) - _foreign_share(segment.target_lang, wanted)
+    if foreign >= _FOREIGN_SHARE or (wanted.strip() and script_share(segment, wanted, translation)):
+        return True
+    share = None if wanted.strip() else share_in_script(segment, translation)
+    return share is not None and share < _LEAST_SHARE
 
 
 def _foreign_share(target_lang: str, text: str) -> float:

@@ -36,6 +36,8 @@ def make_metrics(wanted: Sequence[str | Metric], target_lang: str) -> list[Metri
     for one in wanted:
         parts = _NEXT_METRIC.split(one) if isinstance(one, str) else [one]
         named |= dict.fromkeys(part.strip() if isinstance(part, str) else part for part in parts if part)
+    if not named:
+        raise ConfigError(f"no metric is named; there are: {', '.join(metric_names())}")
     return [make_metric(one, target_lang) if isinstance(one, str) else one for one in named]
 
 

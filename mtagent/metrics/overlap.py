@@ -128,6 +128,10 @@ def _made(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
         return BLEU(tokenize=tokenize)
     except RuntimeError:
         raise MissingExtra(f"BLEU's tokenizer {tokenize}", tokenize.partition("-")[0]) from None
+    except ImportError:
+        raise ConfigError(f"BLEU's tokenizer {tokenize} needs another package: pip install sentencepiece") from None
+    except OSError as error:  # sacreBLEU fetches the vocabulary when it is needed first
+        raise ConfigError(f"BLEU's tokenizer {tokenize}: its vocabulary cannot be fetched: {error}") from None
 
 
 def _reference(segment: Segment) -> str:

@@ -65,7 +65,7 @@ class ScoresFile:
         values = tuple(one.value for one in found)
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
         label = self._label or found[0].metric or self._path.name.split(".")[0]
-        parts = [label, f"file:{self._path.name}", f"sha256:{content}", "agg:mean", f"version:{__version__}"]
+        parts = [f"file:{self._path.name}", f"sha256:{content}", "agg:mean", f"version:{__version__}"]
         return Score(
             metric=label,
             value=math.fsum(values) / len(values),
@@ -77,13 +77,19 @@ class ScoresFile:
     def _chosen(self, by_system: dict[str | None, list[Found]]) -> list[Found]:
         """The scores of the system: under its name, or as mt-metrics-eval or a file of translations is called."""
         wanted = self._named or self._system
-        for name, found in by_system.items():
-            if name is None or name in (wanted, plain_name(wanted)) or Path(name).stem == wanted:
-                return self._of_one_metric(found)
-        if not wanted and len(by_system) == 1:
-            return self._of_one_metric(next(iter(by_system.values())))
-        names, who = ", ".join(map(str, by_system)), repr(wanted) if wanted else "which system"
-        raise InputError(f"{self._path}: no scores of {who}; it has those of {names} (system=NAME chooses)")
+        names = [str(name) for name in by_system if name is not None]
+        if None in by_system:
+            if names:
+                raise InputError(f"{self._path}: some of its scores name a system ({', '.join(names)}), others do not")
+            return self._of_one_metric(by_system[None])
+        stems = (name for name in names if Path(name).stem == wanted)
+        found = next((name for name in (wanted, plain_name(wanted), *stems) if name in names), None)
+        if found is None and not wanted and len(names) == 1:
+            found = names[0]
+        if found is not None:
+            return self._of_one_metric(by_system[found])
+        who = repr(wanted) if wanted else "which system"
+        raise InputError(f"{self._path}: no scores of {who}; it has those of {', '.join(names)} (system=NAME chooses)")
 
     def _of_one_metric(self, found: list[Found]) -> list[Found]:
         metrics = list(dict.fromkeys(str(one.metric) for one in found))

@@ -74,17 +74,21 @@ class Counted(NamedTuple):
     combined: Callable[[Counts], Counts]
 
 
-def counted(metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score) -> Counted:
+def counted(
+    metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score, others: Sequence[Score] = ()
+) -> Counted:
     """What is resampled: the metric's own counts, or the scores of the segments where the score is their mean or sum.
 
-    Raises :class:`ConfigError` where it is neither.
+    ``others`` are the scores of the other systems: a score of 0 may be either, and is what theirs are. Raises
+    :class:`ConfigError` where it is neither.
     """
     if isinstance(metric, Additive):
         return Counted(metric.statistics(segments, translations), metric.combined)
     values = np.array(score.segments, dtype=np.float64)
-    if np.isclose(score.value, values.mean(), rtol=1e-6):
+    scores = (score, *others)
+    if all(np.isclose(one.value, np.mean(one.segments), rtol=1e-6) for one in scores):
         return Counted(np.stack([values, np.ones_like(values)], axis=1), formulas.mean)
-    if np.isclose(score.value, values.sum(), rtol=1e-6):
+    if all(np.isclose(one.value, np.sum(one.segments), rtol=1e-6) for one in scores):
         return Counted(values[:, None], formulas.total)
     raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
 

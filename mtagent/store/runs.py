@@ -67,9 +67,13 @@ class StoredRun:
 
     def chains(self) -> Iterator[Chain]:
         """All chains by position, read page by page: what is saved meanwhile further on is seen too."""
+        return (chain for _, chain in self.placed_chains())
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same, each with its position: a run that is not complete has gaps."""
         last = -1
         while page := self._page("position > ?", last):
-            yield from (chain for _, chain in page)
+            yield from page
             last = page[-1][0]
 
     def has(self, segment_id: str) -> bool:

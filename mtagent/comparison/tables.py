@@ -1,0 +1,180 @@
+"""A comparison as narrow tables: scores, edits, outcomes, costs, and one for each grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mtagent.candidates import FINAL
+from mtagent.comparison.rows import Cell, Comparison, Cost, Moved, Outcomes, Part, Row
+
+SIGNIFICANT = 0.05
+NOTHING, UNKNOWN = "-", "unknown"
+MOST_PARTS = 20
+"""Parts of one grouping that a table for people shows; JSON and CSV have all."""
+_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text: the first ``labels`` columns are words, the others numbers; ``note`` is a line below it."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    labels: int = 1
+
+
+def tables(comparison: Comparison, width: int = 2) -> list[Table]:
+    """The tables of ``comparison``; those that would be empty are left out. ``width`` is the digits of scores."""
+    found = [_scores(comparison, width), _edits(comparison, width), _outcomes(comparison), _costs(comparison)]
+    found += [_parts(comparison, name, of, width) for name, of in (comparison.parts or {}).items()]
+    return [table for table in found if table.rows and len(table.head) > table.labels]
+
+
+def below(comparison: Comparison) -> list[str]:
+    """The lines below the tables: signatures, and what the test was."""
+    return [*comparison.signatures, *_test(comparison)]
+
+
+def signed(number: float, width: int = 2) -> str:
+    """``+0.42`` or ``-0.42``; nothing is ``+0.00``."""
+    text = f"{number:+.{width}f}"
+    return text.replace("-", "+") if float(text) == 0 else text
+
+
+def dollars(amount: float | None) -> str:
+    """``$0.012345``, ``$12.3456``, ``$0``; ``unknown`` where the price is not known."""
+    if not amount:
+        return UNKNOWN if amount is None else "$0"
+    return f"${amount:,.4f}" if amount >= 1 else f"${amount:.6f}"
+
+
+def _test(comparison: Comparison) -> list[str]:
+    how, tested = comparison.resampling, any(c.p_value is not None for row in comparison.rows for c in row.cells)
+    if how is None or not tested:
+        return []
+    told = _TESTS[how.kind].format(f"{how.number:,}")
+    return [f"p: each row against {comparison.rows[0].name}: {told}; * p < {SIGNIFICANT}; no p where the two are alike"]
+
+
+def _scores(comparison: Comparison, width: int) -> Table:
+    rows = tuple((row.name, *(_cell(cell, width) for cell in row.cells)) for row in comparison.rows)
+    note = (
+        "" if len(rows) < 2 else f"in brackets: the difference to the row before; {_exceptions(comparison)}".strip("; ")
+    )
+    return Table(f"scores of {len(comparison.segments)} segments", ("row", *comparison.metrics), rows, note)
+
+
+def _exceptions(comparison: Comparison) -> str:
+    """``final: to given; other.txt: to given``: the rows that go by another one than that above them."""
+    rows = comparison.rows
+    return "; ".join(
+        f"{row.name}: to {row.former}" for before, row in pairwise(rows) if row.former not in (None, before.name)
+    )
+
+
+def _cell(cell: Cell, width: int) -> str:
+    found = f"{cell.score.value:.{width}f}"
+    if cell.interval:
+        found += f" (μ = {cell.interval.mean:.{width}f} ± {cell.interval.half_width:.{width}f})"
+    if cell.difference is not None:
+        found += f" ({signed(cell.difference, width)})"
+    if cell.p_value is not None:
+        found += f" (p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else "")
+    return found
+
+
+def _edits(comparison: Comparison, width: int) -> Table:
+    decided = ("regressed", "gain/TER") if comparison.deciding else ()
+    head = ("row", "from", "TER", "characters", "changed", *decided)
+    rows = [(row, row.moved) for row in comparison.rows if row.moved is not None]
+    found = tuple((row.name, row.former or "", *_way(moved, width)[: len(head) - 2]) for row, moved in rows)
+    note = (
+        f"regressed: {comparison.deciding} of the segment fell; gain/TER: {comparison.deciding} gained per point of TER"
+    )
+    return Table("edits from the former row", head, found, note if decided else "", labels=2)
+
+
+def _way(moved: Moved, width: int) -> tuple[str, ...]:
+    gain = NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, width)
+    regressed = NOTHING if moved.regressed is None else _share(moved.regressed)
+    return (f"{moved.ter:.{width}f}", f"{moved.characters:,}", _share(moved.changed), regressed, gain)
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+_VERDICTS = ("kept", "unchanged", "rejected", "failed", "reverted", "idle")
+
+
+def _outcomes(comparison: Comparison) -> Table:
+    rows = [(row, row.outcomes) for row in comparison.rows if row.outcomes is not None]
+    rare = {name for name in ("reverted", "idle") if not any(getattr(found, name) for _, found in rows)}
+    shown = [name for name in _VERDICTS if name not in rare]
+    body = tuple(
+        (row.name, *_verdicts(found, shown, len(comparison.segments)), *_of_edits(found)) for row, found in rows
+    )
+    note = "of final, kept: changed by any stage" if any(row.stage == FINAL for row, _ in rows) else ""
+    head = ("row", *("not run" if name == "idle" else name for name in shown), "edits")
+    return Table("outcomes: segments, and edits that stand", head, body, note)
+
+
+def _verdicts(found: Outcomes, names: Sequence[str], total: int) -> Iterator[str]:
+    for name in names:
+        number = getattr(found, name)
+        yield f"{number} ({_share(number / total)})"
+
+
+def _of_edits(found: Outcomes) -> tuple[str]:
+    edits: Mapping[str, int] = found.edits or {}
+    return (f"{edits.get('applied', 0)} of {sum(edits.values())}",)
+
+
+def _costs(comparison: Comparison) -> Table:
+    head = (
+        "row",
+        "calls",
+        "input",
+        "cached",
+        "output",
+        "reasoning",
+        "dollars",
+        "per kept edit",
+        "per point",
+        "seconds",
+    )
+    rows = tuple((row.name, *_cost(row.cost)) for row in comparison.rows if row.cost is not None)
+    note = f"dollars {comparison.prices}" + (
+        f"; per point of {comparison.deciding} gained" if comparison.deciding else ""
+    )
+    return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, rows, note)
+
+
+def _cost(cost: Cost) -> tuple[str, ...]:
+    usage = cost.usage
+    tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens)
+    each = (_each(one, usage.cost) for one in (cost.per_kept_edit, cost.per_point))
+    return (str(usage.calls), *(f"{n:,}" for n in tokens), dollars(usage.cost), *each, f"{cost.seconds:.1f}")
+
+
+def _each(amount: float | None, cost: float | None) -> str:
+    """Dollars for one; nothing where there is not one, which is known also without a price only where it was free."""
+    return UNKNOWN if cost is None else NOTHING if amount is None else dollars(amount)
+
+
+def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: int) -> Table:
+    shown = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS] if len(parts) > MOST_PARTS else parts
+    rows = [line for part in shown for line in _part(part, comparison.rows, width)]
+    left = len(parts) - len(shown)
+    note = f"{left} more, the smaller ones, are not shown: -f json and -f csv have all" if left else ""
+    return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
+
+
+def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
+    for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
+        name, size = (part.name, str(part.segments)) if number == 0 else ("", "")
+        yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))

@@ -1,0 +1,161 @@
+"""Plots of the errors that an evaluator marked, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mtagent.mqm import SEVERITIES
+from mtagent.report.marked import Marks, StageMarks
+from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, element, hatch, line, text, width
+from mtagent.report.words import number, stage_name
+
+_WORST_FIRST = tuple(reversed(SEVERITIES))
+_CATEGORIES = 10
+_ROW = 36.0
+_HATCHES = {"neutral": (8.0, 0.0), "minor": (6.0, 45.0), "major": (7.0, -45.0), "critical": (6.0, 90.0)}
+
+
+def severities_plot(marks: Marks, name: str = "severities") -> str:
+    """Errors by severity per 100 rated texts, a bar for each stage."""
+    title = f"Errors per 100 texts, by severity: {marks.evaluator}"
+    if not marks.spans:
+        return _without_spans(marks, name, title)
+    stages = distinct(marks.stages)
+    most = max((sum(stage.by_severity().values()) / stage.marked for stage in stages if stage.marked), default=0)
+    body = element("defs", "".join(hatch(f"{name}-{s}", s, *_HATCHES[s]) for s in SEVERITIES)) + _legend(name)
+    for i, stage in enumerate(stages):
+        body += _stack(stage, most, name, 34 + i * 60)
+    told = "; ".join(f"{stage_name(stage.stage)} ({_rated(stage)}): {_told(stage)}" for stage in stages)
+    low = 34 + 60 * len(stages)
+    note = _uneven(stages)
+    body += text(0, low + 10, note, "note") if note else ""
+    return drawing(name, title, f"{told}. {note}", body, low + (18 if note else 0))
+
+
+def categories_plot(marks: Marks, name: str = "categories") -> str:
+    """Errors by category per 100 rated texts, a mark for each stage; the most frequent categories."""
+    title = f"Errors per 100 texts, by category: {marks.evaluator}"
+    if not marks.spans:
+        return _without_spans(marks, name, title)
+    stages = [stage for stage in distinct(marks.stages) if stage.marked]
+    names = categories(stages)
+    shown = names[:_CATEGORIES]
+    most = max((per_hundred(stage, category) for stage in stages for category in shown), default=0.0)
+    scale = Scale(0, most or 1, 8, WIDTH - 8)
+    body, top = _shapes_legend(stages)
+    for i, category in enumerate(shown):
+        body += _category(category, stages, scale, top + _ROW * i)
+    below = top + _ROW * len(shown) + LINE
+    left = len(names) - len(shown)
+    note = f"and {left} rarer categories (in the table)" if left else "" if names else "no error is marked"
+    note = "; ".join(filter(None, [note, _uneven(stages)]))
+    body += text(0, below - 4, note, "note") if note else ""
+    told = "; ".join(f"{one}: {_course(stages, one)}" for one in shown) or "No error is marked."
+    return drawing(name, title, told, body, below + 4 if note else below - LINE / 2)
+
+
+def distinct(stages: Sequence[StageMarks]) -> list[StageMarks]:
+    """``stages`` without the final texts where they are those of the stage before."""
+    *others, last = stages or (None,)
+    same = bool(others) and last is not None and replace(last, stage="") == replace(stages[-2], stage="")
+    return list(stages[:-1] if same else stages)
+
+
+def categories(stages: Sequence[StageMarks]) -> list[str]:
+    """All categories, that with the most errors in any stage first."""
+    most: dict[str, int] = {}
+    for stage in stages:
+        for name, found in stage.errors.items():
+            most[name] = max(most.get(name, 0), sum(found.values()))
+    return sorted(most, key=lambda name: (-most[name], name))
+
+
+def per_hundred(stage: StageMarks, category: str) -> float:
+    """Errors of ``category`` per 100 texts whose errors were marked; 0 where none were."""
+    return 100 * sum(stage.errors.get(category, {}).values()) / stage.marked if stage.marked else 0.0
+
+
+def _without_spans(marks: Marks, name: str, title: str) -> str:
+    note = "This evaluator gives scores and marks no error spans."
+    rows = "".join(
+        text(0, 44 + 20 * i, f"{stage_name(s.stage)}: mean {s.mean:.3f} over {number(s.rated)} rated texts")
+        for i, s in enumerate(stage for stage in distinct(marks.stages) if stage.mean is not None)
+    )
+    return drawing(name, title, note, text(0, LINE, note, "note") + rows, 34 + 20 * rows.count("<text"))
+
+
+def _legend(name: str) -> str:
+    places = (0, 100, 200, 300)
+    return "".join(
+        box(x, 6, 18, 12, "severity", fill=f"url(#{name}-{severity})") + text(x + 24, 16, severity)
+        for x, severity in zip(places, _WORST_FIRST, strict=True)
+    )
+
+
+def _stack(stage: StageMarks, most: float, name: str, y: float) -> str:
+    found = stage.by_severity()
+    total = sum(found.values())
+    rate = f"{100 * total / stage.marked:.1f} per 100" if stage.marked else "not rated"
+    body = text(0, y + 14, f"{stage_name(stage.stage)}, {_rated(stage)}", "strong", room=WIDTH - width(rate) - 16)
+    body += text(WIDTH, y + 14, rate, "strong", anchor="end")
+    body += box(0, y + 20, WIDTH, 14, "track")
+    x, scale = 0.0, WIDTH / most / stage.marked if most and stage.marked else 0.0
+    for severity in _WORST_FIRST:
+        if found[severity]:
+            body += box(x, y + 20, found[severity] * scale, 14, "severity", fill=f"url(#{name}-{severity})")
+            x += found[severity] * scale
+    return body + text(0, y + 49, _told(stage), "note")
+
+
+def _uneven(stages: Sequence[StageMarks]) -> str:
+    """A warning where the rates of the stages are about different texts."""
+    alike = len({stage.marked for stage in stages if stage.marked}) < 2
+    return "" if alike else "not all stages have the same texts rated"
+
+
+def _told(stage: StageMarks) -> str:
+    if not stage.marked:
+        return "nobody rated these texts"
+    return ", ".join(f"{severity} {number(n)}" for severity, n in stage.by_severity().items() if n) or "no errors"
+
+
+def _rated(stage: StageMarks) -> str:
+    return f"{number(stage.marked)} of {number(stage.segments)} rated"
+
+
+def _course(stages: Sequence[StageMarks], category: str) -> str:
+    return " → ".join(f"{per_hundred(stage, category):.1f}" for stage in stages)
+
+
+def _category(category: str, stages: Sequence[StageMarks], scale: Scale, y: float) -> str:
+    course = _course(stages, category)
+    body = text(0, y + 14, category, room=WIDTH - width(course) - 8) + text(WIDTH, y + 14, course, anchor="end")
+    body += line(scale.start, y + 25, scale.end, y + 25)
+    return body + "".join(shape(i, scale.at(per_hundred(stage, category)), y + 25) for i, stage in enumerate(stages))
+
+
+def _shapes_legend(stages: Sequence[StageMarks]) -> tuple[str, float]:
+    """The shapes with their stages, and where the legend ends."""
+    body, x, y = "", 8.0, 12.0
+    for i, stage in enumerate(stages):
+        words = stage_name(stage.stage)
+        if x + 16 + width(words) > WIDTH:
+            x, y = 8.0, y + LINE
+        body += shape(i, x, y) + text(x + 12, y + 5, words)
+        x += 32 + width(words)
+    return body, y + 14
+
+
+def shape(number: int, x: float, y: float) -> str:
+    """A mark that differs by form: circle, square, triangle, diamond, disc."""
+    points = {
+        1: [(-5, -5), (5, -5), (5, 5), (-5, 5)],
+        2: [(0, -6), (6, 5), (-6, 5)],
+        3: [(0, -8), (8, 0), (0, 8), (-8, 0)],
+    }.get(number % 5)
+    if points:
+        return element(
+            "path", class_="outline", d="M" + "L".join(f"{x + dx:.4g} {y + dy:.4g}" for dx, dy in points) + "Z"
+        )
+    return element("circle", class_="outline" if number % 5 == 0 else "mark", cx=x, cy=y, r=6 if number % 5 == 0 else 3)

@@ -1,0 +1,382 @@
+"""``mtagent compare`` as a user meets it: tables in every form, the paper's layouts, what is refused, the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from mtagent.records import Chain, Usage
+from tests.commands import ROOT, Shell, run
+from tests.stored import segment, step, store
+
+REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
+
+
+@pytest.fixture
+def improved(shell: Shell) -> Shell:
+    """The shell with an offline run ``r`` of three segments, one of which has changed."""
+    shell.write("ref.txt", *REFERENCES)
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    return shell
+
+
+def table(out: str, title: str) -> list[list[str]]:
+    """The cells of the table under ``title``: two spaces stand between columns."""
+    lines = out.split(f"{title}", 1)[1].splitlines()[1:]
+    body = lines[: next((i for i, line in enumerate(lines) if not line or line.startswith("(")), len(lines))]
+    return [re.split(r"  +", line) for line in body]
+
+
+# --- tables
+
+
+def test_the_tables_in_plain_text(improved: Shell) -> None:
+    done = improved("compare r -m ter,chrf")
+    assert (done.code, done.err) == (0, "")
+    scores = table(done.out, "scores of 3 segments:")
+    before, after = (
+        TER().corpus_score(improved.read(name), [REFERENCES]).score for name in ("es.txt", "o.txt")
+    )  # fmt: skip
+    assert scores[0] == ["row", "TER", "chrF2"]
+    assert [row[:2] for row in scores[1:]] == [
+        ["given", f"{before:.2f}"],
+        ["postedit", f"{after:.2f} ({after - before:+.2f})"],
+        ["final", f"{after:.2f} ({after - before:+.2f})"],
+    ]
+    edits = table(done.out, "edits from the former row:")
+    # "aquí" -> "aquí.": one of 12 words, one character
+    assert edits[1][:5] == ["postedit", "given", "8.33", "1", "33.3 %"]
+    assert table(done.out, "outcomes")[1] == [
+        "postedit",
+        "1 (33.3 %)",
+        "2 (66.7 %)",
+        "0 (0.0 %)",
+        "0 (0.0 %)",
+        "1 of 1",
+    ]
+    assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0", "$0", "$0"]
+    assert "(in brackets: the difference to the row before; final: to given)" in done.out
+    assert "(dollars as paid at the time of the run; per point of chrF2 gained)" in done.out
+    assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
+
+
+def test_markdown_and_latex(improved: Shell) -> None:
+    markdown = improved("compare r -m ter -f markdown").out
+    assert markdown.startswith("### Scores of 3 segments\n\n| row | TER |\n| --- | ---: |\n| given | ")
+    assert "\n- `TER|nrefs:1|" in markdown
+    latex = improved("compare r -m ter -f latex").out
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\bottomrule") == 4
+    assert r"postedit & given & 8.33 & 1 & 33.3 \% & 0.0 \%" in latex
+    assert "\n% TER|nrefs:1|" in latex
+    assert "$" not in re.sub(r"\\\$", "", latex)
+
+
+def test_json_has_everything(improved: Shell) -> None:
+    done = improved("compare r --by domain --paired-ar --resamples 20 -f json")
+    found = json.loads(done.out)
+    assert found["segments"] == ["1", "2", "3"]
+    assert found["resampling"] == {"kind": "ar", "resamples": 20, "seed": 12345}
+    given, postedit, final = found["rows"]
+    assert (given["moved"], given["outcomes"], given["cost"]) == (None, None, None)
+    assert postedit["scores"][1]["metric"] == "chrF2"
+    assert len(postedit["scores"][1]["segments"]) == 3
+    assert 0 < postedit["scores"][1]["p_value"] <= 1
+    assert postedit["moved"]["characters"] == 1
+    assert postedit["outcomes"]["edits"] == {"applied": 1}
+    assert final["cost"]["dollars"] == 0
+    (part,) = found["parts"]["domain"]
+    assert (part["part"], part["segments"]) == ("no domain", 3)
+    assert part["scores"]["final"]["TER"] == pytest.approx(final["scores"][2]["score"])
+    assert "|ar:20|seed:12345|" in found["signatures"][0]
+
+
+def test_flat_tables_can_be_read(improved: Shell) -> None:
+    for name, delimiter in (("csv", ","), ("tsv", "\t")):
+        out = improved(f"compare r -m chrf --by length -f {name}").out
+        lines = list(csv.DictReader(io.StringIO(out), delimiter=delimiter))
+        assert [(line["grouping"], line["part"], line["row"]) for line in lines] == [
+            ("", "", "given"), ("", "", "postedit"), ("", "", "final"),
+            ("length", "0–10 words", "given"), ("length", "0–10 words", "postedit"), ("length", "0–10 words", "final"),
+        ]  # fmt: skip
+        assert float(lines[1]["chrF2 difference"]) == float(lines[1]["chrF2"]) - float(lines[0]["chrF2"])
+        assert (lines[1]["kept"], lines[1]["edits applied"], lines[0]["kept"]) == ("1", "1", "")
+        assert lines[0]["chrF2 signature"].startswith("nrefs:1|")
+
+
+def test_unknown_dollars_are_never_zero(shell: Shell) -> None:
+    paid = step("postedit", "b", usage=Usage(calls=1, input_tokens=10, cost=None))
+    store(shell.folder / "store.db", "r", Chain(segment=segment(1, "s", "a", reference="b"), steps=(paid,)))
+    row = table(shell("compare r -m ter").out, "costs")[1]
+    assert row == ["postedit", "1", "10", "0", "0", "0", "unknown", "unknown", "unknown", "2.0"]
+    (_, line, _) = csv.DictReader(io.StringIO(shell("compare r -m ter -f csv").out))
+    assert (line["dollars"], line["dollars_per_point"], line["input_tokens"]) == ("unknown", "unknown", "10")
+    assert json.loads(shell("compare r -m ter -f json").out)["rows"][1]["cost"]["dollars"] is None
+
+
+def test_of_many_documents_the_largest_are_shown(shell: Shell) -> None:
+    sizes = [1] * 24 + [3]
+    documents = [f"d{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    chains = [
+        Chain(segment=segment(i, "s", "a", reference="a", document=document)) for i, document in enumerate(documents)
+    ]
+    store(shell.folder / "store.db", "r", *chains)
+    done = shell("compare r -m ter --by document")
+    parts = [row[0] for row in table(done.out, "by document:")[1:] if row[0]]
+    assert parts == ["d24", *(f"d{i}" for i in range(19))]
+    assert "(5 more, the smaller ones, are not shown: -f json and -f csv have all)" in done.out
+    assert len(json.loads(shell("compare r -m ter --by document -f json").out)["parts"]["document"]) == 25
+
+
+def test_warnings_stand_below_and_beside_flat_tables_on_standard_error(shell: Shell) -> None:
+    shell.postedit("--run r -o o.txt -q")
+    done = shell("compare r")
+    assert done.err == ""
+    assert done.out.splitlines()[-1].startswith("warning: the segments have no reference: BLEU, chrF and TER are left")
+    assert "scores" not in done.out
+    assert "regressed" not in done.out
+    flat = shell("compare r -f csv")
+    assert flat.err.startswith("mtagent: warning: the segments have no reference")
+    assert "warning" not in flat.out
+
+
+def test_several_runs_other_systems_and_tests(improved: Shell) -> None:
+    improved.postedit("-r ref.txt --run q --gate none -o q.txt -q")
+    done = improved("compare first=r q --baseline human=ref.txt --baseline o.txt -m chrf --paired-bs --resamples 20")
+    assert [row[0] for row in table(done.out, "scores of 3 segments:")[1:]] == [
+        "given", "first/postedit", "first/final", "q/postedit", "q/final", "human", "o"
+    ]  # fmt: skip
+    human = next(row for row in table(done.out, "scores of 3 segments:") if row[0] == "human")
+    assert human[1].startswith("100.00 (μ = ")
+    assert "p: each row against given: paired bootstrap resampling, 20 resamples" in done.out
+    assert "q/postedit: to given" in done.out
+    assert "|bs:20|seed:12345|" in done.out
+
+
+def test_the_metric_that_decides(improved: Shell) -> None:
+    assert "(regressed: TER of the segment fell" in improved("compare r -m chrf,ter --deciding TER").out
+    assert "(regressed: BLEU of the segment fell" in improved("compare r -m bleu,ter").out
+    refused = improved("compare r --deciding comet")
+    assert (refused.code, refused.out) == (1, "")
+    assert "--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("", 2, "Missing argument"),
+        ("nobody", 1, "there is no run 'nobody'"),
+        ("r --by colour", 2, "--by colour: there are domain, length, document"),
+        ("r --paired-bs --paired-ar", 2, "choose one"),
+        ("r --resamples 9", 2, "--resamples is for"),
+        ("r --layout paper --by domain", 2, "--layout paper has no place for --by"),
+        ("r --layout paper -f csv", 2, "write text, markdown, latex or json"),
+        ("r --baseline none.txt", 1, "none.txt: no such file"),
+        ("r --baseline two.txt", 1, "two.txt: has 2 lines, and the input of run 'r' has 3 segments"),
+        ("r -r two.txt", 1, "two.txt: has 2 lines"),
+        ("r --baseline given=o.txt", 1, "two rows are called 'given'"),
+        ("r --prices none.toml", 1, "none.toml: "),
+        ("r -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
+    ],
+)
+def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, message: str) -> None:
+    improved.write("two.txt", "a", "b")
+    done = improved(f"compare {line}")
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+def test_the_command_is_in_the_list_and_shows_examples(shell: Shell) -> None:
+    assert "compare" in shell("--help").out
+    assert "--layout paper -f latex" in shell("compare -h").out
+
+
+# --- the paper's tables
+
+IS = ["Hún las bók í gær .", "Við förum heim ."]
+PAPER = {
+    "translate": ["Hún les bók í gær .", "Við fórum heim ."],
+    "postedit": ["Hún las bók í gær .", "Við fórum heim ."],
+    "proofread": ["Hún las bókina í gær .", "Við förum heim ."],
+    "direct": ["Hún les bók í gær .", "Við förum heim núna ."],
+}
+TOKENS = {"translate": (700, 0.40), "postedit": (4100, 2.25), "proofread": (1200, 0.75)}
+
+
+def paper_runs(shell: Shell, target: str = "is", suffix: str = "", *, translated: bool = True) -> None:
+    """A run of all stages and one without Postedit, of two segments, each call of known size."""
+
+    def chain(number: int, stages: Sequence[str], texts: Sequence[str]) -> Chain:
+        given = None if translated else PAPER["translate"][number]
+        of = segment(number + 1, f"s{number}", given, target_lang=target, reference=IS[number])
+        steps = [step(stage, text, usage=used(stage)) for stage, text in zip(stages, texts, strict=True)]  # type: ignore[arg-type]
+        return Chain(segment=of, steps=tuple(steps[0 if translated else 1 :]))
+
+    full = ("translate", "postedit", "proofread")
+    with_pe = [chain(i, full, [PAPER[stage][i] for stage in full]) for i in (0, 1)]
+    direct = [
+        chain(i, ("translate", "proofread"), [PAPER[name][i] for name in ("translate", "direct")]) for i in (0, 1)
+    ]
+    store(shell.folder / "store.db", f"tpp{suffix}", *with_pe)
+    store(shell.folder / "store.db", f"tpr{suffix}", *direct)
+
+
+def used(stage: str) -> Usage:
+    number, cost = TOKENS[stage]
+    half = (number - 100) // 2
+    return Usage(
+        calls=1, input_tokens=number - 100, cached_tokens=half, output_tokens=100, reasoning_tokens=40, cost=cost
+    )
+
+
+def test_the_paper_s_tables(shell: Shell) -> None:
+    paper_runs(shell)
+    done = shell("compare tpr tpp --layout paper")
+    assert (done.code, done.err) == (0, "")
+    performance = table(done.out, "performance (the paper's Table 3):")
+    assert performance[0] == ["Language", "Metric", "Translate", "Postedit", "Proofread", "w/ PE", "w/o PE"]
+    for line, name, metric in zip(
+        performance[1:], ("BLEU", "chrF2", "TER"), (BLEU(force=True), CHRF(), TER()), strict=True
+    ):
+        scores = {stage: metric.corpus_score(texts, [IS]).score for stage, texts in PAPER.items()}
+        assert line[-6:] == [name, f"{scores['translate']:.2f}", *cells(scores)]
+    assert [line[0] for line in performance[1:]] == ["Icelandic", "", ""]
+
+
+def cells(scores: dict[str, float]) -> list[str]:
+    """Postedit to Translate, Proofread to Postedit, and both variants to Translate: which difference goes where."""
+    chain = [
+        f"{scores[b]:.2f} ({scores[b] - scores[a]:+.2f})" for a, b in pairwise(["translate", "postedit", "proofread"])
+    ]
+    both = [f"{scores[b]:.2f} ({scores[b] - scores['translate']:+.2f})" for b in ("proofread", "direct")]
+    return [*chain, *both]
+
+
+def test_the_paper_s_numbers_by_hand(shell: Shell) -> None:
+    """TER of 10 words: 2 wrong, then 1, then 1; without Postedit 2 (one word, and one too many)."""
+    paper_runs(shell)
+    out = shell("compare tpp tpr --layout paper -m ter").out
+    assert table(out, "Table 3):")[1] == [
+        "Icelandic", "TER", "20.00", "10.00 (-10.00)", "10.00 (+0.00)", "10.00 (-10.00)", "20.00 (+0.00)"
+    ]  # fmt: skip
+    # edits of the words of the later text: 1 of 10; bók -> bókina and fórum -> förum, 2 of 10; all three
+    assert table(out, "Table 4):") == [
+        ["Language", "Trans-PE", "PE-PR", "Trans-PR"], ["En-Icelandic", "10.00", "20.00", "30.00"]
+    ]  # fmt: skip
+    assert table(out, "Table 1):") == [
+        ["Method", "Translate Tokens", "Post-edit Tokens", "Proofread Tokens", "Cost ($)"],
+        ["Translate", "1,400", "–", "–", "0.80"],
+        ["Post-edit", "–", "8,200", "–", "4.50"],
+        ["Proofread", "–", "–", "2,400", "1.50"],
+        ["TP (Translate + Post-edit)", "1,400", "8,200", "–", "5.30"],
+        ["TPP (Translate + Post-edit + Proofread)", "1,400", "8,200", "2,400", "6.80"],
+    ]
+
+
+def test_the_paper_s_tables_of_several_languages(shell: Shell) -> None:
+    paper_runs(shell)
+    paper_runs(shell, "sr-Latn", "-sr")
+    out = shell("compare tpp tpr tpp-sr tpr-sr --layout paper -m ter,chrf").out
+    lines = table(out, "Table 3):")[1:]
+    assert [line[:2] for line in lines] == [
+        ["Icelandic", "TER"], ["", "chrF2"], ["Serbian (Latin script)", "TER"], ["", "chrF2"]
+    ]  # fmt: skip
+    assert [line[0] for line in table(out, "Table 4):")[1:]] == ["En-Icelandic", "En-Serbian (Latin script)"]
+    assert table(out, "Table 1):")[5][-1] == "13.60", "both languages together"
+
+
+def test_given_translations_and_a_missing_variant(shell: Shell) -> None:
+    paper_runs(shell, translated=False)
+    out = shell("compare tpp --layout paper -m ter").out
+    assert table(out, "Table 3):")[1][2:] == ["20.00", "10.00 (-10.00)", "10.00 (+0.00)", "10.00 (-10.00)", "–"]
+    costs = table(out, "Table 1):")
+    assert costs[1] == ["Translate", "–", "–", "–", "–"]
+    assert costs[4] == ["TP (Translate + Post-edit)", "–", "8,200", "–", "4.50"]
+    assert "the translations were given" in out
+
+
+def test_variants_that_began_with_other_translations_are_told(shell: Shell) -> None:
+    paper_runs(shell)
+    paper_runs(shell, suffix="2", translated=False)
+    other = Chain(
+        segment=segment(1, "s0", "Annað .", target_lang="is", reference=IS[0]), steps=(step("proofread", "x"),)
+    )
+    more = Chain(
+        segment=segment(2, "s1", "Annað .", target_lang="is", reference=IS[1]), steps=(step("proofread", "x"),)
+    )
+    store(shell.folder / "store.db", "elsewhere", other, more)
+    assert "began with different translations" not in shell("compare tpp2 tpr2 --layout paper").out
+    assert "began with different translations" in shell("compare tpp2 elsewhere --layout paper").out
+
+
+def test_the_paper_s_tables_in_other_forms(shell: Shell) -> None:
+    paper_runs(shell)
+    latex = shell("compare tpp tpr --layout paper -f latex").out
+    assert r"\begin{tabular}{llrrrrr}" in latex
+    assert r"Cost (\$)" in latex
+    assert "| Language | Metric | Translate |" in shell("compare tpp tpr --layout paper -f markdown").out
+    found: dict[str, Any] = json.loads(shell("compare tpp tpr --layout paper -f json").out)
+    assert [len(one["rows"]) for one in found["tables"]] == [3, 1, 5]
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ("tpr", "--layout paper takes one run with Postedit for en-is, and these are given: none"),
+        ("tpp tpp2", "--layout paper takes one run with Postedit for en-is, and these are given: tpp, tpp2"),
+        ("tpp t", "run 't' has neither Postedit nor Proofread: --layout paper has no column for it"),
+        ("tpp tpp-sr -r ref.txt", "-r gives references to runs of one language pair"),
+    ],
+)
+def test_runs_that_do_not_fit_the_paper_s_tables(shell: Shell, runs: str, message: str) -> None:
+    for target, suffix in (("is", ""), ("is", "2"), ("sr", "-sr")):
+        paper_runs(shell, target, suffix)
+    store(shell.folder / "store.db", "t", Chain(segment=segment(1, "s", "a", target_lang="is")))
+    shell.write("ref.txt", *IS)
+    done = shell(f"compare {runs} --layout paper")
+    assert (done.code, done.out) == (1, "")
+    assert message in done.err
+
+
+# --- what the page shows
+
+PAGE = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+
+
+def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
+    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
+    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
+    assert len(found) == 4
+    (shell.folder / "mtagent").mkdir()
+    (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
+    paper_runs(shell)
+    for command, output in found:
+        done = run(shell.folder, *command.split())
+        assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
+
+
+def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(code, "comparing.md", "exec"), {})
+    first, *scores = capsys.readouterr().out.splitlines()
+    assert first == "given 25.0 1 0.0002 chrF2"
+    assert [line.split()[0] for line in scores] == ["BLEU", "chrF2", "TER"]
+
+
+def test_every_option_of_the_command_is_on_the_page(shell: Shell) -> None:
+    known = {"--help", "--store", "--config", "--width", "--resamples", "--seed", "--metrics", "--reference"}
+    options = set(re.findall(r"--[a-z-]+", shell("compare -h").out.split("Examples:")[0])) - known
+    assert {name for name in options if name not in PAGE} <= {"--confidence", "--format"}

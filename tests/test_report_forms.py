@@ -1,0 +1,223 @@
+"""A report as Markdown, CSV and JSON: complete, readable by the usual readers, and true to the records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from mtagent.comparison.rows import Comparison
+from mtagent.formats.details import details
+from mtagent.records import Chain
+from mtagent.report.figures import figures
+from mtagent.report.forms import as_csv, as_json, as_markdown
+from mtagent.report.forms_csv import GUARDED
+from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, step
+
+KEPT = step(
+    "postedit", "kept", "judge -6 -> 0: better", "new", proposed="new", seconds=1.23456, calls=(paid(0.25),),
+    edits=[edit("applied"), edit("refused", "tags: <b> is missing"), edit("ambiguous"), edit("rejected")],
+    ratings=(rating(-6, error(severity="major")), rating(0)),
+)  # fmt: skip
+FAILED = step("postedit", "failed", "ServerError: 500 | `x`", "alt", calls=(paid(None),))
+TWO = [chain(KEPT, document="d", domain="news"), chain(FAILED, number=2, given="alt")]
+ROWS = comparison(
+    row("given", [10, 20.5], texts=["old", "alt"]),
+    row("postedit", [12.5, 20.5], "given", texts=["new", "alt"]),
+    row(None, [1, math.nan], "given", name="other.txt", texts=["x", "y"]),
+)
+
+
+def read(pieces: Iterator[str]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO("".join(pieces), newline="")))
+
+
+def parsed(chains: list[Chain], compared: Comparison | None = None) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads("".join(as_json(RUN, chains, figures(chains, compared), compared)), parse_constant=refuse)
+
+
+def stored(text: str, guarded: bool) -> str:
+    """The value that a cell stands for, as the docs say."""
+    return text[1:] if guarded and text.startswith("'") else text
+
+
+# --- CSV
+
+
+def test_csv_has_a_line_for_the_given_text_and_each_step() -> None:
+    given_, kept, *others = read(as_csv(RUN, TWO, ROWS))
+    assert [(one["id"], one["stage"]) for one in others] == [("2", "given"), ("2", "postedit")]
+    assert given_ | {"text": "old", "verdict": "", "chrF2": "10.0", "chrF2 difference": "", "dollars": ""} == given_
+    assert kept | {
+        "id": "1", "document": "d", "domain": "news", "stage": "postedit", "verdict": "kept",
+        "outcome": "changed: in part: a guard refused some edits", "reason": "judge -6 -> 0: better", "text": "new",
+        "chrF2": "12.5", "chrF2 difference": "2.5", "edits applied": "1", "edits refused": "1", "edits rejected": "1",
+        "edits unplaced": "1", "edits reverted": "0", "calls": "1", "input_tokens": "100", "dollars": "0.25",
+        "seconds": "1.235", "guarded": "",
+    } == kept  # fmt: skip
+    assert (others[1]["dollars"], others[1]["document"]) == ("unknown", "")
+
+
+def test_csv_without_texts_or_comparison_has_fewer_columns() -> None:
+    head = next(as_csv(RUN, TWO, texts=False, guarded=False)).strip().split(",")
+    assert not {"text", "guarded", "chrF2"} & set(head)
+
+
+def test_scores_belong_to_the_last_step_of_a_stage_and_to_this_run_alone() -> None:
+    twice = [chain(KEPT.model_copy(update={"text": "first"}), KEPT)]
+    assert [one["chrF2"] for one in read(as_csv(RUN, twice, ROWS))] == ["10.0", "", "12.5"]
+    assert {one["chrF2"] for one in read(as_csv("another", TWO, ROWS))} == {""}
+    assert {one["chrF2"] for one in read(as_csv(RUN, [chain(KEPT, number="not compared")], ROWS))} == {""}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+49", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x", "－1", "＋1"])
+def test_a_cell_that_a_spreadsheet_would_run_is_guarded_and_named(text: str) -> None:
+    one = [chain(number=text, given=text)]
+    (line,) = read(as_csv(RUN, one))
+    assert (line["text"], line["id"], line["guarded"]) == (f"'{text}", f"'{text}", "id text")
+    (line,) = read(as_csv(RUN, one, guarded=False))
+    assert (line["text"], line["id"]) == (text, text)
+
+
+def test_numbers_are_never_guarded_and_an_apostrophe_of_the_text_s_own_stays() -> None:
+    worse = comparison(row("given", [10]), row("postedit", [9], "given"))
+    _, kept = read(as_csv(RUN, TWO[:1], worse))
+    assert kept["chrF2 difference"] == "-1.0"
+    (line,) = read(as_csv(RUN, [chain(given="'=1")]))
+    assert (line["text"], line["guarded"]) == ("'=1", "")
+
+
+def test_a_score_that_is_no_number_is_an_empty_cell() -> None:
+    unknown = comparison(row("given", [math.nan]))
+    assert read(as_csv(RUN, [chain()], unknown))[0]["chrF2"] == ""
+
+
+def test_a_text_that_utf8_cannot_hold_is_named() -> None:
+    (line,) = read(as_csv(RUN, [chain(given="a\ud800")]))
+    assert (line["text"], line["guarded"]) == ("a?", "text")
+
+
+@given(CHAINS)
+@settings(deadline=None)
+def test_csv_reads_back_what_the_records_say(chains: list[Chain]) -> None:
+    for guarded in (True, False):
+        lines = read(as_csv(RUN, chains, guarded=guarded))
+        assert not any(None in line or None in line.values() for line in lines)
+        found = [
+            tuple(
+                stored(line[name], guarded and name in line["guarded"].split())
+                for name in ("id", "stage", "text", "reason")
+            )
+            for line in lines
+        ]
+        assert found == [one for each in chains for one in expected(each)]
+        assert set(lines[0] if lines else GUARDED) >= set(GUARDED)
+
+
+def expected(one: Chain) -> list[tuple[str, str, str, str]]:
+    given_ = [(one.segment.id, "given", one.segment.translation or "", "")]
+    steps = [(one.segment.id, step_.stage, step_.text, step_.reason) for step_ in one.steps]
+    return [*(given_ if one.segment.translation is not None or not steps else []), *steps]
+
+
+# --- JSON
+
+
+def test_json_holds_figures_comparison_and_segments() -> None:
+    told = parsed(TWO, ROWS)
+    assert set(told) == {"version", "run", "figures", "comparison", "segments"}
+    assert (told["version"], told["run"]) == (1, RUN)
+    assert told["figures"]["flow"]["segments"] == 2
+    assert told["figures"]["flow"]["stages"][0]["groups"][0] == {
+        "kind": "changed", "reason": "in part: a guard refused some edits", "segments": 1,
+    }  # fmt: skip
+    assert set(told["figures"]) == {"flow", "marks", "spreads", "costs", "costly", "failures"}
+    rows = told["comparison"]["rows"]
+    assert [one["name"] for one in rows] == ["given", "postedit", "other.txt"]
+    assert (rows[0]["scores"][0]["score"], rows[2]["scores"][0]["score"]) == (15.25, None)
+    assert "texts" not in rows[0]
+
+
+def test_json_has_each_segment_s_details_fates_scores_and_other_texts() -> None:
+    first, second = parsed(TWO, ROWS)["segments"]
+    assert {key: first[key] for key in details(TWO[0])} == json.loads(json.dumps(details(TWO[0])))
+    assert first["fates"]["final"] == {"kind": "changed", "reason": "edited"}
+    assert first["scores"]["postedit"] == {"chrF2": 12.5, "chrF2 difference": 2.5}
+    assert first["others"] == {"other.txt": "x"}
+    assert second["scores"]["other.txt"] == {"chrF2": None, "chrF2 difference": None}
+
+
+@pytest.mark.parametrize("chains", [[], TWO[:1], [chain(given="a\ud800", number="\udfff")]])
+def test_json_of_nothing_of_one_and_of_broken_characters(chains: list[Chain]) -> None:
+    assert [one["id"] for one in parsed(chains)["segments"]] == [one.segment.id for one in chains]
+    "".join(as_json(RUN, chains, figures(chains))).encode()
+
+
+def test_json_comes_in_pieces_of_one_segment() -> None:
+    def chains() -> Iterator[Chain]:
+        yield from TWO
+        raise RuntimeError("all that was asked for was read")
+
+    pieces = as_json(RUN, chains(), figures(TWO))
+    assert [next(pieces).count('"source_lang"') for _ in range(3)] == [0, 1, 1]
+
+
+@given(CHAINS)
+@settings(deadline=None, max_examples=50)
+def test_json_holds_any_run(chains: list[Chain]) -> None:
+    told = parsed(chains)
+    assert [one["text"] for one in told["segments"]] == [one.text for one in chains]
+    for stage in told["figures"]["flow"]["stages"]:
+        kinds = [one["fates"].get(stage["stage"], {}).get("kind") for one in told["segments"]]
+        for kind in {group["kind"] for group in stage["groups"]} - {"idle"}:
+            assert kinds.count(kind) == sum(g["segments"] for g in stage["groups"] if g["kind"] == kind)
+
+
+# --- Markdown
+
+
+def test_markdown_has_the_tables_and_the_short_lists() -> None:
+    rows = comparison(
+        row("given", [10, 20], texts=["old", "alt"]), row("postedit", [9, 20], "given", texts=["new", "alt"])
+    )
+    told = "".join(as_markdown(RUN, figures(TWO, rows), rows))
+    assert told.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
+    for title in (
+        "Systems and stages", "What became of the segments", "What became of the edits", "Errors marked by judge",
+        "postedit: what got worse", "Most costly segments", "Failed segments",
+    ):  # fmt: skip
+        assert f"\n## {title}\n\n|" in told
+    assert "| 1 | 10.00 | 9.00 | -1.00 |" in told
+    assert "| 2 | post-edit | ServerError: 500 \\| \\`x\\` |" in told
+
+
+def test_markdown_has_no_markup_from_names() -> None:
+    assert next(as_markdown("my|*run*", figures([]))).startswith("# Report of the run my\\|\\*run\\*\n")
+
+
+def test_markdown_says_how_many_more_there_are() -> None:
+    many = [chain(FAILED, number=n) for n in range(13)]
+    assert "… and 3 more." in "".join(as_markdown(RUN, figures(many)))
+
+
+def test_markdown_without_comparison_and_of_an_empty_run() -> None:
+    told = "".join(as_markdown(RUN, figures([])))
+    assert told == "# Report of the run run-1\n\n0 segments, 0 of them with a given translation.\n"
+
+
+@given(CHAINS)
+@settings(deadline=None, max_examples=50)
+def test_markdown_s_tables_have_as_many_cells_in_each_line(chains: list[Chain]) -> None:
+    bars: list[int] = []
+    for line in "".join(as_markdown(RUN, figures(chains))).split("\n"):
+        bars = [*bars, line.replace("\\\\", "").replace("\\|", "").count("|")] if line.startswith("|") else []
+        assert len(set(bars)) <= 1
