@@ -78,11 +78,14 @@ def _write_system(system: str, ratings: Ratings, scores: Sink, averages: Sink, s
 
 
 def write_scores(name: str, found: Sequence[float | None], scores: Sink, averages: Sink) -> None:
-    """Write a line per segment, and the mean of what was rated; ``None`` = not rated."""
+    """Write a line per segment, and the mean of all; ``None`` = not rated.
+
+    There is no mean where a segment is not rated: that of the others would look better or worse than the system is.
+    """
     rated = [score for score in found if score is not None]
     for score in found:
         scores.write(f"{name}\t{score}\n")
-    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated else None}\n")
+    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated and len(rated) == len(found) else None}\n")
 
 
 def _rating(rated: Rated) -> tuple[str, int]:
