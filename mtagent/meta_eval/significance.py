@@ -8,7 +8,7 @@ really is (one-sided; not corrected by +1, as in mt-metrics-eval).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -111,19 +111,21 @@ def ranked(evaluators: Mapping[str, Paired], test: Test, alpha: float = ALPHA) -
     Raises :class:`InputError` for an evaluator for which the statistic is not defined.
     """
     agreement = {name: _real(name, scores, test) for name, scores in evaluators.items()}
+    return clustered(agreement, lambda one, other: difference(evaluators[one], evaluators[other], test).p_value, alpha)
+
+
+def clustered(
+    agreement: Mapping[str, float], p_value: Callable[[str, str], float | None], alpha: float = ALPHA
+) -> list[Ranked]:
+    """The ranks of :func:`ranked`, where the statistics are known; ``p_value`` tests the first name against another."""
     found: list[Ranked] = []
     for name in sorted(agreement, key=lambda name: -agreement[name]):
         rank = found[-1].rank if found else 1
-        cluster = [other.name for other in found if other.rank == rank]
-        if any(_is_better(evaluators[other], evaluators[name], test, alpha) for other in cluster):
+        tested = (p_value(other.name, name) for other in found if other.rank == rank)
+        if any(p is not None and p <= alpha for p in tested):
             rank += 1
         found.append(Ranked(name, agreement[name], rank))
     return found
-
-
-def _is_better(first: Paired, second: Paired, test: Test, alpha: float) -> bool:
-    p_value = difference(first, second, test).p_value
-    return p_value is not None and p_value <= alpha
 
 
 def _real(name: str, scores: Paired, test: Test) -> float:

@@ -62,7 +62,7 @@ class ScoresFile:
             )
         for one, segment, translation in zip(found, segments, translations, strict=True):
             _refuse_misfit(one, segment, translation)
-        values = tuple(one.value for one in found)
+        values = tuple(one.number for one in found)
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
         label = self._label or found[0].metric or self._path.name.split(".")[0]
         parts = [f"file:{self._path.name}", f"sha256:{content}", "agg:mean", f"version:{__version__}"]
