@@ -37,9 +37,7 @@ def heaviest(table: Floats) -> Ints:
         turned = heaviest(np.ascontiguousarray(table.T))
         partner[turned[turned >= 0]] = np.flatnonzero(turned >= 0)
         return partner
-    if len(table) == 1:
-        return np.array([np.argmax(table[0])])
-    partner = _assigned(table.max() - table)
+    partner = table.argmax(axis=1) if len(table) == 1 else _assigned(table.max() - table)
     partner[table[np.arange(len(table)), partner] <= 0] = -1
     return partner
 
