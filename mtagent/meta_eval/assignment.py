@@ -11,13 +11,14 @@ def best_pairs(first: Ints, second: Ints, weight: Floats, group: Ints) -> Bools:
     """Which pairs are chosen so that no first and no second occurs twice and the weights add up to the most.
 
     All arrays have an entry for each pair: the numbers of both, a weight > 0, and the segment, in rising order. With
-    equal weights this is a matching of maximum size. Segments are solved one by one (Kuhn 1955), pairs without rivals
-    at once.
+    equal weights this is a matching of maximum size. Where only one side has rivals, the heaviest pair is taken; the
+    other segments are solved one by one (Kuhn 1955).
     """
     if not len(first):
         return np.zeros(0, dtype=bool)
-    chosen: Bools = (np.bincount(first)[first] == 1) & (np.bincount(second)[second] == 1)
-    rivals = np.flatnonzero(~chosen)
+    alone = _alone(first, second), _alone(second, first)
+    chosen = (alone[0] & _is_heaviest(first, weight)) | (alone[1] & _is_heaviest(second, weight))
+    rivals = np.flatnonzero(~(alone[0] | alone[1]))
     if not len(rivals):
         return chosen
     for places in np.split(rivals, np.flatnonzero(np.diff(group[rivals])) + 1):
@@ -28,6 +29,22 @@ def best_pairs(first: Ints, second: Ints, weight: Floats, group: Ints) -> Bools:
         partner = heaviest(table)
         chosen[places] = partner[row] == column
     return chosen
+
+
+def _alone(first: Ints, second: Ints) -> Bools:
+    """Whether all partners of a pair's first have no other partner."""
+    shared = np.bincount(second)[second] > 1
+    found: Bools = np.bincount(first, shared)[first] == 0
+    return found
+
+
+def _is_heaviest(first: Ints, weight: Floats) -> Bools:
+    """Whether a pair is the heaviest of its first (and the earliest of these)."""
+    order = np.lexsort((-weight, first))
+    leading = np.r_[True, np.diff(first[order]) > 0]
+    found = np.zeros(len(first), dtype=bool)
+    found[order[leading]] = True
+    return found
 
 
 def heaviest(table: Floats) -> Ints:
@@ -48,7 +65,7 @@ def _assigned(cost: Floats) -> Ints:
     Column 0 is no column, but where the path of a new row begins.
     """
     rows, columns = cost.shape
-    row_price, column_price = np.zeros(rows), np.zeros(columns + 1)
+    row_price, column_price, reduced = np.zeros(rows), np.zeros(columns + 1), np.full(columns + 1, np.inf)
     owner = np.full(columns + 1, -1)
     for row in range(rows):
         owner[0], at = row, 0
@@ -56,7 +73,7 @@ def _assigned(cost: Floats) -> Ints:
         done = np.zeros(columns + 1, dtype=bool)
         while owner[at] >= 0:
             done[at] = True
-            reduced = np.r_[np.inf, cost[owner[at]] - row_price[owner[at]] - column_price[1:]]
+            reduced[1:] = cost[owner[at]] - row_price[owner[at]] - column_price[1:]
             closer = ~done & (reduced < slack)
             slack[closer], came_from[closer] = reduced[closer], at
             at = int(np.argmin(np.where(done, np.inf, slack)))

@@ -77,6 +77,7 @@ class _Reader:
     whose: str
     rules: SpanRules
     categories: dict[str, int]
+    known: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SpansLeftOut._fields, 0))
 
     def side(self, rows: Iterable[tuple[str, Sequence[ErrorSpan], Marked]], starts: Ints) -> Side:
@@ -84,11 +85,17 @@ class _Reader:
         words: list[str] = []
         for segment, (name, errors, row) in enumerate(rows):
             for error, place in self._places(errors, row, name):
-                category = self.categories.setdefault(self.rules.category(error.category), len(self.categories))
+                category = self._number(error.category)
                 length = max(1, len(error.text)) if place.start < 0 else place.end - place.start
                 found.append((segment, *place, length, SEVERITIES.index(error.severity), category))
                 words.append(_words(error, place, row))
         return _sorted(found, words, starts, SpansLeftOut(**self.counts))
+
+    def _number(self, category: str) -> int:
+        """The number of a category's name; the rules are asked once for each."""
+        if category not in self.known:
+            self.known[category] = self.categories.setdefault(self.rules.category(category), len(self.categories))
+        return self.known[category]
 
     def _places(self, errors: Sequence[ErrorSpan], row: Marked, name: str) -> list[tuple[ErrorSpan, _Place]]:
         found = []
