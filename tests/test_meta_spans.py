@@ -472,6 +472,15 @@ def test_chosen_pairs_are_the_best_of_all(seed: int) -> None:
     assert table[np.arange(rows), partner][partner >= 0].sum() == pytest.approx(best)
 
 
+def test_neither_long_texts_nor_many_spans_over_one_place_take_long() -> None:
+    text = "word " * 1_000_000
+    gold, predicted = ([span(at * 5, at * 5 + size) for at in range(200)] for size in (200, 150))
+    pairs = span_pairs([Marked(gold, predicted, text)])
+    assert score(pairs, CharacterF1()).predicted == 200 * 150
+    assert score(pairs, PartialOverlap()).precision == 1
+    assert score(pairs, PartialOverlap()).recall == pytest.approx(0.75)
+
+
 def test_no_pairs_are_no_pairs() -> None:
     none = np.zeros(0, dtype=np.int64)
     assert best_pairs(none, none, none.astype(float), none).tolist() == []

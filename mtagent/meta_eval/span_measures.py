@@ -64,8 +64,8 @@ class PartialOverlap:
 
     Partners are chosen so that the Dice coefficients of the pairs add up to the most (then the characters in common).
     With ``credit="full"`` each pair counts as a whole, and the most pairs are chosen. ``severity_credit`` is multiplied
-    in where the severities differ. Source: "match with partial overlap and partial credit" of Perrella et al. (2026),
-    Span-Level Machine Translation Meta-Evaluation (arXiv 2603.19921), whose summary is :func:`score`'s.
+    in where the severities differ. Source: "match with partial overlap and partial credit" (mpp, micro-averaged) of
+    Perrella et al. (2026), Span-Level Machine Translation Meta-Evaluation, arXiv 2603.19921; "full" is its "mp".
     """
 
     credit: Literal["share", "full"] = "share"

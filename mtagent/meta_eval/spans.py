@@ -35,8 +35,9 @@ class SpanScore:
     """Precision, recall and F1 over all segments (micro: of added-up counts).
 
     ``predicted`` and ``gold`` are how much the evaluator and people marked, ``right`` and ``found`` how much of each
-    was credited, all in ``unit``. ``macro_f1`` is the mean of the segments' own F1. ``group``: the category or severity
-    that it is about. ``segments_left_out``, ``gold_left_out`` and ``predicted_left_out`` say what was not compared.
+    was credited, all in ``unit``. ``macro_f1`` is the mean of the segments' own F1 (1 where neither marked anything).
+    ``group``: the category or severity that it is about. ``segments_left_out``, ``gold_left_out`` and
+    ``predicted_left_out`` say what was not compared.
     """
 
     precision: float
