@@ -140,7 +140,7 @@ def test_a_wrong_severity_costs_what_is_asked_for() -> None:
 
 
 def test_ties_between_partners_are_broken_alike_from_both_sides() -> None:
-    gold, predicted = [span(10, 14)], [span(4, 12), span(13, 15)]  # both have Dice 1/3
+    gold, predicted = [span(10, 14)], [span(9, 11), span(12, 20)]  # both have Dice 1/3
     one, other = (rates(pairs, PartialOverlap()) for pairs in (pairs_of(gold, predicted), pairs_of(predicted, gold)))
     assert one[:2] == pytest.approx((2 / 8 / 2, 2 / 4))
     assert (one[0], one[1]) == pytest.approx((other[1], other[0]))
@@ -310,9 +310,18 @@ def test_omissions_and_source_errors_are_spans_of_the_source() -> None:
     assert rates(pairs_of([OMITTED], [span(7, 11)], **rules), CharacterF1())[2] == 0  # of the translation
 
 
-def test_the_context_of_an_omission_is_of_the_translation() -> None:
-    around = OMITTED.model_copy(update={"before": "0123", "after": "4567"})
-    assert len(pairs_of([around], [], outside="source", unlocated="locate").gold) == 1
+def test_the_context_and_the_place_of_an_omission_are_of_the_translation() -> None:
+    rules = SpanRules(outside="source", unlocated="locate")
+    around = OMITTED.model_copy(update={"after": " two"})
+    pairs = span_pairs([Marked([around, span(3, 3, side="omission")], [], TEXT, "text one text two")], rules)
+    assert pairs.gold.left_out == SpansLeftOut(unlocated=2)
+    assert len(span_pairs([Marked([around], [], TEXT, "one text")], rules).gold) == 1
+
+
+def test_words_of_the_source_do_not_match_words_of_the_translation() -> None:
+    marked = Marked([OMITTED], [span(0, 4, text="text")], "text it is", "source text of it")
+    pairs = span_pairs([marked], SpanRules(outside="source", unlocated="locate"))
+    assert (len(pairs.gold), len(pairs.predicted), score(pairs, Matching()).right) == (1, 1, 0)
 
 
 def test_omissions_and_source_errors_match_by_segment() -> None:
