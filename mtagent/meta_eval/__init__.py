@@ -14,8 +14,26 @@ The statistics are those of the field's tool, mt-metrics-eval, without sampling 
 ``permuted.py``         a statistic of many permutations at once; ``listed.py``: pairs of small groups, listed once
 ======================= ============================================================================================
 
-Planned beside them: ``spans.py`` (precision and recall of error spans), ``files.py`` (JSON Lines, TSV, folders of
-mt-metrics-eval), ``tables.py`` (text, Markdown, LaTeX, JSON) and ``gate.py`` (the calibration of a gate).
+Error spans, which are imported from their own modules:
+
+======================= ============================================================================================
+``marked.py``           the error spans of an evaluator and of people side by side, what is left out counted
+``pairing.py``          from errors to such spans: which segments, and at which places
+``spans.py``            precision, recall and F1 of error spans, by category and severity; tests between evaluators
+``span_measures.py``    what is counted: matches, characters, partial overlaps
+``overlaps.py``         which spans overlap, and by how much; ``assignment.py``: one partner for each
+``categories.py``       one name for the same category in several typologies
+``error_free.py``       whether error-free translations are told from others
+======================= ============================================================================================
+
+From files to tables, as ``mtagent meta-eval`` does it:
+
+======================= ============================================================================================
+``files/``              scores as they stand in files, folders and runs; an evaluator's beside people's
+``evaluated.py``        all statistics of several evaluators; ``span_level.py``: those of error spans
+``warned.py``           what makes the numbers doubtful
+``tables.py``           the tables for people, and ``data.py`` the JSON for programs
+======================= ============================================================================================
 """
 
 from __future__ import annotations

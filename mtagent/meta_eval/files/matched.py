@@ -131,8 +131,8 @@ def _in_positions(evaluator: Side, human: Side) -> tuple[Side, Side]:
             ours, theirs = len(evaluator.of_system(system)), len(human.of_system(system))
             if ours != theirs:
                 raise InputError(
-                    f"{evaluator.origin}: {ours} scores of system {system!r}, and {human.origin} has {theirs}; segments "
-                    "without ids are matched by their position, so that both must have all: write None for a missing one"
+                    f"{evaluator.origin}: {ours} scores of system {system!r}, and {human.origin} has {theirs}; "
+                    "segments without ids are matched by position, so that both must have all: None is a missing one"
                 )
     if evaluator.numbered == human.numbered:
         return evaluator, human

@@ -14,6 +14,9 @@ ONE = "system"
 """What the system is called where a file names none."""
 
 
+_SHOWN = 20
+
+
 class Key(NamedTuple):
     """One translation: whose, and of which segment."""
 
@@ -119,4 +122,5 @@ def meant(wrong: str, known: Iterable[str]) -> str:
     """``; did you mean 'mqm'?``, or what there is."""
     names = list(known)
     near = get_close_matches(wrong, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names) or 'none'}"
+    shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
+    return f"; did you mean {near[0]!r}?" if near else f"; there are: {shown or 'none'}"
