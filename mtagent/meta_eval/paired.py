@@ -15,7 +15,7 @@ from mtagent.errors import ConfigError, InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Level = Literal["seg", "sys"]
+Level = Literal["sys", "seg"]
 Policy = Literal["refuse", "leave-out"]
 
 LARGEST = 1e100

@@ -29,40 +29,34 @@ class Match(NamedTuple):
         """The evaluator's."""
         return self.evaluator.name
 
-    def segments(self, items: Sequence[str] | None = None) -> Paired | None:
-        """The paired scores of segments, or of some ``items`` only; ``None`` where not one is left."""
-        wanted = None if items is None else set(items)
-        rows = [row for row in self.rows if wanted is None or row.item in wanted]
-        if not any(row.evaluator is not None and row.human is not None for row in rows):
+    def of_items(self, items: Sequence[str]) -> Match:
+        """Only these segments; scores that were given for whole systems are not about them."""
+        wanted = set(items)
+        rows = tuple(row for row in self.rows if row.item in wanted)
+        return Match(replace(self.evaluator, systems={}), replace(self.human, systems={}), rows, self.missing)
+
+    def segments(self) -> Paired | None:
+        """The paired scores of segments; ``None`` where not one has both."""
+        if not any(row.evaluator is not None and row.human is not None for row in self.rows):
             return None
-        return paired(rows, missing=self.missing)
+        return paired(self.rows, missing=self.missing)
 
     def systems(self) -> Paired | None:
         """The paired scores of systems: those given, or the means over the segments that have both scores."""
-        segments = self.segments()
-        means = system_level(segments) if segments else None
         if not self.given_systems:
-            return means
-        by_mean = {row.system: row for row in means.rows()} if means else {}
-        names = list(dict.fromkeys([*by_mean, *self.human.systems, *self.evaluator.systems]))
-        rows = [
-            Row(name, "", *(_of_system(side, name, by_mean.get(name), place) for place, side in enumerate(self[:2])))
-            for name in names
-        ]
+            segments = self.segments()
+            return system_level(segments) if segments else None
+        given = [side.systems for side in (self.evaluator, self.human)]
+        names = dict.fromkeys([*given[1], *given[0]])
+        rows = [Row(name, "", *(systems.get(name, NOTHING).score for systems in given)) for name in names]
         if not any(row.evaluator is not None and row.human is not None for row in rows):
             return None
         return paired(rows, missing=self.missing, level="sys")
 
     @property
-    def given_systems(self) -> tuple[str, ...]:
-        """Whose scores of systems are given, and no means: the evaluator's name, people's."""
-        return tuple(side.name for side in (self.evaluator, self.human) if side.systems)
-
-
-def _of_system(side: Side, name: str, mean: Row | None, place: int) -> float | None:
-    if side.systems:
-        return side.systems.get(name, NOTHING).score
-    return None if mean is None else (mean.evaluator, mean.human)[place]
+    def given_systems(self) -> bool:
+        """Whether both sides have scores of systems that were given, and are no means."""
+        return bool(self.evaluator.systems and self.human.systems)
 
 
 def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> Match:
