@@ -15,8 +15,8 @@ def as_json(found: Agreement, spans: SpanLevel | None, warnings: Sequence[str]) 
     """``levels`` has an object for each evaluator, level, averaging and part."""
     return json.dumps(
         {
-            "human": found.human,
-            "signatures": dict(found.signatures),
+            "human": found.human._asdict(),
+            "evaluators": [one._asdict() for one in found.evaluators],
             "levels": [one for block in found.blocks for one in _block(block)],
             "spans": _spans(spans) if spans else None,
             "tests": [_contest(one) for one in found.contests],

@@ -93,12 +93,19 @@ class Contest:
     signature: str
 
 
+class Signed(NamedTuple):
+    """Who scored, and what the scores depend on."""
+
+    name: str
+    signature: str
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How well evaluators agree with people."""
 
-    human: str
-    signatures: Mapping[str, str]
+    human: Signed
+    evaluators: tuple[Signed, ...]
     blocks: tuple[Block, ...]
     contests: tuple[Contest, ...]
 
@@ -113,8 +120,8 @@ def agreement(matches: Sequence[Match], wanted: Wanted) -> Agreement:
     if not blocks:
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
     return Agreement(
-        human=human.name,
-        signatures={side.name: side.signature for side in (human, *(one.evaluator for one in matches))},
+        human=Signed(human.name, human.signature),
+        evaluators=tuple(Signed(one.name, one.evaluator.signature) for one in matches),
         blocks=tuple(blocks),
         contests=tuple(_contests(matches, wanted)),
     )

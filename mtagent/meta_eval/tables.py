@@ -8,7 +8,7 @@ from itertools import groupby
 from mtagent.comparison.tables import MOST_PARTS, Table
 from mtagent.meta_eval.evaluated import Agreement, Block, Contest, Entry
 from mtagent.meta_eval.span_level import SpanEntry, SpanLevel
-from mtagent.meta_eval.statistic import Statistic
+from mtagent.mqm import SEVERITIES
 
 NOTHING = "–"
 _HEADS = {
@@ -34,19 +34,35 @@ def tables(found: Agreement, spans: SpanLevel | None = None, width: int = 3) -> 
 
 def below(found: Agreement, spans: SpanLevel | None = None) -> list[str]:
     """The lines below the tables: why values are missing, and all signatures, each once."""
-    statistics = [(block, entry, one) for block in found.blocks for entry in block.entries for one in entry.statistics]
-    reasons = [_reason(*one) for one in statistics if one[2].value is None]
-    signatures = [one.signature for _, _, one in statistics] + [one.signature for one in found.contests]
-    marked = [one.score.signature for one in _all_spans(spans)]
-    scored = [f"{name}: {signature}" for name, signature in found.signatures.items()]
-    return list(dict.fromkeys([*reasons, *scored, *signatures, *marked]))
+    statistics = [one for block in found.blocks for entry in block.entries for one in entry.statistics]
+    signatures = [one.signature for one in statistics] + [one.signature for one in found.contests]
+    marked = [one.score.signature for one in spans.measures] if spans else []
+    scored = [f"people: {found.human.name}: {found.human.signature}"]
+    scored += [f"{name}: {signature}" for name, signature in found.evaluators]
+    return [*_reasons(found.blocks), *scored, *dict.fromkeys([*signatures, *marked])]
+
+
+def _reasons(blocks: Iterable[Block]) -> Iterator[str]:
+    """A line for each evaluator, level and part in which statistics are not defined."""
+    for block in blocks:
+        part = f", {block.grouping} {block.part}" if block.part else ""
+        for entry in block.entries:
+            by_reason: dict[str, list[str]] = {}
+            for one in entry.statistics:
+                if one.value is None:
+                    by_reason.setdefault(one.undefined or "", []).append(_HEADS[one.name])
+            for reason, names in by_reason.items():
+                yield f"{NOTHING} {entry.evaluator}, {_title(block)}{part}: no {', '.join(names)}: {reason}"
+
+
+def _title(block: Block) -> str:
+    return _LEVELS[block.level] + (f", {_AVERAGED[block.averaging]}" if block.level == "seg" else "")
 
 
 def _whole(block: Block, width: int) -> Table:
-    title = _LEVELS[block.level] + (f", {_AVERAGED[block.averaging]}" if block.level == "seg" else "")
     note = f"scores of systems as given: {', '.join(block.given)}" if block.given else ""
     rows = tuple((entry.evaluator, *_cells(entry, block.entries, width)) for entry in block.entries)
-    return Table(title, ("evaluator", *_head(block.entries)), rows, note)
+    return Table(_title(block), ("evaluator", *_head(block.entries)), rows, note)
 
 
 def _parts(blocks: Sequence[Block], width: int) -> Table:
@@ -60,8 +76,7 @@ def _parts(blocks: Sequence[Block], width: int) -> Table:
     ]
     left = len(blocks) - len(shown)
     note = f"{left} more, the smaller ones, are not shown: -f json has all" if left else ""
-    title = f"by {first.grouping}: {_LEVELS[first.level]}"
-    title += f", {_AVERAGED[first.averaging]}" if first.level == "seg" else ""
+    title = f"by {first.grouping}: {_title(first)}"
     return Table(title, (str(first.grouping), "evaluator", *_head(entries)), tuple(rows), note, labels=2)
 
 
@@ -93,14 +108,6 @@ def _cells(entry: Entry, entries: Sequence[Entry], width: int) -> Iterator[str]:
 
 def _number(value: float | None, width: int) -> str:
     return NOTHING if value is None else f"{value:.{width}f}"
-
-
-def _reason(block: Block, entry: Entry, one: Statistic) -> str:
-    part = f", {block.grouping} {block.part}" if block.part else ""
-    averaged = f", {_AVERAGED[block.averaging]}" if block.level == "seg" else ""
-    return (
-        f"{NOTHING} {entry.evaluator}, {_LEVELS[block.level]}{averaged}{part}: no {_HEADS[one.name]}: {one.undefined}"
-    )
 
 
 def _contest(contest: Contest, width: int) -> Table:
@@ -137,7 +144,8 @@ def _of_spans(spans: SpanLevel, width: int) -> Iterator[Table]:
     body = tuple((who, *(_number(one.score.f1, width) for one in of)) for who, of in curves)
     yield Table(f"{_SPANS}: F1 of matches by threshold", ("evaluator", *kinds), body)
     for grouping, entries in spans.groups.items():
-        found = tuple((one.kind, *_span_cells(one, width)) for one in sorted(entries, key=lambda one: one.kind))
+        ordered = sorted(entries, key=lambda one: SEVERITIES.index(one.kind) if grouping == "severity" else one.kind)
+        found = tuple((one.kind, *_span_cells(one, width)) for one in ordered)
         if found:
             yield Table(f"{_SPANS}: characters by {grouping}", (grouping, *head), found, labels=2)
 
@@ -148,8 +156,3 @@ def _span_cells(one: SpanEntry, width: int) -> tuple[str, ...]:
     left_out = f"{found.predicted_left_out.total:,} + {found.gold_left_out.total:,}"
     numbers = (f"{found.predicted:,.0f}", f"{found.gold:,.0f}", f"{found.segments:,}", left_out)
     return (one.evaluator, *(_number(rate, width) for rate in rates), *numbers)
-
-
-def _all_spans(spans: SpanLevel | None) -> Iterator[SpanEntry]:
-    if spans:
-        yield from spans.measures

@@ -22,10 +22,7 @@ def _few_systems(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
         number = max(entry.statistics[0].scores for entry in block.entries)
         if block.level == "sys" and number < FEW:
-            many = (
-                f"{number} systems have {number * (number - 1) // 2} pairs" if number > 1 else "one system has no pair"
-            )
-            yield f"level of systems: {many}, too few for its statistics to mean much"
+            yield f"level of systems: {number} of them (below {FEW}) are too few for its statistics to mean much"
 
 
 def _pairs(matches: Sequence[Match]) -> Iterator[str]:

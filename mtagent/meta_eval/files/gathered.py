@@ -9,7 +9,7 @@ from pathlib import Path
 from mtagent import languages
 from mtagent.errors import ConfigError, InputError
 from mtagent.meta_eval.files.cells import is_table, read_table
-from mtagent.meta_eval.files.columns import ReadAs, evaluators_in, people_in, system_scores
+from mtagent.meta_eval.files.columns import ReadAs, digest, evaluators_in, people_in, system_scores
 from mtagent.meta_eval.files.folder import Folder, read_folder
 from mtagent.meta_eval.files.lists import listed
 from mtagent.meta_eval.files.matched import Match, match
@@ -159,7 +159,11 @@ def _with_systems(human: Side, evaluators: Sequence[Side], path: Path) -> tuple[
     for side in (human, *evaluators):
         if side.name not in given:
             raise InputError(f"{path}:1: no column {side.name!r}{meant(side.name, given)}")
-    return replace(human, systems=given[human.name]), [replace(one, systems=given[one.name]) for one in evaluators]
+    signed = f"|sys:{digest(path)}"
+    human, *others = (
+        replace(side, systems=given[side.name], signature=side.signature + signed) for side in (human, *evaluators)
+    )
+    return human, others
 
 
 def _refuse_twins(names: Sequence[str]) -> None:

@@ -28,7 +28,8 @@ def listed(path: Path, name: str | None = None) -> Side:
     systems = _systems(beside[SYSTEMS]) if path.name.endswith(SEGMENTS) and beside[SYSTEMS].is_file() else {}
     segments = _segments(path, errors)
     called = name or (stem if stem != path.name else path.name.split(".")[0])
-    return Side(called, str(path), f"file:{path.name}|sha256:{digest(path)}", segments, systems, numbered=True)
+    signature = f"file:{path.name}|sha256:{digest(path)}" + (f"|sys:{digest(beside[SYSTEMS])}" if systems else "")
+    return Side(called, str(path), signature, segments, systems, numbered=True)
 
 
 def _segments(path: Path, errors: dict[Key, tuple[ErrorSpan, ...] | None]) -> dict[Key, Given]:
@@ -39,7 +40,7 @@ def _segments(path: Path, errors: dict[Key, tuple[ErrorSpan, ...] | None]) -> di
             raise InputError(f"{path}: has scores of {', '.join(map(str, metrics))}; name the file .jsonl to read all")
         for number, one in enumerate(scores, start=1):
             key = Key(system or ONE, str(number))
-            found[key] = Given(one.value, one.where, one.translation, errors.get(key), one.why)
+            found[key] = Given(one.value, one.where, one.translation, errors.get(key))
     return found
 
 

@@ -149,24 +149,25 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
     if not evaluator.segments or not human.segments:
         return
     keys = list(dict.fromkeys([*human.segments, *evaluator.segments]))
-    if missing == "refuse":
-        _refuse_gaps(keys, human)
     for key in keys:
         ours, theirs = evaluator.segments.get(key, NOTHING), human.segments.get(key, NOTHING)
         if missing == "refuse":
             _refuse_missing(key, ours, theirs, evaluator, human)
         _refuse_other_text(key, ours, theirs)
         yield Row(*key, ours.score, theirs.score)
+    if missing == "refuse":
+        _refuse_gaps(keys, evaluator, human)
 
 
-def _refuse_gaps(keys: Sequence[Key], human: Side) -> None:
+def _refuse_gaps(keys: Sequence[Key], evaluator: Side, human: Side) -> None:
     """A segment that both sides lack for one of the systems."""
     held = set(keys)
     items = dict.fromkeys(key.item for key in keys)
     for system in dict.fromkeys(key.system for key in keys):
         if lost := next((item for item in items if Key(system, item) not in held), None):
             raise InputError(
-                f"{human.origin}: system {system!r} has no score of segment {lost!r}, which others have; {LEAVE_OUT}"
+                f"{evaluator.origin}: system {system!r} has no score of segment {lost!r}, which others have "
+                f"({human.origin} has none either); {LEAVE_OUT}"
             )
 
 

@@ -35,7 +35,8 @@ def write_folder(matches: Sequence[Match], target: Target) -> list[str]:
     writer = _Writer(matches, target.path)
     with target.filled() as folder:
         remarks = writer.write(folder)
-    return [*renamed(writer.systems | writer.evaluators), *remarks, f"written: {target.path}"]
+    names = {name: written for name, written in writer.evaluators.items() if not written.startswith(name)}
+    return [*renamed(writer.systems | names), *remarks, f"written: {target.path}"]
 
 
 class _Writer:
@@ -45,7 +46,7 @@ class _Writer:
         self._items = list(dict.fromkeys(key.item for side in sides for key in side.segments))
         names = list(dict.fromkeys(name for side in sides for name in side.names()))
         self.systems = mapped(names, strict_name, path)
-        self.evaluators = mapped([side.name for side in sides], _file_name, path)
+        self.evaluators = mapped([side.name for side in self._metrics], _file_name, path)
         self._about: dict[str, About] = {}
         self._texts: dict[Key, str] = {}
         for side in sides:
@@ -57,7 +58,7 @@ class _Writer:
         segments = [self._segment(item) for item in self._items]
         lp = pair_name(segments[0])
         known = self._write_texts(segments, folder)
-        lost = self._write_side(self._human, folder / PEOPLE, f"{lp}.{self.evaluators[self._human.name]}")
+        lost = self._write_side(self._human, folder / PEOPLE, f"{lp}.{strict_name(self._human.name)}")
         for side in self._metrics:
             lost += self._write_side(side, folder / METRICS / lp, self.evaluators[side.name])
         remarks = [] if known else [_NO_TEXTS]
@@ -77,7 +78,7 @@ class _Writer:
                 for item, one in zip(self._items, given, strict=True) if side.marks else ():
                     source = self._about.get(item, About()).source or ""
                     text = self._texts.get(Key(system, item), "")
-                    line, unplaced = rating_line(one.errors, side.name, source, text)
+                    line, unplaced = rating_line(one.errors, _bare(side.name), source, text)
                     sinks[2].write(f"{self.systems[system]}\t{line}\n")
                     lost += unplaced
         return lost
@@ -110,7 +111,11 @@ class _Writer:
 
 def _file_name(name: str) -> str:
     """``NAME-REF``: what an evaluator's files are called; names that have such an end keep it."""
+    bare = _bare(name)
+    return f"{strict_name(bare)}-{strict_name(name.removeprefix(bare).removeprefix('-') or NO_REFERENCE)}"
+
+
+def _bare(name: str) -> str:
+    """``name`` without the ``-REF`` of a file of mt-metrics-eval."""
     base, dash, reference = name.rpartition("-")
-    if dash and (reference == NO_REFERENCE or reference.startswith("ref")):
-        return f"{strict_name(base)}-{strict_name(reference)}"
-    return f"{strict_name(name)}-{NO_REFERENCE}"
+    return base if dash and (reference == NO_REFERENCE or reference.startswith("ref")) else name
