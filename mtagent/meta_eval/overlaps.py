@@ -72,12 +72,12 @@ def in_words(pairs: SpanPairs) -> Overlaps:
     gold, predicted = _of_one_field(pairs)
     golds, theirs = _worded(pairs.gold), _worded(pairs.predicted)
     runs: dict[tuple[Words, Words], int] = {}
+    vocabularies = [frozenset(found) for found in golds]
     common = np.zeros(len(gold), dtype=np.int64)
     for at, (a, b) in enumerate(zip(gold.tolist(), predicted.tolist(), strict=True)):
-        key = golds[a], theirs[b]
-        if key not in runs:
-            runs[key] = longest_run(*key)
-        common[at] = runs[key]
+        if not vocabularies[a].isdisjoint(theirs[b]):
+            key = golds[a], theirs[b]
+            common[at] = runs[key] if key in runs else runs.setdefault(key, longest_run(*key))
     held = common > 0
     gold, predicted = gold[held], predicted[held]
     sizes = [np.array([len(words) for words in side], dtype=np.int64) for side in (golds, theirs)]
@@ -103,7 +103,9 @@ def words(text: str) -> Words:
 
 def longest_run(first: Words, second: Words) -> int:
     """How many words the longest run has that stands in both. Where there is one, there are all shorter ones."""
-    low, high = 0, 0 if set(first).isdisjoint(second) else min(len(first), len(second))
+    low, high = 0, min(len(first), len(second))
+    if first == second:
+        return high
     while low < high:
         size = (low + high + 1) // 2
         runs = {first[at : at + size] for at in range(len(first) - size + 1)}
