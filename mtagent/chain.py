@@ -14,8 +14,9 @@ from typing import Any
 from mtagent import edits, guards
 from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
-from mtagent.evaluators.checked import checked_evaluator, rating_by
+from mtagent.evaluators.checked import checked_evaluator, rating_by, signature_of
 from mtagent.gate import Gate, OpenGate
+from mtagent.gate_calibration.use import Threshold
 from mtagent.proofread import Proofreader
 from mtagent.protocols import Evaluator, Translator
 from mtagent.records import Call, Chain, Edit, Rating, Segment, Stage, Step, Verdict
@@ -34,6 +35,7 @@ class Plan:
     corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
+    thresholds: tuple[Threshold, ...] = ()
 
     def __post_init__(self) -> None:
         needs = {"translate": self.translator, "postedit": self.evaluator, "proofread": self.proofreader}
@@ -48,6 +50,13 @@ class Plan:
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
             )
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
+        evaluator = self.evaluator if "postedit" in self.stages else None
+        parts = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
+        return {role: signature_of(part) for role, part in parts.items() if part is not None}
 
 
 async def improve(segment: Segment, plan: Plan) -> Chain:
@@ -127,7 +136,7 @@ class _Work:
         assert self.plan.evaluator is not None
         evaluator = self.plan.evaluator
         rating = await self._rate(evaluator, self.text)
-        self.error_free = is_error_free(rating, evaluator)
+        self.error_free = self._is_error_free(evaluator, self.text)
         if self.error_free:
             return self._step("postedit", "unchanged", "no error found", ratings=(rating,))
         suggests = getattr(evaluator, "suggests", False)
@@ -167,9 +176,17 @@ class _Work:
         return self._step(stage, "rejected", f"gate: {decision.reason}", **fields)
 
     def _known_error_free(self, text: str) -> bool:
-        """Whether the gate had ``text`` rated by the editor's evaluator, and that found nothing any more."""
-        rating = self._ratings.get((id(self.plan.evaluator), text))
-        return rating is not None and self.plan.evaluator is not None and is_error_free(rating, self.plan.evaluator)
+        """Whether the gate had ``text`` rated by one who may say so, the editor's evaluator above all, and that was
+        error-free.
+        """
+        raters = [self.plan.evaluator, *(one.evaluator for one in self.plan.thresholds)]
+        return any(self._is_error_free(rater, text) for rater in raters if rater is not None)
+
+    def _is_error_free(self, evaluator: Evaluator, text: str) -> bool:
+        """Whether ``evaluator`` has rated ``text``, and found it error-free."""
+        rating = self._ratings.get((id(evaluator), text))
+        threshold = next((one.score for one in self.plan.thresholds if one.evaluator is evaluator), None)
+        return rating is not None and is_error_free(rating, evaluator, threshold)
 
     async def _rate(self, evaluator: Evaluator, text: str) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator."""

@@ -41,7 +41,9 @@ _STAGES: dict[str, tuple[Stage, ...]] = {**_SHORT, **{stage: (stage,) for stage 
 _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 
 
-def _without_password(address: str) -> str:
+def _address(address: str) -> str:
+    if not address.strip():
+        raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
     if "@" in urlsplit(address).netloc:
         raise ValueError("holds a user name or password; keys are read from the environment only")
     return address
@@ -57,7 +59,7 @@ class ModelSettings(Record):
     """Which model to ask, where, and how. ``None`` = as the general settings say; unset sampling is not sent."""
 
     model: str | None = None
-    base_url: Annotated[str, AfterValidator(_without_password)] | None = None
+    base_url: Annotated[str, AfterValidator(_address)] | None = None
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -80,8 +82,9 @@ class Config(ModelSettings):
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
     evaluator: str | None = Field(default=None, min_length=1)
-    gate: Literal["none", "guards", "rate", "pairwise"] | None = None
+    gate: Literal["none", "guards", "rate", "pairwise", "qe"] | None = None
     margin: float = Field(default=0.0, ge=0)
+    calibration: Path | None = None
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
     translate: ModelSettings = ModelSettings()
@@ -144,14 +147,19 @@ class Config(ModelSettings):
             "gate": self._default_gate(offline),
             "model": None if offline else DEFAULT_MODEL,
         }
-        return self.model_copy(update={k: v for k, v in open_settings.items() if getattr(self, k) is None})
+        decided = {k: v for k, v in open_settings.items() if getattr(self, k) is None}
+        if self.gate == "qe":  # the gate rate, with a judge that needs neither a model nor a reference
+            judge = self.judge.model_copy(update={"evaluator": self.judge.evaluator or "qe-e5"})
+            decided |= {"gate": "rate", "judge": judge}
+        return self.model_copy(update=decided)
 
     def _default_gate(self, offline: bool) -> str:
-        """``rate``, also offline where a judge is named; ``guards`` where the judge knows the given texts only."""
+        """``rate``, also offline where a judge is named or calibrated; ``guards`` if it knows the given texts only."""
         judge = self.judge.evaluator or self.evaluator or ""
         if judge.partition(":")[0] == "spans-file":
             return "guards"
-        return "guards" if offline and self.judge.evaluator is None else "rate"
+        asked = self.judge.evaluator is not None or self.calibration is not None
+        return "guards" if offline and not asked else "rate"
 
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
@@ -168,11 +176,21 @@ class Config(ModelSettings):
         return general.model_copy(update=own.model_dump(exclude_none=True, include=set(ModelSettings.model_fields)))
 
     def for_results(self) -> dict[str, Any]:
-        """The settings that results depend on, as plain data: what a resumed run must agree with."""
+        """The settings that results depend on, as plain data: what a resumed run must agree with.
+
+        ``calibrated`` holds what the calibration says, wherever its file lies. Raises :class:`ConfigError`.
+        """
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        dumped = self.model_dump(mode="json", exclude=pace | money | {"store", "run", "limit"}, exclude_none=True)
+        apart = {"store", "run", "limit", "calibration"}
+        dumped = self.model_dump(mode="json", exclude=pace | money | apart, exclude_none=True)
+        dumped["calibrated"] = self._calibrated()
         return {name: value for name, value in dumped.items() if value != {}}
+
+    def _calibrated(self) -> dict[str, Any]:
+        from mtagent.gate_calibration.calibration import read
+
+        return read(self.calibration).settings() if self.calibration else {}
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -207,9 +225,14 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
-    if config.judge.evaluator is not None and config.gate not in (None, "rate"):
+    if config.judge.evaluator is not None and config.gate not in (None, "rate", "qe"):
         raise ConfigError(
-            f"the judge {config.judge.evaluator} decides in the gate rate only, and the gate is {config.gate}"
+            f"the judge {config.judge.evaluator} decides in the gates rate and qe only, and the gate is {config.gate}"
+        )
+    if config.calibration is not None and config.margin:
+        raise ConfigError(
+            f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "
+            "give one of the two"
         )
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
@@ -246,7 +269,14 @@ def _read(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    for name in ("glossary", "keep", "prompts", "store", "prices"):  # paths in a file are relative to the file
+    for name in (
+        "glossary",
+        "keep",
+        "prompts",
+        "store",
+        "prices",
+        "calibration",
+    ):  # paths in a file are relative to the file
         if isinstance(data.get(name), str):
             data[name] = path.parent / Path(data[name]).expanduser()
     return data

@@ -33,10 +33,12 @@ class Proposal(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
-def is_error_free(rating: Rating, evaluator: Evaluator) -> bool:
+def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None = None) -> bool:
     """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
-    score there is (``best_score``).
+    score there is (``best_score``); or whether its score reaches the ``threshold`` that was calibrated for it.
     """
+    if threshold is not None and rating.score >= threshold:
+        return True
     if rating.errors is not None:
         return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
     best = getattr(evaluator, "best_score", None)

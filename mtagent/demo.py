@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from mtagent import edits, paragraphs, sample
 from mtagent.agent import Agent
 from mtagent.errors import ModelError
 from mtagent.evaluators.rubric_mqm import parse
-from mtagent.records import Chain, Completion, Message, Schema, Segment, Tool
+from mtagent.protocols import Asked
+from mtagent.records import Chain, Completion, Message, Segment
 
 _QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
 
@@ -26,17 +27,9 @@ class DemoModel:
         self.replies: dict[str, dict[str, Any]] = {reply["id"]: reply for reply in replies}
         self.segments = {segment.id: segment for segment in _sample() if segment.id in self.replies}
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """The reply written for this segment and purpose."""
+        segment, purpose = asked.get("segment", ""), asked.get("purpose", "")
         reply = self.replies[segment]
         quoted = {name: text for name, _, text in _QUOTED.findall(messages[-1].content)}
         if purpose == "translate":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from mtagent.batch import read_segments
 from mtagent.build import named_evaluator
 from mtagent.config import DEFAULT_MODEL, Config
 from mtagent.errors import ModelError
 from mtagent.files import Files
+from mtagent.llm.request import Form
 from mtagent.proofread import Proofreader
+from mtagent.protocols import Asked
 from mtagent.records import Completion, Message, Schema, Segment, Stage, Tool
 from mtagent.tokens import by_length
 from mtagent.translators.llm import LLMTranslator
@@ -56,18 +58,10 @@ class Listener:
         self.model = config.model or DEFAULT_MODEL
         self.heard: list[Heard] = []
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
-        self.heard.append(Heard(purpose, tuple(messages), schema, tuple(tools)))
+        schema, _, tools = Form.of(asked)
+        self.heard.append(Heard(asked.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 

@@ -16,6 +16,7 @@
     │   └── RatingParseError   … and so is no rating (also an EvaluationError)
     ├── SearchError            a search for background knowledge failed
     ├── EvaluationError        an evaluator has no rating to give
+    ├── MetricError            a metric has no score to give
     └── ModelError             a request to a model failed
         ├── AuthenticationError   401, 403: the key or its rights
         ├── BadRequest            400, 404, 422 …: repeating it cannot help
@@ -85,6 +86,10 @@ class TranslatorError(MtagentError):
 
 class EvaluationError(MtagentError):
     """An evaluator has no rating to give."""
+
+
+class MetricError(MtagentError):
+    """A metric has no score to give."""
 
 
 class UnreadableReply(MtagentError):

@@ -98,14 +98,15 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
         try:
             yield copies
         except (InputError, ConfigError) as error:
-            raise type(error)(_with_names(str(error), copies, named)) from error
+            error.args = (_with_names(str(error), copies, named),)
+            raise
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
     """The content hash of every file in ``named``, and of those that ``config`` names."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
-    return {name: _sha256(path) for name, path in files.items() if path is not None}
+    return {name: sha256(path) for name, path in files.items() if path is not None}
 
 
 def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
@@ -142,7 +143,8 @@ def _refuse_unwritable_folder(path: Path) -> None:
         raise OutputError(f"{path}: the folder {path.parent} cannot be written to: {reason}") from error
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """The hash of a file's content. Raises :class:`InputError`."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from mtagent import prompts
 from mtagent.errors import RatingParseError
-from mtagent.evaluators.checked import checked_evaluator
+from mtagent.evaluators.checked import checked_evaluator, signature_of
+from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.reading import read_json
 from mtagent.protocols import LLM, Evaluator
@@ -62,6 +63,11 @@ class RateGate:
     def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
         self._judge, self._margin = checked_evaluator(judge), margin
 
+    @property
+    def signature(self) -> str:
+        """The judge's: with it the ratings are signed by which it decides."""
+        return signature_of(self._judge)
+
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Rate both texts and compare."""
         old, new = await rate(self._judge, before), await rate(self._judge, after)
@@ -79,6 +85,11 @@ class RateGate:
         )
         return Decision(keep, f"{scores}: {why}", (old, new))
 
+    @property
+    def judge(self) -> Evaluator:
+        """Whose scores decide."""
+        return self._judge
+
 
 class PairwiseGate:
     """Keeps a text that a judge prefers in both orders; a tie or a disagreement keeps the earlier text."""
@@ -87,6 +98,7 @@ class PairwiseGate:
 
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("compare", prompts_folder)
+        self.signature = signed(self.name, llm, [self._prompt])
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Ask for the better of the two, twice."""
@@ -96,7 +108,9 @@ class PairwiseGate:
             )
         choices: list[Choice] = [_SIDES[first], _SIDES_SWAPPED[second]]
         keep = choices == ["after", "after"]
-        return Decision(keep, f"compared in both orders: {choices[0]}, {choices[1]}", calls=tuple(dialogue.calls))
+        judge = f"{self._llm.model} ({self._prompt.signature})"
+        reason = f"compared in both orders by {judge}: {choices[0]}, {choices[1]}"
+        return Decision(keep, reason, calls=tuple(dialogue.calls))
 
     async def _compare(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
         values = prompts.segment_values(segment, translation_a=a, translation_b=b)

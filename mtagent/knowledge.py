@@ -6,6 +6,7 @@ so that a word of two is found wherever it stands (``夺笋`` in ``真是太夺�
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -158,6 +159,15 @@ class Knowledge:
         with self._explained():
             rows = self._connection.execute(_SEARCH, (matched,))
             return list(islice(_distinct(rows), max(limit, 0)))
+
+    def digest(self) -> str:
+        """A hash of all that can be found, in whatever order and from whichever source it was added."""
+        with self._explained():
+            rows = self._connection.execute("SELECT title, text FROM entries ORDER BY title, text")
+            hashed = hashlib.sha256()
+            for title, text in rows:
+                hashed.update(f"{len(title)} {len(text)} {title}{text}".encode())
+        return hashed.hexdigest()[:8]
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

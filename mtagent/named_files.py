@@ -15,7 +15,7 @@ from mtagent.store import default_path
 def files_named(config: Config) -> dict[str, Path]:
     """Every such file, by the option that names it; some may not be there."""
     named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
-    named["--prices"] = config.prices
+    named |= {"--prices": config.prices, "--calibration": config.calibration}
     found = {option: path for option, path in named.items() if path is not None}
     for path in prompts_of(config):
         found[f"--prompts, {path.name}"] = path

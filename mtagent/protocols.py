@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
 
 from mtagent.errors import MtagentError
 from mtagent.records import Completion, Draft, Found, Message, Rating, Schema, Score, Segment, Tool
@@ -35,6 +35,19 @@ class LLM(Protocol):
         records only: they change nothing in the request. Raises :class:`mtagent.errors.ModelError`.
         """
         ...
+
+
+class Asked(TypedDict, total=False):
+    """What :meth:`LLM.complete` may be given besides messages, for those who pass it on: ``**asked: Unpack[Asked]``.
+
+    What was not given is not passed on either: a model of a third party need not know of tools.
+    """
+
+    schema: Schema | None
+    logprobs: bool
+    tools: Sequence[Tool]
+    purpose: str
+    segment: str
 
 
 @runtime_checkable
@@ -107,8 +120,17 @@ class BySystem(Metric, Protocol):
 
 
 @runtime_checkable
+class Releases(Metric, Protocol):
+    """A metric that holds much memory between its scores, such as a large model."""
+
+    def release(self) -> None:
+        """Give it back. To score again is possible, and slower."""
+        ...
+
+
+@runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge."""
+    """Looks up background knowledge. A ``signature``, where it has one, says more of what it may find than its name."""
 
     name: str
 

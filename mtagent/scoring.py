@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.candidates import chosen
@@ -12,7 +13,7 @@ from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.flags import UNKNOWN, Flag, flags
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.significance import Compared, Counted, Interval, Resampling, compared, counted, intervals
-from mtagent.protocols import BySystem, Metric
+from mtagent.protocols import BySystem, Metric, Releases
 from mtagent.records import Score, Segment
 
 
@@ -54,7 +55,7 @@ class Wanted:
 
     ``resampling`` gives intervals, and with ``paired`` also a test of each system against the first one. ``edits_from``
     names a system: TER and characters from its texts to those of each other are added. ``systems`` are those to read
-    from files or a run; none = all.
+    from files or a run; none = all. ``comet_python`` is the Python of another environment that runs COMET.
     """
 
     metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
@@ -62,6 +63,7 @@ class Wanted:
     paired: bool = False
     edits_from: str | None = None
     systems: Sequence[str] = ()
+    comet_python: Path | None = None
 
 
 def score_texts(
@@ -100,7 +102,7 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
     if wanted.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     texts = {name: [text or "" for text in found] for name, found in corpus.systems.items()}
-    metrics = make_metrics(wanted.metrics, _target_lang(segments))
+    metrics = make_metrics(wanted.metrics, _target_lang(segments), comet_python=wanted.comet_python)
     entries = _scored(metrics, segments, texts, wanted)
     return ScoreReport(
         segments=tuple(segment.id for segment in segments),
@@ -136,6 +138,8 @@ def _scored(
     for metric in metrics:
         each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
         scores = [one.score(segments, found) for one, found in zip(each, texts.values(), strict=True)]
+        if isinstance(metric, Releases):
+            metric.release()
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             found = zip(each, texts.values(), scores, strict=True)

@@ -25,7 +25,8 @@ def _no_network(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests never use the developer's own key or server."""
+    """Tests never use the developer's own key or server, nor another COMET than they name."""
+    monkeypatch.delenv("MTAGENT_COMET_PYTHON", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

@@ -84,7 +84,12 @@ _EDITS = st.lists(
 _REASONS = st.one_of(
     WORDS,
     st.sampled_from(
-        ["gate: judge -3 -> -4: worse", "gate: compared in both orders: before, tie", "guards: tags: <b>", "gate: ?"]
+        [
+            "gate: judge -3 -> -4: worse",
+            "gate: compared in both orders by gpt: before, tie",
+            "guards: tags: <b>",
+            "gate: ?",
+        ]
     ),
 )
 _ERRORS = st.builds(

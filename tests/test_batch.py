@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -10,23 +11,33 @@ import pytest
 
 from mtagent.batch import improve_file
 from mtagent.build import Given
-from mtagent.config import load
-from mtagent.errors import ConfigError, MtagentError, OutputError, ServerError
+from mtagent.config import Config, load
+from mtagent.errors import ConfigError, MtagentError, OutputError, ServerError, StoreError
 from mtagent.files import Files
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Chain, Message, Segment, Step, Verdict
+from mtagent.protocols import Evaluator
+from mtagent.records import Chain, Message, Rating, Segment, Step, Verdict
 from mtagent.runner import improve_all
-from mtagent.store import RunSummary
+from mtagent.store import RunSummary, Store
 from tests.simulator import chain as simulated
 
 
-def improved(folder: Path, chains: list[Chain]) -> RunSummary:
+def settings_of(folder: Path, **more: str | None) -> Config:
+    return load(overrides={"source_lang": "en", "target_lang": "es", "store": folder / "store.db", **more})
+
+
+def files_of(folder: Path) -> Files:
+    return Files(source=folder / "en.txt", output=folder / "es.txt")
+
+
+def improved(
+    folder: Path, chains: list[Chain], *, evaluator: Evaluator | None = None, **more: str | None
+) -> RunSummary:
     def reply(messages: Sequence[Message], purpose: str) -> str:
         return simulated.improving({"messages": [message.model_dump() for message in messages]})
 
-    config = load(overrides={"source_lang": "en", "target_lang": "es", "store": folder / "store.db"})
-    files = Files(source=folder / "en.txt", output=folder / "es.txt")
-    given = Given(llm=ScriptedLLM(reply))
+    config, files = settings_of(folder, **more), files_of(folder)
+    given = Given(llm=ScriptedLLM(reply), evaluator=evaluator)
     return asyncio.run(
         improve_file(config, files, command="translate", given=given, on_start=lambda *_: None, on_chain=chains.append)
     )
@@ -39,6 +50,59 @@ def test_a_file_is_improved_with_a_model_of_one_s_own_and_every_chain_is_handed_
     assert (tmp_path / "es.txt").read_text(encoding="utf-8").splitlines() == [chain.text for chain in chains]
     assert improved(tmp_path, chains).counts.done == 2
     assert len(chains) == 2
+
+
+def test_a_run_is_signed_by_its_editor_and_its_judge_also_where_nothing_was_rated(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("one two\n\nthree four\n", encoding="utf-8")
+    chains: list[Chain] = []
+    signatures = improved(tmp_path, chains).settings["signatures"]
+    assert set(signatures) == {"postedit", "judge"}
+    assert signatures["postedit"] in {rating.signature for chain in chains for s in chain.steps for rating in s.ratings}
+    assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@1#")
+    (tmp_path / "en.txt").write_text("\n", encoding="utf-8")
+    assert improved(tmp_path, chains).settings["signatures"] == signatures
+
+
+def test_a_run_without_editor_and_judge_has_no_signatures(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("one two\n", encoding="utf-8")
+    assert "signatures" not in improved(tmp_path, [], stages="t", gate="none").settings
+
+
+@pytest.mark.parametrize("name", [None, "mine"])
+def test_a_run_that_was_stored_before_signatures_were_kept_resumes_under_its_name(
+    name: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "en.txt").write_text("one two\nthree four\n", encoding="utf-8")
+    config, files = settings_of(tmp_path, run=name), files_of(tmp_path)
+    settings, inputs = config.effective(offline=False).for_results(), files.fingerprint(config)
+    stored = name or f"translate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+    done = Segment(id="1", source="one two", source_lang="en", target_lang="es", translation="uno dos")
+    with Store(tmp_path / "store.db") as store, store.start(stored, settings=settings, inputs=inputs, total=2) as run:
+        run.save(0, Chain(segment=done))
+    chains: list[Chain] = []
+    summary = improved(tmp_path, chains, run=name)
+    assert (summary.name, summary.counts.done, summary.settings) == (stored, 2, settings)
+    assert [chain.segment.source for chain in chains] == ["three four"]
+
+
+def test_another_prompt_of_the_evaluator_is_another_run(tmp_path: Path) -> None:
+    (tmp_path / "en.txt").write_text("one two\n", encoding="utf-8")
+    names = {improved(tmp_path, [], evaluator=Signed(signature)).name for signature in ("signed|prompt:1", "signed|2")}
+    assert len(names) == 2
+    long = "signed|model:" + "a-model-with-a-long-name" * 5
+    improved(tmp_path, [], evaluator=Signed(long + "|prompt:p@1"), run="mine")
+    with pytest.raises(StoreError, match=r"signatures.postedit was …[^…]*\|prompt:p@1', is now …[^…]*\|prompt:p@2'"):
+        improved(tmp_path, [], evaluator=Signed(long + "|prompt:p@2"), run="mine")
+
+
+class Signed:
+    name = "signed"
+
+    def __init__(self, signature: str) -> None:
+        self.signature = signature
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        return Rating(evaluator=self.name, score=0, errors=(), signature=self.signature)
 
 
 def test_an_output_that_is_a_folder_is_refused_before_the_input_is_read(tmp_path: Path) -> None:

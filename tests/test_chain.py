@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from mtagent import guards
+from mtagent import guards, prompts
 from mtagent.chain import Plan, improve
 from mtagent.correct import Corrector
 from mtagent.errors import AuthenticationError, ConfigError, OffScript, ServerError
@@ -108,7 +108,10 @@ async def test_pairwise_asks_in_both_orders_and_keeps_what_wins_both() -> None:
     llm = model()
     chain = await improve(segment(), plan(llm, gate="pairwise"))
     assert [r.purpose for r in llm.requests] == ["rate", "judge", "judge", "proofread", "judge", "judge"]
-    assert chain.steps[0].reason == "compared in both orders: after, after"
+    assert (
+        chain.steps[0].reason
+        == f"compared in both orders by scripted ({prompts.load('compare').signature}): after, after"
+    )
 
 
 async def test_pairwise_disagreement_keeps_the_earlier_text() -> None:

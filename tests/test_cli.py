@@ -235,6 +235,16 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.parametrize("address", ["", "  "])
+def test_an_empty_base_url_is_an_error_and_not_the_default_server(address: str, shell: Shell, tmp_path: Path) -> None:
+    done = shell.postedit("--base-url", address)
+    assert done.code == 1
+    assert "mtagent: base_url: is empty: give the address of a server, or leave it out for OpenAI's" in done.err
+    (tmp_path / "m.toml").write_text('[judge]\nbase_url = ""\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"m\.toml: judge\.base_url: is empty"):
+        load(tmp_path / "m.toml")
+
+
 @pytest.mark.parametrize("line", CONFIGURATIONS)
 def test_the_printed_configuration_given_back_is_the_same(line: str, shell: Shell) -> None:
     printed = shell(f"config {line}", "--domain", 'a "quoted" \\ \x7f dömain').out

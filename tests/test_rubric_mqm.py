@@ -66,7 +66,22 @@ def test_the_same_error_in_many_shapes(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ['{"errors": []}', "[]", "```json\n[]\n```", '["no-error"]', '{"no-error": {"category": "no-error"}}']
+    "reply",
+    [
+        '{"errors": []}',
+        "[]",
+        "```json\n[]\n```",
+        '["no-error"]',
+        '{"no-error": {"category": "no-error"}}',
+        "I found nothing: []",
+        "**Errors:** `[]`.",
+        "<answer>[]</answer>",
+        "The text is fine.\n\n[]\n\nIt reads well.",
+        '1. Checked.\n> {"errors": []}',
+        "没有错误：[]",
+        "[]\nNo error was found.",
+        "Result: ```json\n[]\n```",
+    ],
 )
 def test_a_stated_no_error_is_error_free(reply: str) -> None:
     assert parse(reply, TEXT) == ()
@@ -93,6 +108,11 @@ def test_a_stated_no_error_is_error_free(reply: str) -> None:
         f'{{"errors": [{ONE}], "errors": []}}',
         f'{{"errors": [], "annotations": [{ONE}]}}',
         '{"issues": []}',
+        'You asked for {"errors": []} where there is none, but I cannot tell.',
+        "I would write [] if it were right.",
+        'Write ["no-error"] if there is none, you say. There is one.',
+        "I cannot answer with [] here.",
+        "Neither [] nor anything else.\nI do not know.",
         '{"perro rojo": []}',
         '{"major": [], "minor": []}',
         '{"errors": [...]}',

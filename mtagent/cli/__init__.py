@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -20,7 +19,9 @@ COMMANDS = {
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
     "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
     "meta-eval": ("mtagent.cli.meta_eval", "How well evaluators and metrics agree with people."),
+    "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
     "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
@@ -36,6 +37,7 @@ Examples:
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-4o-mini
   mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
   mtagent score -t a.txt b.txt -r ref.txt -l en-es -m bleu,chrf,ter --paired-bs
+  mtagent report postedit-1a2b3c4d -o report.html
   mtagent runs list
 """
 
@@ -75,7 +77,10 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; our own errors become one line and exit code 1, or 4."""
+    """Run the command line; our own errors become one line and exit code 1, or 4.
+
+    Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
+    """
     try:
         cli(arguments, standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -91,6 +96,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
         )
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: no second error at exit
-        sys.exit(1)

@@ -25,7 +25,7 @@ Examples:
   mtagent himate show
 """
 _OF_THE_CHAIN = {"preset", "stages", "evaluator", "judge", "fix", "gate", "margin", "stage_model", "judge_model"} | {
-    *("translator", "strategy", "forced", "stop_when_error_free", "on_ambiguous", "skip_guards")
+    *("translator", "strategy", "forced", "stop_when_error_free", "on_ambiguous", "skip_guards", "calibration")
 }
 
 

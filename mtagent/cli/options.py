@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,8 @@ from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.files import Files
 from mtagent.formats import STANDARD
+from mtagent.metrics.comet_models import licence_notes
+from mtagent.metrics.named import metric_names
 
 if TYPE_CHECKING:
     from mtagent.store import Store
@@ -52,8 +54,13 @@ GATE_OPTIONS = [
     click.option(
         "--judge", metavar="NAME[:OPTION=VALUE,…]", help="Evaluator that decides in the gate.  [default: --evaluator]"
     ),
-    click.option("--gate", type=click.Choice(["none", "guards", "rate", "pairwise"]), help="Who lets a change pass."),
+    click.option(
+        "--gate", type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]), help="Who lets a change pass."
+    ),
     click.option("--margin", type=float, help="How much better a text must be rated."),
+    click.option(
+        "--calibration", type=FILE, metavar="FILE.json", help="Margin and threshold from `mtagent gate calibrate`."
+    ),
 ]
 STAGE_MODEL_OPTIONS = [
     click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
@@ -100,6 +107,21 @@ PROMPT_OPTIONS = [
     click.option("--context", type=int, metavar="N", help="Show the model the N sources before."),
     click.option("--domain", help="Domain of the texts."),
     click.option("--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+]
+METRIC_OPTIONS = [
+    click.option(
+        "-m",
+        "--metrics",
+        multiple=True,
+        metavar="NAME[:OPTION=VALUE,…],…",
+        help=f"{', '.join(metric_names())}.  [default: bleu,chrf,ter]",
+    ),
+    click.option(
+        "--comet-python",
+        type=FILE,
+        metavar="PATH",
+        help="The Python of another environment, which runs COMET.  [default: MTAGENT_COMET_PYTHON, or this one]",
+    ),
 ]
 PACE_OPTIONS = [
     click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
@@ -171,7 +193,15 @@ def read_config(options: dict[str, Any]) -> Config:
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-4o")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
-    return configuration.load(options.pop("config_file", None), overrides)
+    config = configuration.load(options.pop("config_file", None), overrides)
+    tell_licences(filter(None, (config.evaluator, config.judge.evaluator)))
+    return config
+
+
+def tell_licences(specs: Iterable[str]) -> None:
+    """Tell whoever chooses a COMET model, as a metric or an evaluator, under which licence it is."""
+    for line in licence_notes(specs):
+        click.echo(f"mtagent: {line}", err=True)
 
 
 def existing_store(path: Path | None) -> Store:

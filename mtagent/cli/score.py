@@ -8,10 +8,18 @@ from typing import Any
 import click
 
 from mtagent import score_tables
-from mtagent.cli.options import FILE, LANGUAGE_OPTIONS, RUN_OPTIONS, read_config, with_options
+from mtagent.cli.options import (
+    FILE,
+    LANGUAGE_OPTIONS,
+    METRIC_OPTIONS,
+    RUN_OPTIONS,
+    read_config,
+    tell_licences,
+    with_options,
+)
 from mtagent.cli.rate import SeveralFiles
 from mtagent.config import Config
-from mtagent.metrics.named import metric_names
+from mtagent.metrics.named import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
 from mtagent.rating_files import named_translation
 from mtagent.scoring import ScoreReport, Wanted
@@ -52,10 +60,7 @@ class Command(SeveralFiles):
 @click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these systems, or stages of the run.")
 @click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
 @with_options(LANGUAGE_OPTIONS)
-@click.option(
-    "-m", "--metrics", multiple=True, metavar="NAME[:OPTION=VALUE,…],…",
-    help=f"{', '.join(metric_names())}.  [default: bleu,chrf,ter]",
-)  # fmt: skip
+@with_options(METRIC_OPTIONS)
 @click.option("--edits-from", metavar="SYSTEM", help="Add TER and characters from this system's texts to the others'.")
 @click.option("-f", "--format", "format_name", type=click.Choice(list(FORMATS)), default="text", show_default=True)
 @click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
@@ -78,6 +83,7 @@ def command(**options: Any) -> None:
     _refuse_misuse(options)
     wanted, format_name = _wanted(options), options.pop("format_name")
     width, by_sentence = options.pop("width"), options.pop("sentence_level")
+    tell_licences(spec for spec in each_once(wanted.metrics) if isinstance(spec, str))
     report = _report(options, wanted)
     if by_sentence:
         for line in _SENTENCES[format_name](report, width):
@@ -113,6 +119,7 @@ def _wanted(options: dict[str, Any]) -> Wanted:
         paired=paired_bs or paired_ar,
         edits_from=options.pop("edits_from"),
         systems=tuple(filter(None, (options.pop("systems") or "").split(","))),
+        comet_python=options.pop("comet_python"),
     )
 
 

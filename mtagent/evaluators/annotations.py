@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mtagent import mqm
 from mtagent.errors import RatingParseError
-from mtagent.llm.reading import Pairs, read_json
+from mtagent.llm.reading import Answer, Pairs, read_answer
 from mtagent.records import ErrorSpan, Severity
 from mtagent.spans import find_spans
 
@@ -39,8 +39,21 @@ def read_annotations(reply: str, translation: str, severity: ReadSeverity) -> tu
     Reads a list of objects, alone or under ``errors`` or ``annotations``, one object alone, and an object keyed by
     span, duplicates kept. Raises :class:`RatingParseError` where anything of it cannot be read.
     """
-    items = read_items(read_json(reply))
-    return located([error for item in items if (error := read_error(item, translation, severity))], translation)
+    answer = read_answer(reply)
+    return located(
+        stated(answer, (read_error(item, translation, severity) for item in read_items(answer.value))), translation
+    )
+
+
+def stated(answer: Answer, errors: Iterable[ErrorSpan | None]) -> list[ErrorSpan]:
+    """The ``errors`` that were read from ``answer``, without those that are none.
+
+    Raises :class:`RatingParseError` where nothing is left of JSON inside a sentence: that may quote what was asked for.
+    """
+    found = [error for error in errors if error is not None]
+    if not found and not answer.alone:
+        raise RatingParseError("it speaks of no error in a sentence, and does not give that as its answer")
+    return found
 
 
 def named_severity(value: Any) -> Weighed:

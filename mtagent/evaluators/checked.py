@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from pydantic import ValidationError
 
@@ -21,6 +21,12 @@ from mtagent.records import Rating, Segment
 LOOKS_LIKE = "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
 GIVES = "`rate` must be `async def` and return a Rating with a finite score"
 _AWAITED = ("Awaitable", "Coroutine", "Future")
+
+
+class Named(Protocol):
+    """Whatever has a name, and maybe a ``signature``."""
+
+    name: str
 
 
 def checked_evaluator(evaluator: object) -> Evaluator:
@@ -117,16 +123,16 @@ def _shown(found: object) -> str:
     return "nothing" if found is None else f"{type(found).__name__} {found!r:.80}"
 
 
-def signature_of(evaluator: Evaluator) -> str:
-    """The evaluator's ``signature``, or in its place its class and a hash of the file in which that is written.
+def signature_of(part: Named) -> str:
+    """The ``signature`` of an evaluator or a gate, or its class and a hash of the file in which that is written.
 
     The file is left out where it cannot be read. What it imports, and the options of the object, are not seen.
     """
-    signature = getattr(evaluator, "signature", None)
+    signature = getattr(part, "signature", None)
     if isinstance(signature, str) and signature:
         return signature
-    kind = type(evaluator)
-    return f"{evaluator.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{_source_hash(kind)}"
+    kind = type(part)
+    return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{_source_hash(kind)}"
 
 
 def _source_hash(kind: type) -> str:

@@ -13,10 +13,15 @@ from mtagent.llm.dialogue import Dialogue
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 
+FLAWED = (66 + 100) / 2
+"""Below it a score is nearer to the landmark of a few slips than to that of a faultless translation."""
+
 
 class GembaESA:
     """Two calls. The score is the number of the second, 0 to 100; the errors are those of the first.
 
+    The score is the verdict, and the spans are there to prepare it: a score below :data:`FLAWED` without a span is one
+    of a translation whose errors were not marked (``errors=None``), and not of one without errors.
     ``reference=True`` shows the model the reference where a segment has one.
     """
 
@@ -38,10 +43,12 @@ class GembaESA:
                 self._spans, values, "rate", lambda reply: parse(reply, translation, segment.source)
             )
             score = await dialogue.ask(self._score, {**values, "errors": listed(errors)}, "score", parse_score)
+        unmarked = not errors and score < FLAWED
         return Rating(
             evaluator=self.name,
             score=score,
-            errors=errors,
+            errors=None if unmarked else errors,
+            warnings=(f"no error is marked, and the score is only {score:g}",) if unmarked else (),
             calls=tuple(dialogue.calls),
             signature=self.signature,
             seconds=dialogue.seconds,

@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 from mtagent import omission
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items
+from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.typology import Subtype, subtype_of
 from mtagent.llm.plain import plain_text
-from mtagent.llm.reading import Pairs, read_json
+from mtagent.llm.reading import Pairs, read_answer, read_json
 from mtagent.records import ErrorSpan, Segment, Severity
 
 Verdict = Literal["corrected", "no difference", "worse"]
@@ -44,10 +44,10 @@ def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[Error
 
     Raises :class:`RatingParseError`, also for an error that another agent is there for.
     """
-    data = read_json(reply)
+    answer = read_answer(reply)
+    data = answer.value
     items = [] if _says_none(data) else [_of(item, subtype) for item in read_items(data) if not _says_none(item)]
-    errors = (read_error(item, translation, _severity) for item in items)
-    return located((error for error in errors if error is not None), translation)
+    return located(stated(answer, (read_error(item, translation, _severity) for item in items)), translation)
 
 
 def _says_none(data: Any) -> bool:

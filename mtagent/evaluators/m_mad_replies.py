@@ -10,9 +10,9 @@ import regex
 
 from mtagent import mqm
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items
+from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.llm.plain import plain_text
-from mtagent.llm.reading import read_json
+from mtagent.llm.reading import Answer, read_answer
 from mtagent.records import ErrorSpan
 
 Errors = tuple[ErrorSpan, ...]
@@ -61,19 +61,19 @@ def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
     Severities are major and minor. A category without its ``dimension`` gets it, and the rules of :func:`settled`
     hold. Raises :class:`RatingParseError` where anything of it cannot be read.
     """
-    return _errors(read_json(reply), translation, dimension)
+    return _errors(read_answer(reply), translation, dimension)
 
 
 def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
     """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
-    return Statement(parse_words(reply), _errors(read_json(reply, last=True), translation, dimension))
+    return Statement(parse_words(reply), _errors(read_answer(reply, last=True), translation, dimension))
 
 
 def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
     """A judge's ``annotations`` and ``analysis``."""
-    data = read_json(reply)
-    analysis = data.pop("analysis", None) if isinstance(data, dict) else None
-    return Judgement(_errors(data, translation, dimension), analysis if isinstance(analysis, str) else None)
+    answer = read_answer(reply)
+    analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
+    return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
 
 
 def parse_consensus(reply: str) -> bool:
@@ -139,9 +139,9 @@ def _rank(error: ErrorSpan) -> tuple[int, int]:
     return -mqm.severity_rank(error.severity), order
 
 
-def _errors(data: Any, translation: str, dimension: str | None) -> Errors:
-    items = [_completed(item, dimension) for item in read_items(data)]
-    errors = [error for item in items if (error := read_error(item, translation, _severity))]
+def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
+    items = [_completed(item, dimension) for item in read_items(answer.value)]
+    errors = stated(answer, (read_error(item, translation, _severity) for item in items))
     return settled(located(errors, translation))
 
 

@@ -34,8 +34,11 @@ EVALUATORS = {
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "himate": "mtagent.evaluators.himate:HiMATE",
     "rate": "mtagent.evaluators.rate:RATE",
+    "qe-e5": "mtagent.evaluators.qe_e5:qe_e5",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
+    "cometkiwi": "mtagent.evaluators.by_comet:cometkiwi",
+    "xcomet": "mtagent.evaluators.by_comet:xcomet",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""

@@ -12,10 +12,11 @@ from pathlib import Path
 import mtagent
 from mtagent import prompts
 from mtagent.errors import FATAL, ConfigError, MtagentError, UnreadableReply
-from mtagent.evaluators.rate_actions import COMPARE, EVALUATE, FINISH, SEARCH, Action, read_turn
+from mtagent.evaluators.rate_actions import read_turn
 from mtagent.evaluators.rate_case import Agents, Case, Final, Memory
 from mtagent.evaluators.rate_comparison import HIGHEST
 from mtagent.evaluators.rate_replies import severity_at
+from mtagent.evaluators.rate_tools import COMPARE, EVALUATE, FINISH, SEARCH, Action
 from mtagent.llm.dialogue import AGAIN, Dialogue
 from mtagent.llm.sampling import settings_of
 from mtagent.protocols import LLM, Search
@@ -57,12 +58,16 @@ class RATE:
         self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)
         self._agents = Agents.load(prompts_folder)
-        self.signature = self._signed(1)
+
+    @property
+    def signature(self) -> str:
+        """Of a translation that is rated alone, with the notes as they are now."""
+        return self._signed(1)
 
     def _signed(self, order: int) -> str:
         """The signature of the ``order``-th rating of a source, in which those before it have a part."""
-        own = self._judges is not self._llm
-        searching = (self._agents.search, self._agents.summarise) if self._finder else ()
+        own, finder = self._judges is not self._llm, self._finder
+        searching = (self._agents.search, self._agents.summarise) if finder else ()
         used = (self._core, self._agents.evaluate, *searching, self._agents.compare)
         return "|".join(
             [
@@ -73,7 +78,7 @@ class RATE:
                 *settings_of(self._llm),
                 *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
                 f"rounds:{self._rounds}",
-                f"search:{self._finder.name if self._finder else 'none'}",
+                f"search:{getattr(finder, 'signature', finder.name) if finder else 'none'}",
                 f"order:{order}",
                 f"version:{mtagent.__version__}",
             ]
@@ -105,6 +110,7 @@ class RATE:
         return results
 
     async def _rate(self, segment: Segment, translation: str, memory: Memory, order: int) -> Rating:
+        signature = self._signed(order)
         with Dialogue(self._llm, segment.id) as core:
             judges = Dialogue(self._judges, segment.id)
             judges.calls = core.calls  # one account, in the order of the calls
@@ -116,7 +122,7 @@ class RATE:
             errors=_errors(final),
             explanation=final.rationale,
             calls=tuple(core.calls),
-            signature=self._signed(order),
+            signature=signature,
             confidence=final.assessment.confidence,
             gaps=final.assessment.gaps,
             warnings=tuple(case.warnings),

@@ -1,80 +1,20 @@
-"""The tools of RATE's core agent, and its replies read as calls of them (RATE paper, figures 15 and 16).
+"""The replies of RATE's core agent, read as calls of its tools.
 
-No tool takes the source or the translation: a model that has to copy them leaves them out or changes them. Models that
-cannot call functions write what they want as text, in one of many shapes.
+Models that cannot call functions write what they want as text, in one of many shapes.
 """
 
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import regex
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.evaluators.rate_replies import read_score
+from mtagent.evaluators.rate_tools import TOOLS, Action
 from mtagent.llm.plain import plain_text
 from mtagent.llm.reading import Pairs, read_json
-from mtagent.records import Completion, Tool, ToolCall
-
-
-def _tool(name: str, description: str, required: tuple[str, ...], **parameters: tuple[str, str]) -> Tool:
-    properties = {key: {"type": kind, "description": about} for key, (kind, about) in parameters.items()}
-    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-    return Tool(name=name, description=description, parameters=schema)
-
-
-EVALUATE = _tool(
-    "evaluate",
-    "Have the translation assessed: score, confidence, errors, and terms that the assessor does not know for sure.",
-    (),
-    notes=("string", "What the assessor should know besides the knowledge that was found."),
-    instruction=("string", "What to look at in particular, for instance the tone, or one idiom."),
-)
-SEARCH = _tool(
-    "search",
-    "Look up what you or the assessor do not know for sure, such as slang, an allusion or a name.",
-    ("query",),
-    query=("string", "What you want to know, in full."),
-)
-COMPARE = _tool(
-    "compare",
-    "Have the translation compared with one whose score is settled, to confirm or correct a tentative score.",
-    ("tentative_score",),
-    tentative_score=("number", "The score, 0 to 4, that you have in mind."),
-    notes=("string", "What the judge should know besides the knowledge that was found."),
-    low_anchor=("string", "A poor translation of the source that deserves 1. Only while there are no anchors."),
-    high_anchor=("string", "An excellent translation of the source that deserves 4. Only while there are no anchors."),
-)
-FINISH = _tool(
-    "finish",
-    "Give the final score. Call it alone, after you have read the answers of the other tools.",
-    ("score", "rationale"),
-    score=("number", "The final score, 0 to 4; halves are allowed."),
-    rationale=("string", "Why, in two to four sentences."),
-)
-TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
-
-
-class Action(NamedTuple):
-    """A wish of the core agent. ``problem`` says why its arguments cannot be read, if so."""
-
-    tool: str
-    arguments: dict[str, Any]
-    call_id: str | None = None
-    problem: str = ""
-
-    @property
-    def wish(self) -> tuple[str, dict[str, Any]]:
-        """What is wished for; some models say it twice in a reply."""
-        return self.tool, self.arguments
-
-    def as_call(self) -> ToolCall:
-        """The call to put on record before its answer. Its arguments are JSON: servers refuse broken ones."""
-        return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
-
+from mtagent.records import Completion, ToolCall
 
 # A call that words follow may be one that is only talked about, or that a text asks for.
 _ENDS_IN_A_CALL = regex.compile(r"[)\]}>]\W*+\Z")
@@ -110,26 +50,6 @@ def read_actions(reply: str) -> tuple[Action, ...]:
         return _in_json(read_json(text))
     except RatingParseError as error:
         raise RatingParseError(f"it calls no tool: {error}") from None
-
-
-def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
-    """A text among the arguments; ``None`` where it is absent. Raises :class:`UnreadableReply`."""
-    value = arguments.get(name)
-    if value is not None and not isinstance(value, str):
-        raise UnreadableReply(f"the argument {name!r} is no text")
-    text = (value or "").strip()
-    if text.casefold() not in ("", "none", "null"):
-        return text
-    if required:
-        raise UnreadableReply(f"the argument {name!r} is missing")
-    return None
-
-
-def score_of(arguments: Mapping[str, Any], name: str) -> float:
-    """A score among the arguments. Raises :class:`UnreadableReply`."""
-    if arguments.get(name) is None:
-        raise UnreadableReply(f"the argument {name!r} is missing")
-    return read_score(arguments[name])
 
 
 def _called(call: ToolCall) -> Action:

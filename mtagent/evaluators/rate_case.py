@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from mtagent import prompts
 from mtagent.errors import FATAL, EvaluationError, MtagentError, UnreadableReply
 from mtagent.evaluators import rate_comparison
-from mtagent.evaluators.rate_actions import Action, score_of, text_of
 from mtagent.evaluators.rate_comparison import HIGH_ANCHOR, LOW_ANCHOR, Anchor, Outcome
 from mtagent.evaluators.rate_replies import Assessment, read_assessment, read_queries, read_summary, read_winner
+from mtagent.evaluators.rate_tools import Action, score_of, text_of
 from mtagent.llm.dialogue import Dialogue
 from mtagent.prompts import Prompt
 from mtagent.protocols import Search

@@ -11,10 +11,10 @@ from typing import Any
 
 from mtagent import mqm, prompts
 from mtagent.evaluators import typology
-from mtagent.evaluators.annotations import located, named_severity, read_error, read_items
+from mtagent.evaluators.annotations import located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.signed import signed
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.reading import read_json
+from mtagent.llm.reading import read_answer
 from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
 
@@ -54,9 +54,9 @@ def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
     Categories are those of the typology where they mean one of its subtypes, else as they are written. Raises
     :class:`RatingParseError`.
     """
-    items = [{**item, "category": _category(item)} for item in read_items(read_json(reply))]
-    errors = [error for item in items if (error := read_error(item, translation, named_severity))]
-    return located(errors, translation)
+    answer = read_answer(reply)
+    items = [{**item, "category": _category(item)} for item in read_items(answer.value)]
+    return located(stated(answer, (read_error(item, translation, named_severity) for item in items)), translation)
 
 
 def _category(item: dict[str, Any]) -> str:

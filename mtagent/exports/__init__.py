@@ -55,14 +55,18 @@ def export_run(
     run = store.read(name)
     if not partial:
         _refuse_incomplete(run)
-    inputs = frozenset(_texts_in(store.run(name).inputs))
-    target = Target(output, force, inputs, Path(store.database.path))
+    target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
     (target.refuse_taken_folder if kind.folder else target.refuse_taken_file)()
     held = held_by(run, systems or ((FINAL,) if kind.one_system and run.kind == "chain" else ()))
     if kind.one_system and len(held.systems) != 1:
         raise ConfigError(f"{kind.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
     remarks = _written(kind, held, target)
     return ExportReport(remarks, held.survey.missing)
+
+
+def stored_inputs(store: Store, name: str) -> frozenset[str]:
+    """All that is stored about the inputs of the run ``name``, among them the hashes of its files."""
+    return frozenset(_texts_in(store.run(name).inputs))
 
 
 def _written(kind: Export, held: Held, target: Target) -> tuple[str, ...]:
@@ -96,4 +100,4 @@ def _texts_in(inputs: object) -> Iterator[str]:
         yield from _texts_in(part)
 
 
-__all__ = ["EXPORTS", "Entry", "Export", "ExportReport", "Held", "Mtme", "Survey", "export_run"]
+__all__ = ["EXPORTS", "Entry", "Export", "ExportReport", "Held", "Mtme", "Survey", "export_run", "stored_inputs"]

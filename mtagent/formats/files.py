@@ -173,6 +173,8 @@ def _reported(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if path == STANDARD and isinstance(error, BrokenPipeError):
+            raise  # whoever reads has enough, as in `| head`: the command line ends without a word
         raise OutputError(f"{path}: cannot be written: {_reason(error)}") from error
 
 

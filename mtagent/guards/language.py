@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from typing import cast
 
 import regex
@@ -98,6 +99,29 @@ def copied_paragraph(segment: Segment, before: str, after: str) -> list[str]:
         for words in (marks.words(marks.prose(text)) for text in copies)
         if words and not (_is_name(words) and 2 * sum(word in there for word in words) >= len(words))
     ]
+
+
+_TAG = regex.compile(r"[@#]\w++")
+
+
+def copied_share(segment: Segment, text: str) -> float:
+    """The share of the words of ``text`` in runs that are copied from the source; 1 where all of it is its source.
+
+    The whole source may be shorter than a run; it is rightly taken over where it is a name, or has no letters but those
+    of placeholders, addresses, @names and #tags.
+    """
+    if marks.language_of(segment.source_lang) == marks.language_of(segment.target_lang):
+        return 0.0
+    source, there = marks.words(marks.prose(segment.source)), marks.words(marks.prose(text))
+    if [word.casefold() for word in there] == [word.casefold() for word in source]:
+        wordless = not marks.LETTER.search(_TAG.sub(" ", marks.prose(segment.source)))
+        return 0.0 if wordless or (len(there) < _COPIED_WORDS and _is_name(there)) else 1.0
+    size = _run_length(source)
+    if size < 3:
+        return 0.0
+    runs = {run for run in _runs(source, size) if not _is_name(run)}
+    copies = (range(at, at + size) for at, run in enumerate(_runs(there, size)) if run in runs)
+    return len(set(chain.from_iterable(copies))) / max(len(there), 1)
 
 
 def _runs(found: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:

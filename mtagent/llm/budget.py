@@ -13,15 +13,15 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, Unpack
 
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError
 from mtagent.llm.cached import KeyedLLM
-from mtagent.llm.request import ROOM
+from mtagent.llm.request import ROOM, Form
 from mtagent.llm.sampling import Sampling
-from mtagent.protocols import LLM
-from mtagent.records import Completion, Message, Schema, Tool, Usage
+from mtagent.protocols import LLM, Asked
+from mtagent.records import Completion, Message, Tool, Usage
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
@@ -136,25 +136,13 @@ class Budgeted:
         self._room = set_room or ASSUMED_ROOM
         self._hint = "" if set_room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Ask for one reply; see :class:`mtagent.protocols.LLM`. Raises :class:`BudgetSpent`."""
-        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
-        worst = self._worst(messages, schema, tools)
+        worst = self._worst(messages, Form.of(asked))
         await self._budget.reserve(worst, self._hint)
         paid = None  # a request that is cut short may have to be paid for
         try:
-            completion = await self._llm.complete(
-                messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment, **offered
-            )
+            completion = await self._llm.complete(messages, **asked)
             paid = self._paid(completion.usage)
             return completion
         except Exception as error:
@@ -163,10 +151,10 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], schema: Schema | None, tools: Sequence[Tool]) -> Amount:
+    def _worst(self, messages: Sequence[Message], form: Form) -> Amount:
         """The most that a call can take."""
         sent = sum(_size(message.content) + _size(*message.tool_calls) + _FRAME for message in messages)
-        sent += _size(*tools) + (len(json.dumps(schema)) if schema else 0)
+        sent += _size(*form.tools) + (len(json.dumps(form.schema)) if form.schema else 0)
         requests = [Usage(calls=1, input_tokens=sent, output_tokens=room * self._room) for room in _ROOMS]
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)

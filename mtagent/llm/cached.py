@@ -6,11 +6,12 @@ import copy
 import time
 from asyncio import Future, get_running_loop, shield
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.plain import whole_characters
-from mtagent.protocols import LLM
+from mtagent.llm.request import Form
+from mtagent.protocols import LLM, Asked
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store import Store
 
@@ -43,34 +44,27 @@ class Cached:
         # Key → the answer to come: a completion, an error, or None where the asking was given up.
         self._asked: dict[str, Future[Completion | MtagentError | None]] = {}
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
-        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
-        key = self._llm.key(messages, schema, logprobs, **offered)
+        form = Form.of(asked)
+        offered: dict[str, Any] = (
+            {"tools": form.tools} if form.tools else {}
+        )  # a model of a third party need not know of tools
+        key = self._llm.key(messages, form.schema, form.logprobs, **offered)
         while (first := self._asked.get(key)) is not None:
             answer = await shield(first)
             if isinstance(answer, Completion):
                 return answer.model_copy(update={"usage": Usage(reused=1)})
             if answer is not None:
                 raise _without_calls(answer)
-        stored = self._store.recall(self.run_id, segment, key)
+        stored = self._store.recall(self.run_id, asked.get("segment", ""), key)
         if stored is not None:
             return stored
 
         first = self._asked[key] = get_running_loop().create_future()
         answer = None
         try:
-            form = {"schema": schema, "logprobs": logprobs, **offered}
-            answer = await self._ask(key, messages, form, purpose, segment)
+            answer = await self._ask(key, messages, asked)
             return answer
         except MtagentError as error:
             answer = error
@@ -79,17 +73,15 @@ class Cached:
             del self._asked[key]
             first.set_result(answer)
 
-    async def _ask(
-        self, key: str, messages: Sequence[Message], form: dict[str, Any], purpose: str, segment: str
-    ) -> Completion:
-        begun = time.perf_counter()
-        asked = Call(purpose=purpose, model=self.model, messages=tuple(messages))
+    async def _ask(self, key: str, messages: Sequence[Message], asked: Asked) -> Completion:
+        begun, purpose, segment = time.perf_counter(), asked.get("purpose", ""), asked.get("segment", "")
+        unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
 
         def called(**came: Any) -> Call:
-            return asked.model_copy(update={"seconds": time.perf_counter() - begun, **came})
+            return unanswered.model_copy(update={"seconds": time.perf_counter() - begun, **came})
 
         try:
-            completion = await self._llm.complete(messages, purpose=purpose, segment=segment, **form)
+            completion = await self._llm.complete(messages, **asked)
         except ModelError as error:
             for failed in error.calls or (called(error=str(error)),):
                 self._store.record_call(self.run_id, segment, purpose, key, failed, None)

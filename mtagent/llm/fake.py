@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from mtagent.errors import OffScript
-from mtagent.llm.request import request_key
+from mtagent.llm.request import Form, request_key
 from mtagent.llm.sampling import Sampling
+from mtagent.protocols import Asked
 from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 Answer = str | Completion | Exception
@@ -50,18 +52,11 @@ class ScriptedLLM:
         """A hash that names this request, as that of the real client does."""
         return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """The next reply; see :class:`mtagent.protocols.LLM`."""
-        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tuple(tools)))
+        schema, logprobs, tools = Form.of(asked)
+        purpose, segment = asked.get("purpose", ""), asked.get("segment", "")
+        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tools))
         answer = self._next() if self._reply is None else self._reply(messages, purpose)
         if isinstance(answer, Exception):
             raise answer
@@ -98,16 +93,8 @@ class ForbiddenLLM:
         """A hash that names this request."""
         return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Raise."""
         text = messages[-1].content[:200] if messages else ""
-        raise OffScript(f"nothing may be asked here, but {purpose!r} of segment {segment!r} asks {text!r}")
+        who = f"{asked.get('purpose', '')!r} of segment {asked.get('segment', '')!r}"
+        raise OffScript(f"nothing may be asked here, but {who} asks {text!r}")

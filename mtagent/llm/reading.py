@@ -30,11 +30,22 @@ _START = regex.compile(
 )
 _LINE_START = regex.compile(r"[\s>*`]*+(?:jsonc?|json5|jsonl|python)?+[\s*`]*+", regex.IGNORECASE)
 _LINE_END = regex.compile(r"[\s*`,;.]*+")
+_COLON = regex.compile("[:：]")
+_TAG = r"(?:</?[\w -]{1,40}>)?+"
+_LEAD = regex.compile(rf"{_LINE_START.pattern}{_TAG}\s*+", regex.IGNORECASE)
+_TRAIL = regex.compile(rf"\s*+{_TAG}{_LINE_END.pattern}")
 _BETWEEN = regex.compile(r"[\s,;]*+")
 
 
 class Pairs(list[tuple[str, Any]]):
     """A JSON object in which a key occurs more than once: its (key, value) pairs, in order."""
+
+
+class Answer(NamedTuple):
+    """The JSON of a reply. ``alone``: on lines of its own, or at the end of one after a colon; not in a sentence."""
+
+    value: Any
+    alone: bool
 
 
 class _Found(NamedTuple):
@@ -55,29 +66,46 @@ def read_json(text: str, *, last: bool = False) -> Any:
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN), and for half of a character (an escaped lone surrogate).
     """
-    value = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip(), last)
+    return read_answer(text, last=last).value
+
+
+def read_answer(text: str, *, last: bool = False) -> Answer:
+    """The same, with whether it stands where an answer does: a sentence may quote what it does not say.
+
+    With ``last``, the end of the reply is such a place, whatever stands before it.
+    """
+    found = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip(), last)
     if "\\u" in text:
-        written = json.dumps(value, ensure_ascii=False)
+        written = json.dumps(found.value, ensure_ascii=False)
         if whole_characters(written) != written:
             _fail("the JSON in the reply holds half of a character", whole_characters(text))
-    return value
+    return found
 
 
-def _read_any(answer: str, last: bool) -> Any:
+def _read_any(answer: str, last: bool) -> Answer:
     try:
         whole = _DECODER.decode(answer)
     except (ValueError, RecursionError):
         return _search(without_thoughts(answer), last)
     if isinstance(whole, str):
         return _search(whole, last)
-    return whole if isinstance(whole, dict | list) else _fail("no JSON object or list in the reply", answer)
+    if isinstance(whole, dict | list):
+        return Answer(whole, alone=True)
+    return _fail("no JSON object or list in the reply", answer)
 
 
-def _search(answer: str, last: bool) -> Any:
+def _search(answer: str, last: bool) -> Answer:
     groups = list(_groups(list(_values(answer)), answer))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
-    return _last(groups, answer).value if last else _best(groups, answer).value
+    best = _last(groups, answer) if last else _best(groups, answer)
+    concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
+    return Answer(best.value, alone=concludes or _is_alone(best, answer))
+
+
+def _is_alone(found: _Found, answer: str) -> bool:
+    before, after = answer[: found.start].rpartition("\n")[2], answer[found.end :].partition("\n")[0]
+    return bool(_LEAD.fullmatch(_COLON.split(before)[-1]) and _TRAIL.fullmatch(after))
 
 
 def _values(answer: str) -> Iterator[_Found]:

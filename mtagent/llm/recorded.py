@@ -6,14 +6,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.llm.request import request_key
+from mtagent.llm.request import Form, request_key
 from mtagent.llm.sampling import Sampling
-from mtagent.protocols import LLM
+from mtagent.protocols import LLM, Asked
 from mtagent.records import Completion, Message, Schema, Tool
 
 CONTEXT = 40
@@ -56,28 +56,17 @@ class Recorder:
         """The name under which the reply is recorded."""
         return _key(self.model, messages, schema, logprobs, tools)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Ask, write down, and return; see :class:`mtagent.protocols.LLM`. Raises :class:`OutputError` too."""
-        offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
-        completion = await self._llm.complete(
-            messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=segment, **offered
-        )
+        completion = await self._llm.complete(messages, **asked)
+        form = Form.of(asked)
         recording = Recording(
-            key=self.key(messages, schema, logprobs, tools),
+            key=self.key(messages, *form),
             asked=self.model,
             messages=tuple(messages),
-            reply_schema=schema,
-            logprobs=logprobs,
-            tools=tuple(tools),
+            reply_schema=form.schema,
+            logprobs=form.logprobs,
+            tools=form.tools,
             completion=completion,
         )
         self._write(recording)
@@ -118,22 +107,14 @@ class Replayer:
         """The name under which a reply is looked up."""
         return _key(self.model, messages, schema, logprobs, tools)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """The recorded reply; see :class:`mtagent.protocols.LLM`."""
-        replies = self._replies.get(self.key(messages, schema, logprobs, tools))
+        form = Form.of(asked)
+        replies = self._replies.get(self.key(messages, *form))
         if replies is None:
-            difference = self._difference(messages, schema, logprobs, tools)
+            purpose = asked.get("purpose") or "no purpose"
             raise InputError(
-                f"{self._path}: no recorded reply to this request ({purpose or 'no purpose'}); {difference}"
+                f"{self._path}: no recorded reply to this request ({purpose}); {self._difference(messages, form)}"
             )
         completion = replies.pop() if len(replies) > 1 else replies[0]
         free = completion.usage.model_copy(update={"calls": 0, "reused": 1, "cost": 0.0})
@@ -145,9 +126,7 @@ class Replayer:
             raise ConfigError(f"{self._path} holds replies of {', '.join(models) or 'no model'}; say which to replay")
         return models[0]
 
-    def _difference(
-        self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool]
-    ) -> str:
+    def _difference(self, messages: Sequence[Message], form: Form) -> str:
         if not self._known:
             return f"nothing is recorded for {self.model}"
         asked = _flat(messages)
@@ -162,9 +141,10 @@ class Replayer:
                 return f"the nearest one differs in the tool calls of message {number} ({new.role})"
         if len(nearest.messages) != len(messages):
             return f"the nearest one has {len(nearest.messages)} messages, this one {len(messages)}"
-        if nearest.reply_schema != schema:
+        if nearest.reply_schema != form.schema:
             return "the nearest one differs in the schema"
-        return "the nearest one differs in " + ("the tools" if nearest.tools != tuple(tools) else f"{logprobs=}")
+        other = "the tools" if nearest.tools != form.tools else f"logprobs={form.logprobs}"
+        return f"the nearest one differs in {other}"
 
 
 def _read(path: Path) -> Iterator[Recording]:

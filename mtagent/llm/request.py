@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mtagent.llm.sampling import Sampling
 from mtagent.llm.tools import sent_message, sent_tool
+from mtagent.protocols import Asked
 from mtagent.records import Message, Schema, Tool
 
 Body = dict[str, Any]
@@ -16,6 +17,19 @@ OPENAI = "https://api.openai.com/v1"
 KEY_TAG = "request-1"
 MORE_ROOM = 4096
 ROOM = ("max_completion_tokens", "max_tokens")
+
+
+class Form(NamedTuple):
+    """What is sent of a request besides its messages."""
+
+    schema: Schema | None
+    logprobs: bool
+    tools: tuple[Tool, ...]
+
+    @classmethod
+    def of(cls, asked: Asked) -> Form:
+        """The form of what :meth:`mtagent.protocols.LLM.complete` was given."""
+        return cls(asked.get("schema"), asked.get("logprobs", False), tuple(asked.get("tools", ())))
 
 
 def request_body(

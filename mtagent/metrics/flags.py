@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from mtagent import marks
-from mtagent.guards.language import copied, copied_paragraph, script_share, share_in_script
+from mtagent.guards.language import copied, copied_paragraph, copied_share, script_share, share_in_script
 from mtagent.guards.newly import newly
 from mtagent.records import Segment
 
@@ -57,3 +57,14 @@ def _foreign_share(target_lang: str, text: str) -> float:
     if pattern is None or not letters or text.isascii():
         return 0.0
     return sum(map(len, pattern.findall(text))) / letters
+
+
+def translated_share(segment: Segment, translation: str) -> float:
+    """How much of ``translation`` is one at all: neither copied from the source nor in a foreign script; 0 to 1.
+
+    Looks at no reference. A text in a script other than Latin may be half in Latin letters before that takes anything
+    away, some names not counted. One language in Latin script is not told from another.
+    """
+    inside = share_in_script(segment, translation)
+    own = 1.0 if inside is None else min(1.0, inside / _LEAST_SHARE)
+    return min(own, 1 - copied_share(segment, translation), 1 - _foreign_share(segment.target_lang, translation))

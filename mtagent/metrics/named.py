@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, cast
 
 from mtagent.errors import ConfigError
@@ -19,33 +20,46 @@ METRICS = {
     "chrf": "mtagent.metrics.overlap:chrf",
     "chrf++": "mtagent.metrics.overlap:chrf_plus_plus",
     "ter": "mtagent.metrics.overlap:ter",
+    "comet": "mtagent.metrics.comet:comet",
+    "cometkiwi": "mtagent.metrics.comet:cometkiwi",
+    "xcomet": "mtagent.metrics.comet:xcomet",
+    "qe-e5": "mtagent.metrics.qe_e5:QeE5",
     "scores-file": "mtagent.metrics.scores_file:ScoresFile",
 }
-"""Name: module and what makes the metric: of ``target_lang``, where it has this parameter, and its keyword options.
-Another package adds one through the entry-point group ``mtagent.metrics``."""
+"""Name: module and what makes the metric: of ``target_lang`` and ``comet_python``, where it has these parameters, and
+its keyword options. Another package adds one through the entry-point group ``mtagent.metrics``."""
 
 _NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
 
 
-def make_metrics(wanted: Sequence[str | Metric], target_lang: str) -> list[Metric]:
+def make_metrics(wanted: Sequence[str | Metric], target_lang: str, *, comet_python: Path | None = None) -> list[Metric]:
     """Metrics of one's own, and those named, each ``NAME[:OPTION=VALUE,…]`` or several with commas; each once.
 
-    Raises :class:`ConfigError` naming the culprit.
+    ``comet_python`` runs COMET. Raises :class:`ConfigError` naming the culprit.
     """
+    return [
+        make_metric(one, target_lang, comet_python=comet_python) if isinstance(one, str) else one
+        for one in each_once(wanted)
+    ]
+
+
+def each_once(wanted: Sequence[str | Metric]) -> list[str | Metric]:
+    """The metrics of ``wanted`` one by one."""
     named: dict[str | Metric, None] = {}
     for one in wanted:
         parts = _NEXT_METRIC.split(one) if isinstance(one, str) else [one]
         named |= dict.fromkeys(part.strip() if isinstance(part, str) else part for part in parts if part)
-    if not named:
+    if wanted and not named:
         raise ConfigError(f"no metric is named; there are: {', '.join(metric_names())}")
-    return [make_metric(one, target_lang) if isinstance(one, str) else one for one in named]
+    return [*named]
 
 
-def make_metric(spec: str, target_lang: str) -> Metric:
+def make_metric(spec: str, target_lang: str, *, comet_python: Path | None = None) -> Metric:
     """The metric that ``NAME[:OPTION=VALUE,…]`` names. Raises :class:`ConfigError`."""
     name, options = parse_spec(spec)
     kind = _kind(name)
-    given = {"target_lang": target_lang} if "target_lang" in inspect.signature(kind).parameters else {}
+    offered = {"target_lang": target_lang, "comet_python": comet_python}
+    given = {key: value for key, value in offered.items() if key in inspect.signature(kind).parameters}
     return cast(Metric, kind(**given, **typed_options(f"metric {name}", kind, options)))
 
 

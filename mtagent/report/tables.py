@@ -36,7 +36,8 @@ class Table:
         table = (
             f"<table><caption>{plain(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
-        return f'<details><summary>{plain(summary)}</summary><div class="scroll">{table}</div></details>'
+        scrolls = element("div", table, class_="scroll", role="region", tabindex=0, aria_label=self.title)
+        return f"<details><summary>{plain(summary)}</summary>{scrolls}</details>"
 
     def as_markdown(self) -> str:
         """The table in Markdown, escaped; without its title."""

@@ -25,6 +25,15 @@ class LocalSearch:
         except StoreError as error:
             raise ConfigError(f"search local: {error}") from error
 
+    @property
+    def signature(self) -> str:
+        """With a hash of the notes as they are now: ``local#0a1b2c3d``. Raises :class:`SearchError`."""
+        try:
+            with Knowledge(self._path) as knowledge:
+                return f"{self.name}#{knowledge.digest()}"
+        except StoreError as error:
+            raise SearchError(f"search local: {error}") from error
+
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
         """The best entries of the notes. Raises :class:`SearchError`."""
         try:

@@ -18,6 +18,8 @@ from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
 
+_SHOWN = 60
+
 
 def default_path() -> Path:
     """Where the store is unless the user says otherwise: ``$MTAGENT_STORE``, or the user's data folder."""
@@ -103,6 +105,11 @@ class Store:
         if not found:
             raise StoreError(f"{self.database.path}: there is no {kind} run yet")
         return str(found[0][0])
+
+    def settings(self, name: str) -> dict[str, Any] | None:
+        """What the run ``name`` was started with; ``None`` where there is no such run."""
+        found = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
+        return json.loads(found[0][0]) if found else None
 
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
@@ -249,10 +256,23 @@ def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = ""
         if isinstance(old, dict) and isinstance(new, dict):
             found += _differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
-            found.append(f"{prefix}{key} was {_shown(before, key)}, is now {_shown(given, key)}")
+            alike = _alike(old, new)
+            found.append(f"{prefix}{key} was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}")
     return found
 
 
-def _shown(values: dict[str, Any], key: str) -> str:
+def _alike(old: object, new: object) -> int:
+    """How many characters two texts have in common before they differ."""
+    if not (isinstance(old, str) and isinstance(new, str)):
+        return 0
+    return next(
+        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
+    )
+
+
+def _shown(values: dict[str, Any], key: str, alike: int) -> str:
+    """A value, shortened so that it shows what comes after the first ``alike`` characters."""
     text = repr(values[key]) if key in values else "not set"
-    return text if len(text) <= 60 else text[:57] + "…"
+    if alike > _SHOWN - 10:
+        text = f"…{text[alike - 20 :]}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "…"

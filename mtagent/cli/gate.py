@@ -1,0 +1,114 @@
+"""``mtagent gate``: calibrate margin and threshold on human judgement, and show a calibration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mtagent.cli.options import FILE
+
+EXAMPLES = """\b
+Examples:
+  mtagent gate calibrate --ratings ratings.jsonl --human ende.mqm.seg.score --kind mqm --before given --after final
+  mtagent gate show gate.json
+"""
+CALIBRATE_EXAMPLES = """\b
+Examples:
+  mtagent gate calibrate --ratings a.jsonl --ratings b.jsonl --human human.seg.score --kind mqm \\
+      --before online --after ours -o gate.json
+  mtagent gate calibrate --run rate-1a2b3c4d --human human.seg.score --kind esa -o gate.json
+  mtagent gate calibrate --pairs edits.tsv --error-free 85 --precision 0.95
+  mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --calibration gate.json
+"""
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
+def command() -> None:
+    """Calibrate the gate on human judgement, or show a calibration."""
+
+
+@command.command("calibrate", epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
+@click.option("--ratings", multiple=True, type=FILE, help="The judge's: .jsonl of mtagent rate, .seg.score.")
+@click.option("--run", help="The judge's: a stored run of mtagent rate.")
+@click.option("--human", multiple=True, type=FILE, help="People's: .seg.score, or .jsonl with score and errors.")
+@click.option("--pairs", type=FILE, help="Both, in place of these: .jsonl, or .tsv with a header.")
+@click.option("--before", multiple=True, metavar="SYSTEM", help="The texts before the edit.  [default: given]")
+@click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final]")
+@click.option("--documents", type=FILE, help="The document of each segment, a line each (.docs).")
+@click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
+@click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
+@click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
+@click.option("--fewest", type=int, default=10, show_default=True, help="Texts that a threshold must reach.")
+@click.option("-l", "--lp", metavar="en-de", help="Language pair, where the ratings do not say.")
+@click.option("--signature", help="The ratings' signature, where they have none.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=12345, show_default=True, help="Of the halves and the resamples."
+)
+@click.option("--resamples", type=int, default=1000, show_default=True, help="For the confidence intervals.")
+@click.option("--store", type=FILE, help="The store that holds --run.")
+@click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
+@click.option("-q", "--quiet", is_flag=True, help="No table, only the file.")
+def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
+    """Find the margin and the threshold at which a judge does most for people's scores.
+
+    Chooses on a half of the documents (of the segments, where no documents are known), and shows what the choice does
+    to the other half: against accepting every edit, accepting none, and an oracle. Asks no model.
+    """
+    from mtagent.files import refuse_overwriting, refuse_unwritable
+    from mtagent.formats import STANDARD
+    from mtagent.gate_calibration import tables
+    from mtagent.gate_calibration.calibration import write
+    from mtagent.gate_calibration.inputs import Inputs, refuse_unsigned
+
+    inputs = Inputs(
+        both=options["pairs"],
+        store=options["store"],
+        **{name: options[name] for name in ("ratings", "run", "human", "documents", "before", "after")},
+    )
+    if output is not None:
+        refuse_overwriting([output], inputs.paths)
+        refuse_unwritable(output)
+    found = _calibration(inputs, options)
+    if output is not None:
+        refuse_unsigned(found.signature, inputs.paths)
+    if not quiet and output != STANDARD:
+        click.echo(tables.text(found))
+    for remark in found.remarks:
+        click.echo(f"mtagent: {remark}", err=True)
+    if output is not None:
+        write(found, output)
+
+
+def _calibration(inputs: Any, options: dict[str, Any]) -> Any:
+    """The calibration that ``options`` ask for."""
+    from mtagent import languages
+    from mtagent.gate_calibration.calibrate import calibrate as calibrated
+    from mtagent.gate_calibration.resampling import Resampling
+    from mtagent.gate_calibration.texts import definition
+
+    texts, origin = inputs.read()
+    if options["signature"]:
+        origin = origin._replace(signature=options["signature"])
+    if options["lp"]:
+        origin = origin._replace(pairs=(languages.pair_of(*languages.parse_pair(options["lp"])),))
+    return calibrated(
+        texts,
+        definition(options["kind"], options["cut"]),
+        origin=origin,
+        precision=options["precision"],
+        fewest=options["fewest"],
+        resampling=Resampling(options["resamples"], options["seed"]),
+    )
+
+
+@command.command("show", context_settings=_HELP)
+@click.argument("file", type=FILE)
+def show(file: Path) -> None:
+    """What a calibration holds: margin, threshold, how good they are, and whom it is for."""
+    from mtagent.gate_calibration import tables
+    from mtagent.gate_calibration.calibration import read
+
+    click.echo(tables.text(read(file)))

@@ -1,0 +1,65 @@
+"""``mtagent report``: a run on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mtagent.cli.options import FILE, existing_store
+from mtagent.cli.runs import STORE
+from mtagent.formats import STANDARD
+
+if TYPE_CHECKING:
+    from mtagent.report.written import Form
+
+EXAMPLES = """\b
+Examples:
+  mtagent report postedit-1a2b3c4d -o report.html
+  mtagent report postedit-1a2b3c4d -o report.html -r ref.txt -m chrf,ter
+  mtagent report postedit-1a2b3c4d -o report.html --baseline online=other.txt
+  mtagent report postedit-1a2b3c4d --format markdown
+"""
+FORMS = ("html", "markdown", "csv", "json")
+
+
+@click.command("report", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run")
+@click.option("-o", "--output", type=FILE, default=STANDARD, help="Where it goes.  [default: standard output]")
+@click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
+@click.option("-r", "--reference", type=FILE, help="References, in place of the run's own.")
+@click.option(
+    "-m", "--metrics", multiple=True, metavar="NAME[:OPTION=VALUE,…],…", help="As in `mtagent score`.",
+)  # fmt: skip
+@click.option("--deciding", metavar="NAME", help="The metric that 'got worse' goes by.  [default: chrF2]")
+@click.option(
+    "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE", help="Another system's texts, to compare with."
+)
+@click.option("--force", is_flag=True, help="Replace the file.")
+@STORE
+def command(
+    run: str,
+    output: Path,
+    form: Form,
+    reference: Path | None,
+    metrics: tuple[str, ...],
+    deciding: str | None,
+    baselines: tuple[str, ...],
+    force: bool,
+    store: Path | None,
+) -> None:
+    """Write a report of RUN: one page to read, search and send, that needs no network.
+
+    What was changed and what it cost, whether it was for the better, and every segment with its texts, errors, edits
+    and decisions. Reports of unfinished runs say so.
+    """
+    from mtagent.rating_files import named_translation
+    from mtagent.report.written import Asked, write_report
+
+    named = tuple(named_translation(spec) for spec in baselines)
+    asked = Asked(reference=reference, metrics=metrics, deciding=deciding, baselines=named)
+    with existing_store(store) as opened:
+        write_report(opened, run, output, form, asked, force=force)
+    if output != STANDARD:
+        click.echo(f"mtagent: written: {output}", err=True)

@@ -1,0 +1,327 @@
+"""The metrics comet, cometkiwi and xcomet, in a process of their own with a fake COMET in it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
+from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, licence_notes
+from mtagent.metrics.comet_process import VARIABLE, WORKER
+from mtagent.metrics.named import make_metric
+from mtagent.protocols import Releases
+from mtagent.scoring import Wanted, score_texts
+from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
+from tests.commands import ROOT, Shell
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Fake:
+    """Another environment."""
+    return Fake(tmp_path)
+
+
+# --- scores
+
+
+def test_scores_come_back_whatever_comet_prints(fake: Fake) -> None:
+    score = fake.metric("comet", model="fake/regression").score(SEGMENTS, ["a" * 10, "", "b" * 20])
+    assert score.segments == pytest.approx((0.6, 0.5, 0.7))
+    assert score.value == pytest.approx(0.6)
+    assert score.metric == "COMET"
+    assert score.signature == "model:fake/regression|comet:unknown|torch:unknown|refs:1|agg:mean|version:0.1.0"
+    assert fake.calls == [
+        [{"src": source, "mt": mt, "ref": reference}
+         for source, mt, reference in zip(SOURCES, ["a" * 10, "", "b" * 20], REFERENCES, strict=True)]
+    ]  # fmt: skip
+
+
+def test_options_reach_comet(fake: Fake) -> None:
+    fake.metric("cometkiwi", model="fake/kiwi", batch_size=3, gpus="1").score(BARE, SOURCES)
+    assert fake.options == {"batch_size": 3, "gpus": 1, "num_workers": 0, "progress_bar": False}
+
+
+def test_equal_texts_are_scored_once_also_in_another_system(fake: Fake) -> None:
+    metric = fake.metric("cometkiwi", model="fake/kiwi")
+    twice = [BARE[0], BARE[0], BARE[1]]
+    assert metric.score(twice, ["x", "x", "x"]).segments == pytest.approx((0.01,) * 3)
+    metric.score(twice, ["x", "yy", "x"])
+    assert [[one["mt"] for one in call] for call in fake.calls] == [["x", "x"], ["yy"]]
+
+
+def test_a_model_that_needs_no_references_is_given_none(fake: Fake) -> None:
+    mixed = [SEGMENTS[0], *BARE[1:]]
+    score = fake.metric("cometkiwi", model="fake/kiwi").score(mixed, SOURCES)
+    assert "|refs:0|" in score.signature
+    assert all("ref" not in sample for sample in fake.calls[0])
+
+
+def test_a_model_that_can_do_without_references_gets_all_or_none(fake: Fake) -> None:
+    metric = fake.metric("xcomet", model="fake/xcomet")
+    assert "|refs:1|" in metric.score(SEGMENTS, SOURCES).signature
+    assert "|refs:0|" in metric.score(BARE, SOURCES).signature
+    with pytest.raises(ConfigError, match="segment s1: has no reference"):
+        metric.score([SEGMENTS[0], *BARE[1:]], SOURCES)
+
+
+def test_many_texts_go_in_parts(fake: Fake) -> None:
+    segments = [SEGMENTS[0].model_copy(update={"source": f"source {i}"}) for i in range(2_001)]
+    score = fake.metric("comet", model="fake/regression").score(segments, ["x"] * 2_001)
+    assert len(score.segments) == 2_001
+    assert [len(call) for call in fake.calls] == [1_000, 1_000, 1]
+
+
+def test_the_model_is_let_go_and_loaded_again(fake: Fake) -> None:
+    metric = fake.metric("comet", model="fake/regression")
+    assert isinstance(metric, Releases)
+    metric.score(SEGMENTS, SOURCES)
+    process = worker_of(fake)
+    metric.release()
+    assert not alive(process)
+    metric.score(SEGMENTS, SOURCES)
+    assert len(fake.calls) == 1
+    metric.score(SEGMENTS, REFERENCES)
+    assert len(fake.calls) == 2
+
+
+def test_several_systems_share_one_process_and_are_tested(fake: Fake) -> None:
+    wanted = Wanted(metrics=["comet:model=fake/regression"], paired=True, comet_python=fake.python)
+    systems = {"a": ["x", "xx", "xxx"], "b": ["x", "xx", "xxxx"], "c": ["x", "xx", "xxx"]}
+    (group,) = score_texts(systems, REFERENCES, "es", sources=SOURCES, wanted=wanted).entries
+    assert [entry.score.value for entry in group] == pytest.approx([0.52, 0.52 + 0.01 / 3, 0.52])
+    assert [entry.p_value is None for entry in group] == [True, False, True]
+    assert group[0].score.signature.startswith("model:fake/regression|bs:1000|seed:12345|")
+    assert [len(call) for call in fake.calls] == [3, 1]
+
+
+# --- where it runs
+
+
+def test_without_comet_the_extra_and_the_way_out_are_named() -> None:
+    if importlib.util.find_spec("comet"):
+        pytest.skip("COMET is installed here")
+    with pytest.raises(MissingExtra, match=r"--comet-python, MTAGENT_COMET_PYTHON.*mtagent\[comet\]"):
+        make_metric("comet", "de")
+
+
+def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = fake.python, Path("/bin/false")
+    monkeypatch.setenv(VARIABLE, str(good))
+    make_metric("comet:model=fake/regression", "es").score(SEGMENTS, SOURCES)
+    monkeypatch.setenv(VARIABLE, str(bad))
+    make_metric("comet:model=fake/regression", "es", comet_python=good).score(SEGMENTS, SOURCES)
+    make_metric(f"comet:model=fake/regression,python={good}", "es", comet_python=bad).score(SEGMENTS, SOURCES)
+    assert len(fake.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("python", "message"),
+    [
+        ("/no/such/python", "/no/such/python: no such program; name the Python"),
+        ("/bin/echo", "/bin/echo: runs no COMET, it wrote '/"),
+        ("/bin/false", "/bin/false: COMET ended with exit code 1"),
+    ],
+)
+def test_what_is_no_python_with_comet_is_named(python: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_metric(f"comet:python={python},model=fake/regression", "es").score(SEGMENTS, SOURCES)
+
+
+def test_a_python_without_comet_is_told_from_one_with(tmp_path: Path) -> None:
+    bare = Fake(tmp_path, has_comet=False)
+    with pytest.raises(ConfigError, match=r"COMET is not installed in .*-m pip install unbabel-comet 'setuptools<81'"):
+        bare.metric("comet", model="fake/regression").score(SEGMENTS, SOURCES)
+
+
+def test_the_worker_needs_no_newer_python_than_comet() -> None:
+    tree = ast.parse(WORKER.read_text(encoding="utf-8"), feature_version=(3, 8))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports]
+    imported = {str(name).partition(".")[0] for name in names}
+    assert imported - set(sys.stdlib_module_names) == {"comet"}
+
+
+def test_the_worker_runs_alone_on_a_file(fake: Fake, tmp_path: Path) -> None:
+    requests = tmp_path / "requests.jsonl"
+    sample = {"src": "Hello", "mt": "Hola", "ref": "Hola"}
+    lines = [{"model": f"fake/{kind}", "samples": [sample]} for kind in ("regression", "pickle", "kiwi")]
+    requests.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    command = [str(fake.python), str(WORKER), str(requests)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    greeting, first, error, last = map(json.loads, done.stdout.splitlines())
+    assert set(greeting) == {"comet", "torch"}
+    assert first == {"scores": [0.54], "spans": None, "references": "needed", "revision": None}
+    assert error["error"]["kind"] == "model"
+    assert last["references"] == "unused"
+    assert "COMET's banner" in done.stderr
+
+
+def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake) -> None:
+    script = (
+        "from pathlib import Path\n"
+        "from mtagent.metrics.comet_models import CometModel, Texts\n"
+        f"model = CometModel('fake/hang', python=Path({str(fake.python)!r}), batch_size=1, gpus='0', timeout=None)\n"
+        "model.predict([Texts('a', 'b')])\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    try:
+        until(lambda: bool(fake.calls))
+        worker = worker_of(fake)
+        assert alive(worker)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    until(lambda: not alive(worker))
+
+
+# --- what fails
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "translations", "error", "message"),
+    [
+        ("cometkiwi", {"model": "fake/nan"}, ["a", "nan", "c"], MetricError, "segment s1: fake/nan gave the score nan"),
+        ("cometkiwi", {"model": "fake/few"}, ["a", "b", "c"], MetricError, "fake/few gave 2 scores for 3 translations"),
+        (
+            "cometkiwi", {"model": "fake/kiwi"}, ["a", "raise", "c"], MetricError,
+            "COMET cannot score: ValueError: COMET does not like this text",
+        ),
+        (
+            "comet", {"model": "fake/crash"}, ["a", "b", "c"], ConfigError,
+            "fake-python: COMET ended with exit code 3. It said: .*the last words on standard error$",
+        ),
+        (
+            "comet", {"model": "fake/killed"}, ["a", "b", "c"], ConfigError,
+            r"COMET was killed \(SIGKILL\): was there enough memory\?. It said: .*the last words",
+        ),
+        (
+            "comet", {"model": "fake/hang", "timeout": 0.5}, ["a", "b", "c"], ConfigError,
+            "gave no answer within 0.5 seconds; give it longer with the option timeout=SECONDS",
+        ),
+        (
+            "comet", {"model": "fake/gone"}, ["a", "b", "c"], ConfigError,
+            r"fake/gone cannot be downloaded: OSError: the hub cannot be reached; .*model=PATH.*log in",
+        ),
+        (
+            "comet", {"model": "fake/pickle"}, ["a", "b", "c"], ConfigError,
+            "fake/pickle cannot be loaded: RuntimeError: Weights only .*TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_failure_is_an_error_never_a_score(
+    fake: Fake, name: str, options: dict[str, Any], translations: Sequence[str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        fake.metric(name, **options).score(SEGMENTS, translations)
+
+
+def test_after_a_failure_another_process_takes_over(fake: Fake) -> None:
+    metric = fake.metric("cometkiwi", model="fake/kiwi")
+    metric.score(BARE, SOURCES)
+    os.kill(worker_of(fake), signal.SIGKILL)
+    with pytest.raises(ConfigError, match="was killed"):
+        metric.score(BARE, REFERENCES)
+    assert metric.score(BARE, REFERENCES).value > 0
+
+
+def test_missing_texts_are_named_with_the_way_out(fake: Fake) -> None:
+    metric = fake.metric("comet", model="fake/regression")
+    with pytest.raises(ConfigError, match=r"segment s0: has no reference.*\(-r FILE\); cometkiwi scores without"):
+        metric.score(BARE, SOURCES)
+    with pytest.raises(ConfigError, match="comet compares translations with their sources, and there are none: add -s"):
+        metric.score([one.model_copy(update={"source": ""}) for one in SEGMENTS], SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("no/such/file", "no/such/file: no such checkpoint; a model on the hub is named like Unbabel/wmt22-comet-da"),
+        ("gone.ckpt", "gone.ckpt: no such checkpoint"),
+        ("empty", "empty: holds 0 checkpoints"),
+        ("two", "two: holds 2 checkpoints"),
+    ],
+)
+def test_a_path_without_a_checkpoint_is_named_at_once(
+    fake: Fake, model: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "two").mkdir()
+    for name in ("a.ckpt", "b.ckpt"):
+        (tmp_path / "two" / name).touch()
+    with pytest.raises(InputError, match=message):
+        fake.metric("comet", model=model)
+
+
+@pytest.mark.parametrize("where", ["tiny/checkpoints/model.ckpt", "tiny", "tiny/checkpoints"])
+def test_a_checkpoint_is_a_file_or_its_folder_and_is_hashed(fake: Fake, where: str, tmp_path: Path) -> None:
+    (tmp_path / "tiny" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "tiny" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
+    score = fake.metric("comet", model=str(tmp_path / where)).score(SEGMENTS, SOURCES)
+    assert score.signature.startswith("model:tiny|sha256:9a129038d9a0|")
+
+
+@pytest.mark.parametrize("option", ["batch_size=0", "timeout=0", "gpus=2", "gpus=-1", "batch=2"])
+def test_options_that_cannot_be_are_refused(fake: Fake, option: str) -> None:
+    with pytest.raises(ConfigError):
+        make_metric(f"comet:python={fake.python},{option}", "es")
+
+
+# --- the command line
+
+
+def test_the_command_scores_with_another_python_and_tells_the_licence(shell: Shell, fake: Fake) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    line = f"score -s en.txt -t es.txt -r ref.txt -l en-es --comet-python {fake.python} -f json"
+    done = shell(f"{line} -m comet:model=fake/regression cometkiwi:model=fake/kiwi -w 4")
+    assert [one["name"] for one in json.loads(done.out)] == ["COMET", "COMETKiwi"]
+    assert [one["score"] for one in json.loads(done.out)] == [0.6933, 0.1933]
+    assert done.err.splitlines() == [
+        "mtagent: COMET model fake/regression: licence unknown, look at the model's page",
+        "mtagent: COMET model fake/kiwi: licence unknown, look at the model's page",
+    ]
+    written = shell(f"{line} -m comet:model=fake/regression --sentence-level -w 15").out
+    (shell.folder / "scores.jsonl").write_text(written, encoding="utf-8")
+    read = json.loads(shell("score -t es.txt -l en-es -m scores-file:path=scores.jsonl -f json -w 4").out)
+    assert (read["name"], read["score"]) == ("COMET", 0.6933)
+
+
+def test_the_command_names_what_is_missing(shell: Shell, fake: Fake) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    base = f"score -t es.txt -l en-es --comet-python {fake.python}"
+    no_source = shell(f"{base} -r ref.txt -m comet:model=fake/regression")
+    assert (no_source.code, no_source.out) == (1, "")
+    assert "there are none: add -s FILE" in no_source.err
+    no_reference = shell(f"{base} -s en.txt -m comet:model=fake/regression")
+    assert "segment 1: has no reference" in no_reference.err
+    assert "cometkiwi scores without references" in no_reference.err
+
+
+def test_a_missing_extra_is_one_line(shell: Shell) -> None:
+    if importlib.util.find_spec("comet"):
+        pytest.skip("COMET is installed here")
+    shell.write("ref.txt", *REFERENCES)
+    done = shell("score -s en.txt -t es.txt -r ref.txt -l en-es -m comet")
+    assert done.code == 1
+    assert done.err.splitlines()[0] == "mtagent: COMET model Unbabel/wmt22-comet-da: Apache-2.0"
+    assert done.err.splitlines()[1].endswith("pip install 'mtagent[comet]'")
+
+
+def test_licences_of_models_in_metrics_and_evaluators() -> None:
+    assert licence_notes(["bleu", "comet", "comet:batch_size=8", "xcomet:model=/my/model.ckpt"]) == [
+        "COMET model Unbabel/wmt22-comet-da: Apache-2.0",
+        f"COMET model /my/model.ckpt: {UNKNOWN_LICENCE}",
+    ]
+    assert all("not for commercial use" in LICENCES[USUAL[name]] for name in ("cometkiwi", "xcomet"))

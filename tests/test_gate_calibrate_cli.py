@@ -1,0 +1,397 @@
+"""`mtagent gate`: from files of scores to a calibration, and what it changes in the chain."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent import Agent
+from mtagent.chain import Plan, improve
+from mtagent.config import load
+from mtagent.errors import ConfigError
+from mtagent.evaluators.gemba_scores import GembaDA
+from mtagent.evaluators.rules import Rules
+from mtagent.gate import OpenGate, RateGate
+from mtagent.gate_calibration.calibration import comparable, read
+from mtagent.gate_calibration.use import Threshold, calibrated
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Completion, Message, Rating, Segment
+from mtagent.store import Store
+from tests.commands import IMPROVED, TRANSLATIONS, Shell
+
+RULES = Rules().signature
+HARMFUL_BELOW_4 = [(0, 2, 50, 40), (0, 6, 50, 90), (0, 5, 50, 80), (0, 3, 50, 30), (0, -2, 50, 20), (0, 0, 50, 60)]
+
+
+def pairs_file(shell: Shell, rows: Sequence[tuple[float, float, float, float]], signature: str = RULES) -> Path:
+    """Edits over and over again, each in a document of its own."""
+    columns = ("judge_before", "judge_after", "human_before", "human_after", "document", "signature")
+    lines = ["\t".join(map(str, (*row, f"d{i}", signature))) for i, row in enumerate(list(rows) * 6)]
+    return shell.write("pairs.tsv", "\t".join(columns), *lines)
+
+
+def rated(system: str, number: int, score: float | None, **more: Any) -> str:
+    return json.dumps({"id": str(number), "system": system, "score": score, **more})
+
+
+# --- from files to a calibration
+
+
+def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
+    pairs_file(shell, HARMFUL_BELOW_4)
+    done = shell("gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -l en-de -o gate.json")
+    assert done.code == 0
+    assert "margin      5 (chosen on" in done.out
+    assert "the gate beats leaving all as it was" in done.out
+    found = read(shell.folder / "gate.json")
+    assert (found.margin and found.margin.value, found.threshold) == (5, 5)
+    assert (found.evaluator, found.signature, found.pairs) == ("rules", RULES, ("en-de",))
+    assert (found.data[0].option, found.data[0].name, len(found.data[0].sha256 or "")) == ("--pairs", "pairs.tsv", 64)
+    assert found.error_free is not None
+    assert found.error_free.definition == "human scores >= 80"
+    shown = shell("gate show gate.json")
+    assert shown.out == done.out
+
+
+def test_ratings_of_mtagent_and_human_scores_of_mtme_go_together(shell: Shell) -> None:
+    """As `mtagent rate` writes them, with ids; people's without, in the order of the segments."""
+    shell("rate -s en.txt -t ours=es.txt -t old=en.txt -l en-es --evaluator rules -o ratings.jsonl -q")
+    shell.write(
+        "human.mqm.seg.score", *[f"{s}\t{v}" for s, v in [*(("old", -25),) * 3, *(("ours", 0),) * 2]], "ours\tNone"
+    )
+    line = "gate calibrate --ratings ratings.jsonl --human human.mqm.seg.score --kind mqm --fewest 1 -o gate.json"
+    done = shell(f"{line} --before old --after ours")
+    assert (done.code, done.err) == (0, "")
+    found = read(shell.folder / "gate.json")
+    assert found.left_out == {"texts without a human score": 1, "edits without all four scores": 1}
+    assert found.margin is not None
+    assert (found.signature, found.pairs, found.human) == (RULES, ("en-es",), "mqm")
+    assert found.margin.held_out.items + found.margin.calibrated_on == 2
+
+
+def test_a_stored_rating_run_and_two_score_files_give_the_same(shell: Shell) -> None:
+    rate = "rate -s en.txt -t ours=es.txt -t old=en.txt -l en-es --evaluator rules"
+    shell(f"{rate} -o r.seg.score --format mtme --name r -q")
+    shell.write("human.jsonl", *[rated(s, n, n, errors=[]) for s in ("old", "ours") for n in (1, 2, 3)])
+    common = "--human human.jsonl --before old --after ours --kind esa"
+    assert shell(f"gate calibrate --run r {common} -o a.json -q").code == 0
+    signed = shell("gate calibrate --ratings r.seg.score -o b.json -q", *common.split(), "--signature", RULES)
+    assert signed.code == 0
+    a, b = (read(shell.folder / name).model_dump(exclude={"data", "pairs"}) for name in ("a.json", "b.json"))
+    assert a == b
+    unsigned = shell(f"gate calibrate --ratings r.seg.score {common} -o c.json")
+    assert (unsigned.code, (shell.folder / "c.json").exists()) == (1, False)
+    assert "no rating is signed" in unsigned.err
+    assert shell(f"gate calibrate --ratings r.seg.score {common}").code == 0  # a table needs no signature
+
+
+def test_a_run_that_holds_no_ratings_is_refused(shell: Shell) -> None:
+    shell.postedit("-o out.txt --run chain -q")
+    shell.write("human.seg.score", "given\t1")
+    done = shell("gate calibrate --run chain --human human.seg.score --kind mqm")
+    assert done.code == 1
+    assert "mtagent rate --run chain" in done.err
+
+
+def test_what_the_stages_of_a_chain_left_is_calibrated_on_without_naming_them(shell: Shell) -> None:
+    shell.postedit("-o out.txt --run chain -q")
+    shell("rate --run chain --evaluator rules -o stages.jsonl -q")
+    shell.write("human.seg.score", *["given\t-1"] * 3, *["postedit\t0"] * 3, *["final\t0"] * 3)
+    done = shell("gate calibrate --ratings stages.jsonl --human human.seg.score -o gate.json")
+    found = read(shell.folder / "gate.json").margin
+    assert found is not None
+    assert (done.code, found.calibrated_on + found.held_out.items) == (0, 3)
+
+
+def test_documents_keep_segments_together(shell: Shell) -> None:
+    systems = ("given", "final")
+    shell.write(
+        "judge.jsonl", *[rated(s, n, n % 3 + (s == "final"), signature="s|v") for s in systems for n in range(12)]
+    )
+    shell.write("human.seg.score", *[f"{s}\t{n}" for s in systems for n in range(12)])
+    shell.write("x.docs", *[f"news\tdoc{n // 6}" for n in range(12)])
+    line = "gate calibrate --ratings judge.jsonl --human human.seg.score -q -o"
+    assert shell(f"{line} with.json --documents x.docs").code == 0
+    assert shell(f"{line} without.json").code == 0
+    counts = [read(shell.folder / name).margin for name in ("with.json", "without.json")]
+    assert [found and found.held_out.groups for found in counts] == [1, 6]
+
+
+def test_esa_wants_no_marked_error_and_says_where_none_is_known(shell: Shell) -> None:
+    shell.write("judge.jsonl", *[rated("a", n, 90, signature="s") for n in range(8)])
+    spans = [{"start": 0, "end": 1, "severity": "minor", "category": "style"}]
+    shell.write("marked.jsonl", *[rated("a", n, 95, errors=spans if n % 2 else []) for n in range(8)])
+    shell.write("plain.seg.score", *["a\t95"] * 8)
+    line = "gate calibrate --ratings judge.jsonl --kind esa --fewest 1 --precision 0.9 --human"
+    marked, plain = shell(f"{line} marked.jsonl"), shell(f"{line} plain.seg.score")
+    assert "no threshold reaches a precision of 0.9 for esa >= 85 and nothing marked" in marked.out
+    assert "error-free  from 90 on" in plain.out
+    assert "no spans are known" in plain.err
+
+
+def test_a_judge_that_is_held_against_itself_is_warned_of(shell: Shell) -> None:
+    shell.write("judge.jsonl", *[rated("a", n, n, evaluator="rules", signature=RULES) for n in range(8)])
+    done = shell("gate calibrate --ratings judge.jsonl --human judge.jsonl --error-free 4 --fewest 1")
+    assert done.code == 0
+    assert "the human scores are the judge's own" in done.err
+
+
+A = [rated("a", n, n, signature="s") for n in range(4)]
+HUMAN = [f"a\t{n}" for n in range(4)]
+WRONG: list[tuple[str, dict[str, list[str]], tuple[str, ...]]] = [
+    ("--human h", {"h": HUMAN}, ("the judge's scores (--ratings or --run) and people's",)),
+    ("--pairs p --human h", {"p": [], "h": HUMAN}, ("--pairs holds the scores of both sides",)),
+    ("--ratings j --human h", {"j": A, "h": [*HUMAN, "b"]}, ("h:5: 1 columns",)),
+    ("--ratings j --human h", {"j": A, "h": [*HUMAN, "a\tgood"]}, ("h:5: 'good' is no score",)),
+    ("--ratings j --human h", {"j": A, "h": [*HUMAN, "a\tnan"]}, ("h:5: 'nan' is no score",)),
+    ("--ratings j --human h", {"j": A, "h": [*HUMAN, "a\t3"]}, ("h:5: 5 human scores of system 'a', and 4",)),
+    ("--ratings j --human h", {"j": A, "h": [*HUMAN[:2], "", *HUMAN[2:]]}, ("h:3: an empty line",)),
+    ("--ratings j --human h", {"j": [*A, "{"], "h": HUMAN}, ("j:5: not JSON",)),
+    ("--ratings j --human h", {"j": [*A, '{"id": "9"}'], "h": HUMAN}, ('j:5: no "score"; it has id',)),
+    ("--ratings j --human h", {"j": [*A, A[0]], "h": A}, ("j:5: a second score of segment '0'", "j:1")),
+    (
+        "--ratings j --human h",
+        {"j": [*A, rated("a", 9, 9, signature="t")], "h": A},
+        ("j:5: was rated by t", "j:1 by s"),
+    ),
+    ("--ratings j --human h", {"j": A, "h": ["b\t1"] * 4}, ("none of the judge's systems", "a and b")),
+    ("--ratings j --human h --before a", {"j": A, "h": HUMAN}, ("name both systems",)),
+    ("--ratings j --human h --before a --after z", {"j": A, "h": HUMAN}, ("no system 'z'", "there are: a")),
+    ("--ratings j --human h", {"j": A, "h": HUMAN}, ("there is nothing to calibrate",)),
+    ("--ratings j --human h", {"j": [], "h": HUMAN}, ("j: holds no scores",)),
+    ("--ratings j --human h --documents d", {"j": A, "h": HUMAN, "d": ["x", "y"]}, ("j:3: is segment 3", "only 2")),
+    ("--ratings j --human h --documents d", {"j": A, "h": HUMAN, "d": ["x"] * 4}, ("two at least are needed",)),
+    ("--ratings j --human h --resamples 0 --error-free 1", {"j": A, "h": HUMAN}, ("0 resamples",)),
+    ("--ratings j --human h --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ("2 cannot be wanted",)),
+    ("--pairs p", {"p": ["judge\thuman", "1\t2\t3"]}, ("p:2: 3 columns, and the header has 2",)),
+    ("--pairs p", {"p": ["judge\tpeople", "1\t2"]}, ("p:2: has judge, people; an edit has judge_before",)),
+    ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ("p:3: error_free is 'perhaps'",)),
+    ("--pairs p", {"p": ['{"judge": 1, "human": 2}', '{"judge": "x", "human": 2}']}, ("p:2: 'x' is no score",)),
+    ("--pairs p", {"p": []}, ("p: holds no scores",)),
+    ("--run none --human h", {"h": HUMAN}, ("there is no store yet",)),
+    ("--ratings j --human h --error-free nan", {"j": A, "h": HUMAN}, ("give a number",)),
+    ("--ratings j --human h --before a --after a", {"j": A, "h": HUMAN}, ("no segment has the judge's score",)),
+    ("--pairs none.tsv", {}, ("none.tsv: no such file",)),
+    ("--pairs p -o p", {"p": ["judge\thuman"]}, ("p: the results would overwrite the file of --pairs",)),
+]
+
+
+@pytest.mark.parametrize(("line", "files", "messages"), WRONG, ids=lambda value: str(value)[:40])
+def test_bad_input_is_named(shell: Shell, line: str, files: dict[str, list[str]], messages: tuple[str, ...]) -> None:
+    for name, lines in files.items():
+        shell.write(name, *lines)
+    done = shell(f"gate calibrate {line}")
+    assert done.code == 1
+    assert done.err.startswith("mtagent: ")
+    assert all(message in done.err for message in messages), done.err
+
+
+# --- what it changes in the chain
+
+
+def calibration(shell: Shell, name: str = "gate.json", signature: str = RULES, **fields: Any) -> Path:
+    """A calibration file with a margin of 5 and the threshold 5, and ``fields`` changed."""
+    pairs_file(shell, HARMFUL_BELOW_4, signature)
+    shell(f"gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -q -o {name}")
+    path = shell.folder / name
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for key, value in fields.items():
+        part = data[key] if key in ("margin", "error_free") else data
+        data[key] = value if part is data or value is None else {**part, **value}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_the_calibrated_margin_decides_what_is_kept(shell: Shell) -> None:
+    """The rules gain 0.1 by the full stop that was missing: a margin of 0.1 keeps the correction, one of 5 does not."""
+    calibration(shell, "five.json", error_free=None)
+    calibration(shell, "tenth.json", margin={"value": 0.1}, error_free=None)
+    calibration(shell, "never.json", margin={"value": None}, error_free=None)
+    for name, texts in (("tenth", IMPROVED), ("five", TRANSLATIONS), ("never", TRANSLATIONS)):
+        done = shell.postedit(f"--evaluator rules -o out.txt --details {name}.jsonl --calibration {name}.json")
+        assert (done.code, shell.read("out.txt")) == (0, texts), name
+    assert "below the margin" in (shell.folder / "five.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_calibrated_threshold_leaves_a_text_alone(shell: Shell) -> None:
+    """The rules give -0.1 for a missing full stop."""
+    calibration(shell, "strict.json", margin=None, error_free={"threshold": 0})
+    calibration(shell, "lenient.json", margin=None, error_free={"threshold": -0.1})
+    for name, texts in (("strict", IMPROVED), ("lenient", TRANSLATIONS)):
+        done = shell.postedit(
+            f"--evaluator rules --gate guards -o out.txt --details {name}.jsonl --calibration {name}.json"
+        )
+        assert (done.code, shell.read("out.txt")) == (0, texts), name
+    assert "no error found" in shell.read("lenient.jsonl")[0]
+
+
+def test_another_calibration_is_another_run(shell: Shell) -> None:
+    calibration(shell, "a.json", margin={"value": 1})
+    calibration(shell, "b.json", margin={"value": 5})
+    shell.folder.joinpath("moved").mkdir()
+    shell.folder.joinpath("moved/c.json").write_bytes((shell.folder / "a.json").read_bytes())
+    line = "--evaluator rules -q -o out.txt --calibration"
+    assert shell.postedit(f"{line} a.json --run mine").code == 0
+    assert shell.postedit(f"{line} moved/c.json --run mine").code == 0  # the same values, wherever the file lies
+    other = shell.postedit(f"{line} b.json --run mine")
+    assert other.code == 1
+    assert "calibrated.margin was 1" in other.err
+    with Store(shell.folder / "store.db") as store:
+        held = store.run("mine").settings["calibrated"]
+    assert held == {"signature": comparable(RULES), "margin": 1, "error_free": 5}
+
+
+def test_a_calibration_of_another_evaluator_is_an_error_that_names_both(shell: Shell) -> None:
+    path = calibration(shell, signature="gemba-da|model:gpt-4o|prompt:gemba-da@1#12345678|scale:0-100|version:0.1.0")
+    done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt")
+    assert done.code == 1
+    assert not (shell.folder / "out.txt").exists()
+    assert str(path.name) in done.err
+    assert "model:gpt-4o" in done.err
+    assert f"the gate asks {RULES}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("m|model:a|version:1", "m|model:a|version:2", True),
+        ("m|model:a|order:1|version:1", "m|model:a|order:3|version:1", True),
+        ("m|model:a", "m|model:b", False),
+        ("m|prompt:x@1#aa", "m|prompt:x@1#bb", False),
+        ("m|temperature:0.0", "m", False),
+        ("m|forced:yes", "m|forced:no", False),
+        ("himate|confidence:a|threshold:-0.1(de,p60,n=18)", "himate|confidence:b|threshold:calibrated", True),
+        ("himate|threshold:-0.1", "himate|threshold:calibrated", False),
+    ],
+)  # fmt: skip
+def test_evaluators_are_the_same_if_all_that_ratings_depend_on_is(one: str, other: str, same: bool) -> None:
+    assert (comparable(one) == comparable(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--gate guards", "the calibrated margin is one for the gate rate, and the gate is guards"),
+        ("--margin 2", "margin: 2 is set beside the calibration"),
+        ("--judge rules:skip=numbers", "the gate asks rules"),
+        ("-o gate.json", "would overwrite the file of --calibration"),
+    ],
+)
+def test_what_does_not_go_with_a_calibration_is_refused(shell: Shell, line: str, message: str) -> None:
+    calibration(shell)
+    done = shell.postedit(f"--evaluator rules --calibration gate.json {line}")
+    assert done.code == 1
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ('{\n "kind": ,}', ("bad.json:2:", "not JSON")),
+        ("{}", ("bad.json: is no calibration of a gate: evaluator: field required",)),
+        ('{"kind": "himate"}', ("bad.json", "kind")),
+        ("[]", ("bad.json: is no calibration",)),
+        ("", ("bad.json:1:", "not JSON")),
+    ],
+)
+def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[str, ...]) -> None:
+    (shell.folder / "bad.json").write_text(text, encoding="utf-8")
+    for done in (shell.postedit("--evaluator rules --calibration bad.json"), shell("gate show bad.json")):
+        assert done.code == 1
+        assert all(message in done.err for message in messages), done.err
+        assert "mtagent gate calibrate" in done.err
+    missing = shell("gate show none.json")
+    assert (missing.code, "none.json: no such file" in missing.err) == (1, True)
+
+
+def test_the_setting_is_listed_and_found_beside_the_file_of_settings(shell: Shell) -> None:
+    calibration(shell, "gate.json", margin={"value": 5})
+    shell.folder.joinpath("elsewhere").mkdir()
+    (shell.folder / "mtagent.toml").write_text('calibration = "gate.json"\nevaluator = "rules"\n', encoding="utf-8")
+    shown = shell("config --config mtagent.toml").out
+    assert f'calibration = "{shell.folder}/gate.json"' in shown
+    assert 'gate = "rate"' in shown  # a calibrated judge is asked, also offline
+    assert shell.postedit("--config mtagent.toml -o out.txt").code == 0
+    assert shell.read("out.txt") == TRANSLATIONS
+
+
+# --- score-only evaluators, and judges that are not the editor
+
+
+def scripted(scores: dict[str, int]) -> ScriptedLLM:
+    """Gives each text its score, and corrects by an exclamation mark."""
+
+    def reply(messages: Sequence[Message], purpose: str) -> Completion:
+        shown = messages[-1].content
+        text = next(text for text in sorted(scores, key=len, reverse=True) if text in shown)
+        return Completion(text=f"{text}!" if purpose == "fix" else str(scores[text]), model="m")
+
+    return ScriptedLLM(reply, model="m")
+
+
+@pytest.mark.parametrize(
+    ("margin", "threshold", "text", "reason"),
+    [
+        (5, None, "Hola", "below the margin"),
+        (4, None, "Hola!", "better"),
+        (None, 90, "Hola", "no error found"),
+        (None, 91, "Hola!", "kept"),
+        (4, 91, "Hola!", "better"),
+    ],
+)
+def test_an_evaluator_with_a_score_alone_is_calibrated_too(
+    shell: Shell, margin: float | None, threshold: float | None, text: str, reason: str
+) -> None:
+    llm = scripted({"Hola": 90, "Hola!": 94})
+    values = {"margin": margin and {"value": margin}, "error_free": threshold and {"threshold": threshold}}
+    path = calibration(shell, signature=GembaDA(llm).signature, **values)
+    settings = {"evaluator": "gemba-da", "stages": "pe", "calibration": path, "gate": None if margin else "none"}
+    chain = Agent(llm=llm, **settings).postedit(["Hi"], ["Hola"], "en", "es")[0]
+    assert chain.text == text
+    assert reason in chain.steps[-1].reason
+
+
+class Reviewer:
+    """Finds every text in need of correction, by one more mark."""
+
+    name = "reviewer"
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        return Rating(evaluator=self.name, score=-5, correction=f"{translation}!")
+
+
+def test_a_judge_that_is_not_the_editor_says_what_is_error_free_after_the_edit() -> None:
+    llm = scripted({"Hola": 60, "Hola!": 95, "Hola!!": 99})
+    judge, segment = GembaDA(llm), Segment(id="1", source="Hi", source_lang="en", target_lang="es", translation="Hola")
+    plan = Plan(stages=("postedit",), evaluator=Reviewer(), gate=RateGate(judge))
+    for threshold, stages in ((95, 1), (96, 2)):
+        twice = Plan(
+            stages=("postedit", "postedit"), evaluator=plan.evaluator, gate=plan.gate,
+            thresholds=(Threshold(judge, threshold),),
+        )  # fmt: skip
+        assert len(asyncio.run(improve(segment, twice)).steps) == stages
+
+
+def test_a_calibration_without_anything_to_use_is_refused(shell: Shell) -> None:
+    empty = calibration(shell, margin=None, error_free={"threshold": None})
+    with pytest.raises(ConfigError, match="nothing to use"):
+        calibrated(empty, RateGate(Rules()), Rules())
+    threshold = calibration(shell, margin=None)
+    with pytest.raises(ConfigError, match="nobody rates here"):
+        calibrated(threshold, OpenGate("guards"), None)
+
+
+def test_the_settings_of_a_run_name_a_calibration_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.json: no such file"):
+        load(overrides={"calibration": Path("nowhere.json")}).for_results()
+
+
+def test_help_shows_examples(shell: Shell) -> None:
+    assert "mtagent gate calibrate" in shell("gate --help").out
+    assert "--calibration gate.json" in shell("gate calibrate --help").out
+    assert "--calibration FILE.json" in shell("postedit --help").out

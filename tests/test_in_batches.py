@@ -1,0 +1,186 @@
+"""Evaluators that rate many translations together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from mtagent.errors import ConfigError, EvaluationError
+from mtagent.evaluators.checked import checked_evaluator
+from mtagent.evaluators.in_batches import InBatches, Pair
+from mtagent.records import Rating, Segment
+
+SEGMENT = Segment(id="1", source="source", source_lang="en", target_lang="de")
+
+
+def by_length(pairs: Sequence[Pair]) -> list[Rating]:
+    """A rating is as high as its text is long; ``bad`` texts have none."""
+    if any(text.startswith("bad") for _, text in pairs):
+        raise EvaluationError("bad text in it")
+    return [Rating(evaluator="length", score=len(text)) for _, text in pairs]
+
+
+class Recorded:
+    """``by_length`` that notes its batches and, from the first on, waits for ``go``."""
+
+    def __init__(self, rate: Callable[[Sequence[Pair]], Sequence[Rating]] = by_length) -> None:
+        self.batches: list[list[str]] = []
+        self.started, self.go = threading.Event(), threading.Event()
+        self._rate = rate
+
+    def __call__(self, pairs: Sequence[Pair]) -> Sequence[Rating]:
+        self.batches.append([text for _, text in pairs])
+        self.started.set()
+        assert self.go.wait(5)
+        return self._rate(pairs)
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    return Recorded()
+
+
+def evaluator(rate_batch: Callable[[Sequence[Pair]], Sequence[Rating]], most: int = 64) -> InBatches:
+    return InBatches("length", rate_batch, signature="length|v:1", most=most)
+
+
+async def scores(rated: InBatches, texts: Sequence[str]) -> list[float]:
+    return [rating.score for rating in await asyncio.gather(*(rated.rate(SEGMENT, text) for text in texts))]
+
+
+async def test_calls_of_one_turn_are_one_batch(recorded: Recorded) -> None:
+    recorded.go.set()
+    assert await scores(evaluator(recorded), ["a", "bbb", "cc"]) == [1, 3, 2]
+    assert recorded.batches == [["a", "bbb", "cc"]]
+
+
+async def test_what_is_asked_meanwhile_is_the_next_batch(recorded: Recorded) -> None:
+    rated = evaluator(recorded)
+    first = asyncio.ensure_future(rated.rate(SEGMENT, "a"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    second = asyncio.ensure_future(scores(rated, ["bb", "ccc"]))
+    third = asyncio.ensure_future(scores(rated, ["dddd"]))
+    await asyncio.sleep(0.01)
+    recorded.go.set()
+    assert ((await first).score, await second, await third) == (1, [2, 3], [4])
+    assert recorded.batches == [["a"], ["bb", "ccc", "dddd"]]
+
+
+async def test_a_batch_has_a_limit(recorded: Recorded) -> None:
+    recorded.go.set()
+    assert await scores(evaluator(recorded, most=2), ["a", "bb", "ccc", "dd", "e"]) == [1, 2, 3, 2, 1]
+    assert [len(batch) for batch in recorded.batches] == [2, 2, 1]
+
+
+async def test_the_loop_goes_on_while_a_batch_is_rated(recorded: Recorded) -> None:
+    rating = asyncio.ensure_future(evaluator(recorded).rate(SEGMENT, "a"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    assert not rating.done()
+    recorded.go.set()
+    assert (await rating).score == 1
+
+
+async def test_an_error_is_that_of_its_own_caller_alone() -> None:
+    rated = evaluator(by_length)
+    texts = ["a", "bb", "bad 1", "cccc", "bad 2"]
+    found = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in texts), return_exceptions=True)
+    assert [one.score if isinstance(one, Rating) else type(one) for one in found] == [
+        1, 2, EvaluationError, 4, EvaluationError,
+    ]  # fmt: skip
+    assert (await rated.rate(SEGMENT, "after")).score == 5
+
+
+async def test_an_error_that_concerns_all_is_not_tried_again() -> None:
+    batches = []
+
+    def without_model(pairs: Sequence[Pair]) -> list[Rating]:
+        batches.append(len(pairs))
+        raise ConfigError("no model")
+
+    rated = evaluator(without_model)
+    found = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in "abc"), return_exceptions=True)
+    assert [str(one) for one in found] == ["no model"] * 3
+    assert batches == [3]
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+async def test_a_wrong_number_of_ratings_is_an_error(number: int) -> None:
+    rated = evaluator(lambda pairs: [Rating(evaluator="length", score=1)] * number)
+    with pytest.raises(ConfigError, match=f"length gave {number} ratings for 2 translations"):
+        await scores(rated, ["a", "b"])
+
+
+async def test_nobody_waits_for_ever_on_a_function_that_stops_short() -> None:
+    rated = evaluator(lambda pairs: [next(iter([]))])
+    with pytest.raises(EvaluationError, match="StopIteration"):
+        await asyncio.wait_for(rated.rate(SEGMENT, "a"), 5)
+
+
+async def test_a_caller_that_goes_away_harms_no_other(recorded: Recorded) -> None:
+    rated = evaluator(recorded)
+    running = asyncio.ensure_future(rated.rate(SEGMENT, "running"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    waiting = [asyncio.ensure_future(rated.rate(SEGMENT, text)) for text in ("stays", "goes", "also stays")]
+    await asyncio.sleep(0.01)
+    running.cancel()
+    waiting[1].cancel()
+    await asyncio.sleep(0.01)
+    recorded.go.set()
+    assert [(await waiting[i]).score for i in (0, 2)] == [5, 10]
+    assert running.cancelled()
+    assert recorded.batches == [["running"], ["stays", "also stays"]]
+
+
+async def test_a_caller_that_goes_at_once_is_never_rated(recorded: Recorded) -> None:
+    recorded.go.set()
+    rated = evaluator(recorded)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(rated.rate(SEGMENT, "gone"), 0)
+    assert (await rated.rate(SEGMENT, "here")).score == 4
+    assert recorded.batches == [["here"]]
+
+
+def test_event_loops_come_and_go() -> None:
+    rated = evaluator(by_length)
+    assert [asyncio.run(scores(rated, texts)) for texts in (["a"], ["bb", "ccc"])] == [[1], [2, 3]]
+
+
+def test_a_loop_that_ends_early_leaves_no_one_stuck(recorded: Recorded) -> None:
+    rated = evaluator(recorded)
+
+    async def leave() -> None:
+        task = asyncio.ensure_future(rated.rate(SEGMENT, "left"))
+        await asyncio.to_thread(recorded.started.wait, 5)
+        assert not task.done()
+
+    asyncio.run(leave())
+    recorded.go.set()
+    assert asyncio.run(scores(rated, ["next"])) == [4]
+
+
+def test_two_loops_at_once() -> None:
+    rated = evaluator(by_length, most=3)
+    results: dict[int, list[float]] = {}
+
+    def run(number: int) -> None:
+        results[number] = asyncio.run(scores(rated, ["x" * (number + i) for i in range(20)]))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in (1, 50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert results == {number: list(range(number, number + 20)) for number in (1, 50)}
+
+
+def test_it_is_an_evaluator() -> None:
+    rated = checked_evaluator(evaluator(by_length))
+    assert (rated.name, evaluator(by_length).signature) == ("length", "length|v:1")
+
+
+def test_a_batch_holds_something() -> None:
+    with pytest.raises(ConfigError, match="length: a batch of 0"):
+        evaluator(by_length, most=0)

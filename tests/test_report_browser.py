@@ -1,0 +1,441 @@
+"""The page of a report in a real browser, headless Chromium: that it works, is quick, safe and can be used by all.
+
+Needs Debian's ``chromium`` and the packages ``playwright`` and ``axe-playwright-python``
+(``scripts/setup_extras.sh``).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.records import Chain, Score, Usage
+from mtagent.report.page import html
+from mtagent.report.written import write_report
+from mtagent.store import Counts, RunSummary, Store
+from tests.report_runs import edited, many, save, segment, varied
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+SLACK = 3
+"""The limits are those of a quiet desktop machine; a shared one that does other work may take three times as long."""
+
+pytestmark = [
+    pytest.mark.extra,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: sudo apt-get install chromium"),
+]
+
+
+@dataclass
+class Watched:
+    """A page with all that it did besides showing itself."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(text) for text in self.page.locator(".list .id").all_inner_texts()]
+
+    @property
+    def hits(self) -> str:
+        return str(self.page.locator("#hits").inner_text())
+
+    @property
+    def focused(self) -> str:
+        return str(
+            self.page.evaluate("document.activeElement.querySelector('.id')?.textContent ?? document.activeElement.id")
+        )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+def written(folder: Path, name: str, chains: list[Chain]) -> str:
+    """The address of a report on ``chains``."""
+    path = folder / f"{name}.html"
+    if not path.exists():
+        with Store(save(folder, name, chains)) as store:
+            write_report(store, name, path)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> str:
+    return written(folder, "varied", varied())
+
+
+@pytest.fixture(scope="module")
+def large(folder: Path) -> str:
+    """5,000 segments, with scores that were drawn by chance: computing them is another test's matter."""
+    chains = many(5000)
+    chance = random.Random(1)
+    first, last = ([chance.uniform(0, 100) for _ in chains] for _ in range(2))
+    cells = [
+        Cell(Score(metric="chrF2", value=50, segments=tuple(scores), signature="drawn")) for scores in (first, last)
+    ]
+    texts = [tuple(chain.given or "" for chain in chains), tuple(chain.text for chain in chains)]
+    rows = tuple(
+        Row(stage, "large", stage, found, (cell,))
+        for stage, found, cell in zip(("given", "final"), texts, cells, strict=True)
+    )
+    comparison = Comparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
+    return bare(folder, "large", chains, comparison)
+
+
+def bare(folder: Path, name: str, chains: list[Chain], comparison: Comparison | None = None) -> str:
+    """The address of a page that was made without a store, and without scores of its own."""
+    counts = Counts(done=len(chains), total=len(chains))
+    summary = RunSummary(
+        name=name, kind="chain", state="finished", started="2026-01-01T00:00:00", updated="", settings={}, inputs={},
+        counts=counts, usage=Usage(),
+    )  # fmt: skip
+    path = folder / f"{name}.html"
+    path.write_text(html(summary, chains, comparison), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def opened(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Opens addresses; at the end nothing may have been asked of the network, said on the console or popped up."""
+    all_watched: list[Watched] = []
+
+    def open_(address: str, width: int = 1400, scheme: str = "light") -> Watched:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        watched = Watched(context.new_page())
+        all_watched.append(watched)
+        context.route("**/*", lambda route: watched.requests.append(route.request.url) or route.continue_())
+        watched.page.on("console", lambda message: watched.said.append(message.text))
+        watched.page.on("pageerror", lambda problem: watched.said.append(str(problem)))
+        watched.page.on("dialog", lambda dialog: watched.dialogs.append(dialog.message) or dialog.dismiss())
+        watched.page.goto(address)
+        watched.page.wait_for_selector("html[data-ready]")
+        return watched
+
+    yield open_
+    for watched in all_watched:
+        watched.page.context.close()
+        assert [url for url in watched.requests if not url.startswith("file:")] == []
+        assert len(watched.requests) <= 1
+        assert (watched.said, watched.dialogs) == ([], [])
+
+
+def choose(watched: Watched, name: str, value: str) -> None:
+    watched.page.select_option(f"#filter-{name}", value)
+
+
+# --- searching and filtering
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("bank", ["bank"]),
+        ("UFER", ["bank"]),
+        ("élegant", ["worse"]),
+        ("elegant", []),
+        ("schön", ["bank"]),
+        ("window.hacked", ["hostile"]),
+        ("hallo", ["failed"]),
+        ("no such text", []),
+    ],
+)
+def test_a_search_finds_texts_ids_and_notes_whatever_the_case(
+    query: str, expected: list[str], opened: Any, address: str
+) -> None:
+    watched = opened(address)
+    watched.page.fill("#filter-q", query)
+    assert watched.ids == expected
+    assert watched.hits == (f"{len(expected)} of 8 segments" if expected else "No segment is like that")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("change", "failed", ["failed"]),
+        ("change", "flagged", ["hostile", "empty"]),
+        ("change", "worse", ["worse"]),
+        ("stage", "proofread", ["bank"]),
+        ("verdict", "rejected", ["bank", "refused"]),
+        ("outcome", "refused", ["refused"]),
+        ("severity", "critical", ["bank"]),
+        ("category", "<b>x</b>", ["hostile"]),
+        ("domain", "ui", ["refused"]),
+    ],
+)
+def test_a_filter_shows_what_it_says(name: str, value: str, expected: list[str], opened: Any, address: str) -> None:
+    watched = opened(address)
+    choose(watched, name, value)
+    assert set(expected) <= set(watched.ids)
+    assert watched.ids == expected or name == "change"
+    shown = watched.page.locator(f"#filter-{name} option:checked").inner_text()
+    assert shown.endswith(f"({len(watched.ids)})")
+
+
+def test_what_is_asked_of_a_stage_must_hold_for_one_step(opened: Any, address: str) -> None:
+    watched = opened(address)
+    choose(watched, "verdict", "rejected")
+    choose(watched, "stage", "postedit")
+    assert watched.ids == ["refused"]
+
+
+def test_the_order_goes_by_cost_and_by_difference(opened: Any, address: str) -> None:
+    watched = opened(address)
+    choose(watched, "sort", "cost")
+    assert watched.ids[0] == "bank"  # three calls
+    choose(watched, "sort", "loss")
+    losses = watched.ids
+    choose(watched, "sort", "gain")
+    assert watched.ids.index("bank") < watched.ids.index("worse")
+    assert losses.index("worse") < losses.index("bank")
+
+
+def test_a_link_brings_back_filters_and_the_open_segment(opened: Any, address: str) -> None:
+    first = opened(address)
+    choose(first, "verdict", "rejected")
+    first.page.click("button.opener:has-text('refused')")
+    link = first.page.evaluate("location.href")
+    assert link.endswith("#verdict=rejected&segment=refused")
+    second = opened(link)
+    assert second.ids == ["bank", "refused"]
+    assert second.page.locator(".opener[aria-expanded=true] .id").all_inner_texts() == ["refused"]
+    assert "Postedit".lower() in second.page.locator(".details").inner_text().lower().replace("-", "")
+
+
+def test_the_verdict_links_to_the_segments_it_counts(opened: Any, address: str) -> None:
+    watched = opened(address)
+    words = watched.page.locator("#shortcuts a", has_text="failed").inner_text()
+    watched.page.click("#shortcuts a:has-text('failed')")
+    watched.page.wait_for_function("location.hash === '#change=failed'")
+    assert (words, watched.ids) == ("1 failed", ["failed"])
+    watched.page.click("#clear")
+    assert len(watched.ids) == 8
+
+
+# --- one segment
+
+
+def details(watched: Watched, name: str) -> Any:
+    watched.page.click(f"button.opener:has(.id:text-is('{name}'))")
+    return watched.page.locator(".details").last
+
+
+def test_a_segment_opens_to_errors_changes_edits_decisions_and_costs(opened: Any, address: str) -> None:
+    shown = details(opened(address), "bank")
+    text = re.sub(r"\s+", " ", shown.inner_text())
+    for words in (
+        "judge -5 -> 0: better", "judge, text before: −5: 1 error", "judge, text after: 0: no error",
+        "no bank of it",
+        "gate: judge 0 -> -5: worse", "rejected with the text", "critical style",
+        "2 calls, 800 + 120 tokens, $0.00040, 2.0 s",
+        "better",
+    ):  # fmt: skip
+        assert words in text
+    marked = shown.locator("mark").first
+    assert marked.evaluate("mark => mark.firstChild.data") == "Die Bank"
+    assert [shown.locator("ins").first.inner_text(), shown.locator("del").first.inner_text()] == [
+        "Das Ufer",
+        "Die Bank",
+    ]
+
+
+def test_the_tooltip_of_a_mark_is_shown_on_focus_and_goes_with_escape(opened: Any, address: str) -> None:
+    watched = opened(address)
+    mark = details(watched, "bank").locator("mark").first
+    mark.focus()
+    assert "no bank of it" in watched.page.locator("#tip").inner_text()
+    described = mark.get_attribute("aria-describedby")
+    assert "no bank of it" in watched.page.locator(f"#{described}").inner_text()
+    watched.page.keyboard.press("Escape")
+    assert watched.page.locator("#tip").is_hidden()
+
+
+def test_changes_never_split_a_character_and_show_what_has_no_shape(opened: Any, address: str) -> None:
+    watched = opened(address)
+    pieces = watched.page.locator(".segment:has(.id:text-is('odd')) .excerpt").evaluate(
+        "e => [...e.querySelectorAll('ins, del')].map(x => x.textContent)"
+    )
+    assert any("ZWSP" in piece for piece in pieces)
+    assert any("👩‍👩‍👧" in piece for piece in pieces)
+    assert not [piece for piece in pieces if re.match("[\u0300-\u036f\u200d]", piece)]
+
+
+@pytest.mark.parametrize(
+    ("lang", "before", "after", "direction", "deleted"),
+    [
+        ("ar", "يوم الأربعاء هنا", "يوم الثلاثاء هنا", "rtl", "الأربعاء"),
+        ("ja", "水曜日に閉じる", "火曜日に閉じる", "ltr", "水"),
+        ("hi", "पुराने पुल को", "पुरानी पुल को", "ltr", "पुराने"),
+        ("th", "สวัสดีครับ", "สวัสดีค่ะ", "ltr", None),
+    ],
+)
+def test_texts_have_their_language_and_direction(
+    lang: str, before: str, after: str, direction: str, deleted: str | None, opened: Any, folder: Path
+) -> None:
+    chain = edited(segment("1", "A text.", before, target_lang=lang), after)
+    watched = opened(written(folder, f"in-{lang}", [chain]))
+    text = watched.page.locator(f".excerpt p[lang={lang}]")
+    assert text.evaluate("p => getComputedStyle(p).direction") == direction
+    if deleted is not None:
+        assert text.locator("del").all_inner_texts() == [deleted]
+    found = text.evaluate("p => [...p.childNodes].filter(n => n.nodeName !== 'DEL').map(n => n.textContent).join('')")
+    assert found == after
+
+
+def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path) -> None:
+    long = "word  and\tword\n" * 70_000
+    chain = edited(segment("long", long, long), long.replace("and", "or", 1))
+    watched = opened(bare(folder, "long", [chain]))
+    shown = details(watched, "long")
+    assert shown.locator(".panel p").first.evaluate("p => p.textContent") == long
+    assert shown.locator(".step del").first.inner_text() == "and"
+
+
+def test_two_long_texts_without_a_common_word_open_in_time(opened: Any, folder: Path) -> None:
+    chain = edited(segment("unlike", "x", "a b c d " * 9000), "e f g h " * 9000)
+    watched = opened(bare(folder, "unlike", [chain]))
+    took = watched.page.evaluate(
+        "() => { const t = performance.now(); document.querySelector('.opener').click(); return performance.now() - t }"
+    )
+    assert took < 2000 * SLACK
+
+
+# --- hostile texts
+
+
+def test_a_text_that_looks_like_markup_does_nothing(opened: Any, address: str) -> None:
+    watched = opened(address)
+    details(watched, "hostile").locator("mark").first.focus()
+    choose(watched, "category", "<b>x</b>")
+    watched.page.wait_for_timeout(100)
+    assert watched.page.evaluate("window.hacked") is None
+    assert watched.page.locator("main img, main b, .list script, .list svg").count() == 0
+
+
+def test_even_a_script_that_got_into_the_page_would_not_run(opened: Any, address: str) -> None:
+    """The page's policy allows its own script by its hash and no other."""
+    watched = opened(address)
+    made = "const s = document.createElement('script'); s.textContent = 'window.hacked = 1'; document.body.append(s);"
+    watched.page.evaluate(f"() => {{ {made} }}")
+    assert watched.page.evaluate("window.hacked") is None
+    assert "Content Security Policy" in watched.said.pop()
+
+
+# --- keys
+
+
+def test_everything_works_with_keys_alone(opened: Any, address: str) -> None:
+    watched = opened(address)
+    keys = watched.page.keyboard
+    for key, expected in [("j", "bank"), ("j", "worse"), ("ArrowDown", "refused"), ("ArrowUp", "worse"), ("k", "bank")]:
+        keys.press(key)
+        assert watched.focused == expected
+    keys.press("Enter")
+    assert watched.page.locator(".opener[aria-expanded=true]").count() == 1
+    keys.press("Tab")
+    keys.press("Escape")
+    assert (watched.page.locator(".opener[aria-expanded=true]").count(), watched.focused) == (0, "bank")
+    keys.press("/")
+    assert watched.focused == "filter-q"
+    keys.type("jk/")  # letters are letters in a field
+    assert watched.page.input_value("#filter-q") == "jk/"
+    keys.press("Escape")
+    assert (watched.page.input_value("#filter-q"), len(watched.ids)) == ("", 8)
+
+
+def test_the_first_tab_skips_to_the_segments(opened: Any, address: str) -> None:
+    watched = opened(address)
+    watched.page.keyboard.press("Tab")
+    assert watched.page.evaluate("document.activeElement.className") == "skip"
+    watched.page.keyboard.press("Enter")
+    assert watched.page.evaluate("document.activeElement.id") == "segments"
+
+
+def test_the_keys_go_over_the_end_of_a_page(opened: Any, large: str) -> None:
+    watched = opened(large + "#page=1")
+    watched.page.locator(".opener").last.focus()
+    watched.page.keyboard.press("j")
+    assert watched.focused == "seg-0050"
+    watched.page.keyboard.press("k")
+    assert watched.focused == "seg-0049"
+    assert "page 1" in watched.hits
+
+
+# --- size and speed
+
+
+def test_five_thousand_segments_open_and_filter_in_time(opened: Any, large: str, folder: Path) -> None:
+    """Below 15 MB; 3 s to open, 0.2 s to filter, with slack."""
+    assert (folder / "large.html").stat().st_size < 15_000_000
+    watched = opened(large)
+    assert int(watched.page.get_attribute("html", "data-ready")) < 3000 * SLACK
+    measure = """([id, value]) => {
+        const field = document.getElementById(id);
+        const began = performance.now();
+        field.value = value;
+        field.dispatchEvent(new Event(id === 'filter-q' ? 'input' : 'change'));
+        document.body.offsetHeight;
+        return performance.now() - began;
+    }"""
+    for name, value in [("q", "brücke"), ("q", ""), ("severity", "critical"), ("sort", "loss"), ("change", "worse")]:
+        took = min(watched.page.evaluate(measure, [f"filter-{name}", value]) for _ in range(2))
+        assert took < 200 * SLACK, (name, value)
+    assert watched.page.locator(".segment").count() == 50
+
+
+# --- for everyone
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 400])
+def test_axe_finds_no_serious_problem(scheme: str, width: int, opened: Any, address: str) -> None:
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    watched = opened(address, width, scheme)
+    for name in ("bank", "worse", "refused", "hostile"):
+        details(watched, name)
+    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    watched.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    violations = watched.page.evaluate("axe.run().then(found => found.violations)")
+    serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
+
+
+@pytest.mark.parametrize("width", [400, 320, 1400])
+def test_the_page_never_scrolls_sideways(width: int, opened: Any, address: str) -> None:
+    watched = opened(address, width)
+    for name in ("bank", "refused", "hostile", "odd"):
+        details(watched, name)
+    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_colours_can_be_switched(opened: Any, address: str) -> None:
+    watched = opened(address)
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    light = watched.page.evaluate(paper)
+    watched.page.click("#theme")
+    assert watched.page.evaluate(paper) != light
+    assert watched.page.inner_text("#theme") == "Light colours"

@@ -1,0 +1,153 @@
+"""The edits of the gate experiment: a system's translations as "before", another's of the same sources as "after"."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from mtagent.errors import InputError
+from mtagent.gate_calibration.margin import Edits
+from mtagent.gate_calibration.resampling import Floats, Ints
+
+T = TypeVar("T")
+
+OURS = "IR-MultiagentMT"
+"""The submission of Multi-agentMT's authors to WMT25."""
+
+
+class Scores(NamedTuple):
+    """A data set: scores by what scores and by system, an entry for each segment; NaN where a system has none.
+
+    ``groups`` numbers the document of each segment, or the segment where no documents are known. ``target`` is what
+    the gate is calibrated on: people's scores, or what stands in for them.
+    """
+
+    name: str
+    unit: str
+    target: str
+    judges: tuple[str, ...]
+    reports: tuple[str, ...]
+    systems: tuple[str, ...]
+    groups: Ints
+    scores: dict[str, dict[str, Floats]]
+
+
+class Case(NamedTuple):
+    """Edits of several pairs of systems, by one judge."""
+
+    data: str
+    judge: str
+    name: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+def edits(data: Scores, case: Case, report: str) -> Edits:
+    """The edits of ``case`` with the scores of ``report`` as people's; segments that a system lacks are left out."""
+    judge, human = data.scores[case.judge], data.scores[report]
+    columns = [
+        np.concatenate([scores[pair[side]] for pair in case.pairs]) for scores in (judge, human) for side in (0, 1)
+    ]
+    there = ~np.isnan(columns).any(axis=0)
+    groups = np.tile(data.groups, len(case.pairs))[there]
+    old_judge, new_judge, old_human, new_human = (column[there] for column in columns)
+    return Edits(old_judge, new_judge, old_human, new_human, groups)
+
+
+def ment(folder: Path) -> Scores:
+    """MENT zh-en: people's score and RATE's, 0 to 4."""
+    rows = [json.loads(line) for line in _lines(folder / "ment_zh-en.jsonl")]
+    systems = tuple(rows[0]["human"])
+    scores = {
+        name: {system: np.array([row[key][system] for row in rows], dtype=np.float64) for system in systems}
+        for name, key in (("human", "human"), ("RATE", "rate"))
+    }
+    return Scores("MENT zh-en", "RATE 0-4", "human", ("RATE",), (), systems, np.arange(len(rows)), scores)
+
+
+def wmt23(folder: Path) -> Scores:
+    """WMT23 en-de: people's MQM, and four judges; without the reference."""
+    judges = ("M-MAD", "GEMBA-MQM", "EAPrompt", "CometKiwi")
+    rows = [row for row in _table(folder / "wmt23_en-de_seg_scores.tsv") if row["system"] != "refA"]
+    systems, numbers = tuple(dict.fromkeys(row["system"] for row in rows)), _numbers(row["seg"] for row in rows)
+    scores = _by_system(rows, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
+    return Scores("WMT23 en-de", "MQM", "mqm", judges, (), systems, np.arange(len(numbers)), scores)
+
+
+def wmt25(folder: Path) -> Scores:
+    """WMT25's paragraphs in all language pairs; GEMBA-ESA by GPT-4.1 stands in for people."""
+    target, judges = "GEMBA-ESA-GPT4.1", ("GEMBA-ESA-CMDA", "CometKiwi-XL")
+    reports = ("XCOMET-XL", "MetricX-24-Hybrid-XL", *judges)
+    rows = list(_table(folder / "wmt25_paragraph_scores.tsv"))
+    places = _numbers((row["lp"], row["document"], row["paragraph"]) for row in rows)
+    documents = _numbers((lp, document) for lp, document, _ in places)
+    systems = tuple(dict.fromkeys(row["system"] for row in rows))
+    scores = _by_system(
+        rows, (target, *reports), systems, lambda row: places[row["lp"], row["document"], row["paragraph"]], len(places)
+    )
+    groups = np.array([documents[lp, document] for lp, document, _ in places])
+    return Scores("WMT25", "GEMBA-ESA 0-100", target, judges, reports, systems, groups, scores)
+
+
+DATA: dict[str, tuple[str, Callable[[Path], Scores]]] = {
+    "ment": ("ment_zh-en.jsonl", ment),
+    "wmt23": ("wmt23_en-de_seg_scores.tsv", wmt23),
+    "wmt25": ("wmt25_paragraph_scores.tsv", wmt25),
+}
+"""File and reader by name."""
+
+
+def cases(data: Scores) -> list[Case]:
+    """The cases of a data set: edits of one system for WMT25; else all pairs of systems, up, down and both ways.
+
+    "Up" are the pairs in which people find the second system better on average: edits by someone who knows better.
+    """
+    found = []
+    for judge in data.judges:
+        if OURS in data.systems:
+            found += [Case(data.name, judge, f"{one} -> {OURS}", ((one, OURS),)) for one in data.systems if one != OURS]
+            continue
+        up = ranked_pairs(data)
+        down = tuple((after, before) for before, after in up)
+        ways = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
+        found += [Case(data.name, judge, name, pairs) for name, pairs in ways.items()]
+    return found
+
+
+def ranked_pairs(data: Scores) -> tuple[tuple[str, str], ...]:
+    """All pairs of systems, the one that people find worse first."""
+    ranked = sorted(data.systems, key=lambda system: float(np.nanmean(data.scores[data.target][system])))
+    return tuple((one, other) for place, one in enumerate(ranked) for other in ranked[place + 1 :])
+
+
+def _by_system(
+    rows: Sequence[dict[str, str]],
+    names: Sequence[str],
+    systems: Sequence[str],
+    place: Callable[[dict[str, str]], int],
+    size: int,
+) -> dict[str, dict[str, Floats]]:
+    found = {name: {system: np.full(size, np.nan) for system in systems} for name in names}
+    for row in rows:
+        for name in names:
+            found[name][row["system"]][place(row)] = float(row[name])
+    return found
+
+
+def _numbers(keys: Iterable[T]) -> dict[T, int]:
+    return {key: number for number, key in enumerate(dict.fromkeys(keys))}
+
+
+def _table(path: Path) -> Iterator[dict[str, str]]:
+    yield from csv.DictReader(_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text(encoding="utf-8").split("\n") if line]
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; give --data") from error

@@ -1,0 +1,87 @@
+"""The plot of the gate experiment: for each case, where the gate lies between never, always and the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mtagent.report.svg import LINE, WIDTH, Scale, drawing, element, line, text, ticks, width
+
+_LEFT, _RIGHT, _TOP, _ROW = 8.0, WIDTH - 8, 46.0, 38.0
+_STYLE = """
+.plot{font:13px/1.2 system-ui,sans-serif}.plot text{fill:#1f2328}.plot .note{fill:#57606a}.plot .grid{stroke:#d0d7de}
+.plot .span{stroke:#7f8791;stroke-width:2}.plot .mark{fill:#0969da}.plot .sure{stroke:#0969da;stroke-width:4;opacity:.4}
+.plot .never{stroke:#1f2328;fill:none;stroke-width:2}.plot .always{fill:#cf222e}.plot .oracle{fill:#1a7f37}
+.plot .page{fill:#fff}
+"""
+
+
+class Bar(NamedTuple):
+    """A row: means of people's scores. From ``low`` to ``high`` is where the gate lies surely (95 %), the better of
+    never and always taken as known: where that mark lies between them, the gate is not told apart from it.
+    """
+
+    label: str
+    never: float
+    always: float
+    gate: float
+    low: float
+    high: float
+    oracle: float
+
+
+def plot(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
+    """An SVG that stands alone. A ring is never, a square always, a disc the gate, a bar the oracle."""
+    ends = [value for bar in bars for value in bar[1:]]
+    across = Scale(min(ends), max(ends), _LEFT + 8, _RIGHT - 8)
+    bottom = _TOP + _ROW * len(bars)
+    body = element("style", _STYLE) + element("rect", class_="page", width=WIDTH, height=bottom + 40)
+    body += _legend() + _grid(across, bottom, unit)
+    for number, bar in enumerate(bars):
+        body += _row(bar, across, _TOP + _ROW * number)
+    told = "; ".join(
+        f"{bar.label}: never {bar.never:.4g}, always {bar.always:.4g}, gate {bar.gate:.4g}, oracle {bar.oracle:.4g}"
+        for bar in bars
+    )
+    return drawing(name, title, told, body, bottom + 40) + "\n"
+
+
+def _grid(across: Scale, bottom: float, unit: str) -> str:
+    body = ""
+    for value in ticks(across.low, across.high, 5):
+        body += line(across.at(value), _TOP - 14, across.at(value), bottom)
+        body += text(across.at(value), bottom + 16, f"{value:g}", "note", anchor="middle")
+    return body + text(_RIGHT, bottom + 33, f"mean of what is kept, {unit} (higher is better)", "note", anchor="end")
+
+
+def _row(bar: Bar, across: Scale, top: float) -> str:
+    y = top + LINE + 6
+    low, high = min(bar.never, bar.always, bar.gate), max(bar.oracle, bar.gate)
+    body = text(_LEFT, top + 12, bar.label) + line(across.at(low), y, across.at(high), y, "span")
+    body += line(across.at(bar.low), y, across.at(bar.high), y, "sure")
+    body += _oracle(across.at(bar.oracle), y) + _always(across.at(bar.always), y) + _never(across.at(bar.never), y)
+    return body + _gate(across.at(bar.gate), y)
+
+
+def _never(x: float, y: float) -> str:
+    return element("circle", class_="never", cx=x, cy=y, r=5)
+
+
+def _always(x: float, y: float) -> str:
+    return element("rect", class_="always", x=x - 4.5, y=y - 4.5, width=9, height=9)
+
+
+def _gate(x: float, y: float) -> str:
+    return element("circle", class_="mark", cx=x, cy=y, r=5)
+
+
+def _oracle(x: float, y: float) -> str:
+    return element("rect", class_="oracle", x=x - 2, y=y - 8, width=4, height=16)
+
+
+def _legend() -> str:
+    body, x = "", _LEFT + 6
+    for shape, words in ((_never, "never"), (_always, "always"), (_gate, "gate"), (_oracle, "oracle")):
+        body += shape(x, 12) + text(x + 10, 16, words)
+        x += width(words) + 40
+    return body
