@@ -53,11 +53,8 @@ def rows(found: Paired) -> list[tuple[str, list[Cell]]]:
     of_segments = [calibrated_accuracy(found), pearson(found), spearman(found)]
     by_item = [calibrated_accuracy(found, "item"), pearson(found, "item"), spearman(found, "item")]
     return [
-        ("systems", [Cell(*one, 100) for one in zip(of_systems, ("97.8", "99.3", "99.7", "100.0"), strict=True)]),
-        (
-            "segments, all together",
-            [Cell(*one, 100) for one in zip(of_segments, ("61.9", "74.5", "66.4"), strict=True)],
-        ),
+        ("systems", [Cell(*one, 100) for one in zip(of_systems, SYSTEMS, strict=True)]),
+        ("segments, all together", [Cell(*one, 100) for one in zip(of_segments, SEGMENTS, strict=True)]),
         ("segments, by item", [Cell(one, None, 100, 2) for one in by_item]),
     ]
 
