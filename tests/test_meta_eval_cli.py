@@ -160,7 +160,7 @@ def test_markdown_latex_and_json(scored: Shell) -> None:
 def test_evaluators_are_tested_and_ranked(scored: Shell) -> None:
     done = scored("meta-eval -e s.tsv --human mqm --test pearson,acc-t --average none --permutations 50")
     rows = table(done.out, "test by Acc-t: level of segments, all scores together")
-    assert rows[0] == ["evaluator", "rank", "Acc-t", "p > 2"]
+    assert rows[0] == ["evaluator", "rank", "Acc-t", "p(2)"]
     assert [row[:2] for row in rows[1:]] == [["good", "1"], ["constant", "2"]]
     assert "50 permutations of 15 scores that all have" in done.out
     assert "acc-t|level:seg|avg:none|perm:50|unit:score|seed:12345|" in done.out
@@ -200,6 +200,15 @@ def test_doubtful_numbers_are_warned_of(scored: Shell) -> None:
     )
     assert "copy: correlates" not in done.out
     assert "turned: corr" not in scored("meta-eval -e s.tsv --human mqm --drop-systems D,E --lower turned").out
+
+
+def test_means_over_different_segments_are_warned_of(scored: Shell) -> None:
+    head, *rows = scored.read("s.tsv")
+    scored.write("s.tsv", head, rows[0].rpartition("\t")[0] + "\tNone", *rows[1:])
+    done = scored("meta-eval -e s.tsv --human mqm --missing leave-out")
+    told = "the means of systems are about different segments: 2 to 3 of each have both scores, 1 translations have not"
+    assert f"warning: constant: {told}" in done.out
+    assert "warning: good: the means" not in done.out
 
 
 def test_several_language_pairs_are_warned_of(scored: Shell) -> None:
@@ -302,6 +311,7 @@ def test_a_level_can_be_chosen(rated: Shell) -> None:
     assert "level of systems" not in out
     assert "level of error spans" not in out
     assert out.startswith("level of segments")
+    assert rated("meta-eval -e r.jsonl --human people.jsonl --level span").out.startswith("level of error spans")
 
 
 def test_a_translation_that_nobody_annotated_is_refused_at_the_level_of_spans(rated: Shell) -> None:
@@ -383,6 +393,19 @@ def test_given_scores_of_systems_are_written_and_read_back(scored: Shell) -> Non
     assert json.loads(done.out)["levels"][0]["given"]
     back = scored("meta-eval --mtme set -f json")
     assert sorted(numbers(back), key=str) == approximately(sorted(numbers(done), key=str))
+
+
+def test_a_folder_needs_the_language_pair(scored: Shell) -> None:
+    text = (scored.folder / "s.tsv").read_text(encoding="utf-8")
+    (scored.folder / "s.tsv").write_text(text.replace("\tlp\t", "\tpair\t"), encoding="utf-8")
+    done = scored("meta-eval -e s.tsv --human mqm -o set")
+    assert (done.code, done.out) == (1, "")
+    assert "set: no file tells the language pair; name one with -l, e.g. -l en-de" in done.err
+    assert scored("meta-eval -e s.tsv --human mqm -o set -l en-de").code == 0
+    assert (scored.folder / "set/human-scores/en-de.mqm.seg.score").is_file()
+    (scored.folder / "s.tsv").write_text(re.sub(r"(\t2\t\w+\t)en-de", r"\1en-cs", text), encoding="utf-8")
+    done = scored("meta-eval -e s.tsv --human mqm -o set2")
+    assert "set2: the scores are of 2 language pairs; name one with -l" in done.err
 
 
 def test_a_folder_that_is_not_empty_is_not_written_into(scored: Shell) -> None:

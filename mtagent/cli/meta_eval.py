@@ -105,7 +105,7 @@ def command(**options: Any) -> None:
     remarks = warnings(matches, found)
     if options["output"] is not None:
         target = Target(options["output"], options["force"], frozenset(), options["store"] or default_path())
-        for remark in write_folder(matches, target):
+        for remark in write_folder(matches, target, options["lp"]):
             click.echo(f"mtagent: {remark}", err=True)
     if options["format_name"] == "json":
         click.echo(as_json(found, spans, remarks))

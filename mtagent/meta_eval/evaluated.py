@@ -117,7 +117,7 @@ def agreement(matches: Sequence[Match], wanted: Wanted) -> Agreement:
     """
     human = matches[0].human
     blocks = list(_blocks(matches, wanted))
-    if not blocks:
+    if wanted.levels and not blocks:
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
     return Agreement(
         human=Signed(human.name, human.signature),

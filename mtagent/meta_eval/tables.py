@@ -119,11 +119,11 @@ def _contest(contest: Contest, width: int) -> Table:
         for one in contest.ranked
     )
     note = (
-        f"p > 2: the chance that the row is not better than the second row; {test.permutations:,} permutations of "
+        f"p(2): the chance that the row leads the second row by as much; {test.permutations:,} permutations of "
         f"{contest.scores:,} scores that all have; in one rank nobody is significantly worse (p ≤ 0.05) than another"
     )
     note += f"; not defined for {', '.join(contest.left_out)}" if contest.left_out else ""
-    columns = [f"p > {place}" for place in range(2, len(order) + 1)]
+    columns = [f"p({place})" for place in range(2, len(order) + 1)]
     title = f"test by {_HEADS[test.statistic]}: {_LEVELS[contest.level]}{averaged}"
     return Table(title, ("evaluator", "rank", _HEADS[test.statistic], *columns), rows, note)
 

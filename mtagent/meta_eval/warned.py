@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mtagent.meta_eval.evaluated import Agreement, Block
@@ -15,7 +16,14 @@ _SHOWN = 3
 def warnings(matches: Sequence[Match], found: Agreement) -> list[str]:
     """All that a reader should know before believing the tables."""
     whole = [block for block in found.blocks if block.part is None]
-    return [*_few_systems(whole), *_pairs(matches), *_same(matches), *_references(matches), *_contrary(whole)]
+    return [
+        *_few_systems(whole),
+        *_uneven(matches, whole),
+        *_pairs(matches),
+        *_same(matches),
+        *_references(matches),
+        *_contrary(whole),
+    ]
 
 
 def _few_systems(blocks: Sequence[Block]) -> Iterator[str]:
@@ -23,6 +31,19 @@ def _few_systems(blocks: Sequence[Block]) -> Iterator[str]:
         number = max(entry.statistics[0].scores for entry in block.entries)
         if block.level == "sys" and number < FEW:
             yield f"level of systems: {number} of them (below {FEW}) are too few for its statistics to mean much"
+
+
+def _uneven(matches: Sequence[Match], blocks: Sequence[Block]) -> Iterator[str]:
+    """Means of systems that are about different segments."""
+    given = {name for block in blocks for name in block.given}
+    for one in matches if any(block.level == "sys" for block in blocks) else ():
+        lost = sum(row.evaluator is None or row.human is None for row in one.rows)
+        by_system = Counter(row.system for row in one.rows if row.evaluator is not None and row.human is not None)
+        if one.name not in given and len(set(by_system.values())) > 1:
+            yield (
+                f"{one.name}: the means of systems are about different segments: {min(by_system.values())} to "
+                f"{max(by_system.values())} of each have both scores, {lost} translations have not"
+            )
 
 
 def _pairs(matches: Sequence[Match]) -> Iterator[str]:

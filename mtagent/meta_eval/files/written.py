@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from mtagent import languages
+from mtagent.errors import OutputError
 from mtagent.exports import Entry, Held, Mtme, Survey
 from mtagent.exports.held import has_break
 from mtagent.exports.names import mapped, pair_name, renamed, strict_name
@@ -25,14 +27,15 @@ from mtagent.records import Segment
 _NO_TEXTS = "sources, translations and documents are not written: not all are known, or one has a line break"
 
 
-def write_folder(matches: Sequence[Match], target: Target) -> list[str]:
+def write_folder(matches: Sequence[Match], target: Target, lp: str | None = None) -> list[str]:
     """Write people's scores and those of all evaluators, and return remarks.
 
-    A missing score is ``None``. Raises :class:`mtagent.errors.OutputError` where two names would become one, and where
-    the folder is not empty.
+    A missing score is ``None``. ``lp`` is the language pair, where the scores do not tell it. Raises
+    :class:`mtagent.errors.OutputError` where it is not known, where two names would become one, and where the folder is
+    not empty.
     """
     target.refuse_taken_folder()
-    writer = _Writer(matches, target.path)
+    writer = _Writer(matches, target.path, lp)
     with target.filled() as folder:
         remarks = writer.write(folder)
     names = {name: written for name, written in writer.evaluators.items() if not written.startswith(name)}
@@ -40,13 +43,15 @@ def write_folder(matches: Sequence[Match], target: Target) -> list[str]:
 
 
 class _Writer:
-    def __init__(self, matches: Sequence[Match], path: Path) -> None:
+    def __init__(self, matches: Sequence[Match], path: Path, lp: str | None) -> None:
         sides = [matches[0].human, *(one.evaluator for one in matches)]
         self._human, self._metrics = sides[0], sides[1:]
         self._items = list(dict.fromkeys(key.item for side in sides for key in side.segments))
+        self._path = path
         names = list(dict.fromkeys(name for side in sides for name in side.names()))
         self.systems = mapped(names, strict_name, path)
         self.evaluators = mapped([side.name for side in self._metrics], _file_name, path)
+        self._unknown = About(None, *(languages.parse_pair(lp) if lp else ()))
         self._about: dict[str, About] = {}
         self._texts: dict[Key, str] = {}
         for side in sides:
@@ -56,7 +61,7 @@ class _Writer:
 
     def write(self, folder: Path) -> list[str]:
         segments = [self._segment(item) for item in self._items]
-        lp = pair_name(segments[0])
+        lp = self._pair(segments)
         known = self._write_texts(segments, folder)
         lost = self._write_side(self._human, folder / PEOPLE, f"{lp}.{strict_name(self._human.name)}")
         for side in self._metrics:
@@ -84,7 +89,7 @@ class _Writer:
         return lost
 
     def _segment(self, item: str) -> Segment:
-        about = self._about.get(item, About())
+        about = self._about.get(item, About()).or_else(self._unknown)
         return Segment(
             id=item,
             source=about.source or "",
@@ -94,11 +99,22 @@ class _Writer:
             domain=about.domain,
         )
 
+    def _pair(self, segments: Sequence[Segment]) -> str:
+        pairs = list(dict.fromkeys(pair_name(one) for one in segments))
+        if len(pairs) > 1 or UNKNOWN in pairs[0].split("-"):
+            why = (
+                f"the scores are of {len(pairs)} language pairs"
+                if len(pairs) > 1
+                else "no file tells the language pair"
+            )
+            raise OutputError(f"{self._path}: {why}; name one with -l, e.g. -l en-de")
+        return pairs[0]
+
     def _write_texts(self, segments: Sequence[Segment], folder: Path) -> bool:
         """Write sources, translations and documents, where all are known and stand in a line each."""
         wanted = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
         texts = [*wanted, *(self._about.get(item, About()).source for item in self._items)]
-        if any(text is None or has_break(text) for text in texts) or len({pair_name(one) for one in segments}) > 1:
+        if any(text is None or has_break(text) for text in texts):
             return False
 
         def entries() -> Iterator[Entry]:
