@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -206,7 +207,7 @@ def test_means_over_different_segments_are_warned_of(scored: Shell) -> None:
     head, *rows = scored.read("s.tsv")
     scored.write("s.tsv", head, rows[0].rpartition("\t")[0] + "\tNone", *rows[1:])
     done = scored("meta-eval -e s.tsv --human mqm --missing leave-out")
-    told = "the means of systems are about different segments: 2 to 3 of each have both scores, 1 translations have not"
+    told = "the means of systems are about different segments: 2 to 3 of each have both scores (left out: 1)"
     assert f"warning: constant: {told}" in done.out
     assert "warning: good: the means" not in done.out
 
@@ -422,18 +423,31 @@ def test_a_folder_that_is_not_empty_is_not_written_into(scored: Shell) -> None:
 PAGE = (ROOT / "docs" / "meta-eval.md").read_text(encoding="utf-8")
 
 
+TRANSCRIPTS = [
+    (command, output)
+    for block in re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
+    for command, output in re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
+]
+
+
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
-    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    found = [pair for block in blocks for pair in re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    assert len(found) >= 4
-    (shell.folder / "mtagent").mkdir()
-    (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
+    found = [(command, output) for command, output in TRANSCRIPTS if "wmt23" not in command]
+    assert len(found) == 7
     for command, output in found:
         if command.startswith("cat "):
-            assert "\n".join(shell.read(command.split()[1])) == output.rstrip("\n")
+            shell.write(command.split()[1], *output.splitlines())
             continue
         done = run(shell.folder, *command.removeprefix("mtagent ").split())
         assert (done.out.rstrip(), done.code) == (output.rstrip(), 0), done.err
+
+
+@pytest.mark.data
+def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None:
+    ((command, output),) = [one for one in TRANSCRIPTS if "wmt23" in one[0]]
+    for level in ("seg", "sys"):
+        name = f"wmt23_en-de_{level}_scores.tsv"
+        (shell.folder / name).symlink_to(data / name)
+    assert shell(command.removeprefix("mtagent ")).out.rstrip() == output.rstrip()
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

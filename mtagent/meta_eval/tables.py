@@ -93,7 +93,7 @@ def _head(entries: Iterable[Entry]) -> list[str]:
 
 
 def _left_out(entries: Iterable[Entry]) -> bool:
-    return any(one.missing.total for entry in entries for one in entry.statistics)
+    return any(entry.statistics[0].missing.total for entry in entries)
 
 
 def _cells(entry: Entry, entries: Sequence[Entry], width: int) -> Iterator[str]:

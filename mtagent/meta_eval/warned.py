@@ -42,7 +42,7 @@ def _uneven(matches: Sequence[Match], blocks: Sequence[Block]) -> Iterator[str]:
         if one.name not in given and len(set(by_system.values())) > 1:
             yield (
                 f"{one.name}: the means of systems are about different segments: {min(by_system.values())} to "
-                f"{max(by_system.values())} of each have both scores, {lost} translations have not"
+                f"{max(by_system.values())} of each have both scores (left out: {lost})"
             )
 
 

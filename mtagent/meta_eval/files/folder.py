@@ -115,7 +115,7 @@ class _Reader(NamedTuple):
     def side(self, path: Path, name: str) -> Side:
         side = listed(path, name)
         texts = {system: self._texts(system) for system in side.names()}
-        for system in {key.system for key in side.segments}:
+        for system in dict.fromkeys(key.system for key in side.segments):
             self._refuse_misfit(side, system)
         segments = {key: _with_text(key, given, texts[key.system]) for key, given in side.segments.items()}
         saw = name.rpartition("-")[2] if path.parent.name == self.pair and "-" in name else NO_REFERENCE
