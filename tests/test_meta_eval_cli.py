@@ -193,7 +193,7 @@ def test_doubtful_numbers_are_warned_of(scored: Shell) -> None:
     lines[0] = "\t".join([*rows[0][:6], "turned", "copy"])
     scored.write("s.tsv", *lines)
     done = scored("meta-eval -e s.tsv --human mqm --drop-systems D,E")
-    assert "warning: level of systems: 3 of them (below 5) are too few for its statistics to mean much" in done.out
+    assert "warning: level of systems: there are 3, and below 5 its statistics mean little" in done.out
     assert "warning: copy: its scores are people's own (mqm), every one" in done.out
     assert (
         "warning: turned: correlates negatively; if its lower scores are the better ones, say --lower turned"

@@ -30,16 +30,17 @@ def _few_systems(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
         number = max(entry.statistics[0].scores for entry in block.entries)
         if block.level == "sys" and number < FEW:
-            yield f"level of systems: {number} of them (below {FEW}) are too few for its statistics to mean much"
+            yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
 
 
 def _uneven(matches: Sequence[Match], blocks: Sequence[Block]) -> Iterator[str]:
     """Means of systems that are about different segments."""
     given = {name for block in blocks for name in block.given}
     for one in matches if any(block.level == "sys" for block in blocks) else ():
-        lost = sum(row.evaluator is None or row.human is None for row in one.rows)
         by_system = Counter(row.system for row in one.rows if row.evaluator is not None and row.human is not None)
         if one.name not in given and len(set(by_system.values())) > 1:
+            items = len({row.item for row in one.rows})
+            lost = items * len({row.system for row in one.rows}) - sum(by_system.values())
             yield (
                 f"{one.name}: the means of systems are about different segments: {min(by_system.values())} to "
                 f"{max(by_system.values())} of each have both scores (left out: {lost})"
