@@ -6,45 +6,30 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from mtagent import table
 from mtagent.metrics.flags import FLAGS
+from mtagent.metrics.significance import FEW, SIGNIFICANT, Interval
 from mtagent.scoring import Entry, ScoreReport
+from mtagent.table import Table
 
-SIGNIFICANT = 0.05
-_FEW = 20  # p-values of sacreBLEU's tests count only larger differences: with a single segment all of them are small
 _SHOWN = 10
-_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
-_LATEX = {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
 
 
 def text(report: ScoreReport, width: int = 2) -> str:
     """One system: a line per metric, as sacreBLEU has it. Several: a table, and the signatures below."""
     if len(report.systems) == 1:
         return "\n".join([*_aligned([_line(entries[0], width) for entries in report.entries]), *_remarks(report)])
-    rows = _rows(report, width)
-    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(c.ljust(n) if i == 0 else c.rjust(n) for i, (c, n) in enumerate(zip(row, sizes, strict=True)))
-        for row in rows
-    ]
-    return "\n".join([*lines, *_signatures(report), *_remarks(report)])
+    return table.text([_table(report, width)], _below(report))
 
 
 def markdown(report: ScoreReport, width: int = 2) -> str:
     """A table in Markdown, and the signatures in a list below."""
-    head, *rows = [[cell.replace("|", r"\|") for cell in row] for row in _rows(report, width)]
-    ruler = ["---", *["---:"] * (len(head) - 1)]
-    table = [f"| {' | '.join(row)} |" for row in (head, ruler, *rows)]
-    below = [f"- `{line}`" for line in _signatures(report)] + [f"- {line}" for line in _remarks(report)]
-    return "\n".join([*table, "", *below])
+    return table.markdown([_table(report, width)], _below(report))
 
 
 def latex(report: ScoreReport, width: int = 2) -> str:
     """A table for the booktabs package; signatures are comments."""
-    escaped = str.maketrans(_LATEX)
-    head, *rows = [" & ".join(cell.translate(escaped) for cell in row) + r" \\" for row in _rows(report, width)]
-    columns = "l" + "r" * len(report.entries)
-    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
-    return "\n".join(body + [f"% {line}" for line in (*_signatures(report), *_remarks(report))])
+    return table.latex([_table(report, width)], _below(report))
 
 
 def as_json(report: ScoreReport, width: int = 2) -> str:
@@ -96,28 +81,33 @@ def _aligned(lines: list[str]) -> list[str]:
     return [" " * (at - line.index(" = ")) + line for line in lines]
 
 
-def _rows(report: ScoreReport, width: int) -> list[list[str]]:
-    head = ["system", *(entries[0].score.metric for entries in report.entries)]
-    body = [
-        [system, *(_cell(entries[number], width) for entries in report.entries)]
+def _table(report: ScoreReport, width: int) -> Table:
+    head = ("system", *(entries[0].score.metric for entries in report.entries))
+    rows = (
+        (system, *(_cell(entries[number], width) for entries in report.entries))
         for number, system in enumerate(report.systems)
-    ]
-    return [head, *body]
+    )
+    return Table("", head, tuple(rows))
+
+
+def _below(report: ScoreReport) -> list[str]:
+    return [*_signatures(report), *_remarks(report)]
 
 
 def _cell(entry: Entry, width: int) -> str:
-    found = f"{entry.score.value:.{width}f}"
-    if entry.interval:
-        found += f" {_confidence(entry, width)}"
-    if entry.p_value is not None:
-        found += f" (p = {entry.p_value:.4f})" + ("*" if entry.p_value < SIGNIFICANT else "")
-    return found
+    return tested(entry.score.value, entry.interval, entry.p_value, width)
 
 
-def _confidence(entry: Entry, width: int) -> str:
-    if entry.interval is None:
-        return ""
-    return f"(μ = {entry.interval.mean:.{width}f} ± {entry.interval.half_width:.{width}f})"
+def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
+    """A score with its interval, what ``more`` there is of it, and its p-value, each in brackets."""
+    parts = [f"{score:.{width}f}", *([_confidence(interval, width)] if interval else []), *more]
+    if p_value is not None:
+        parts.append(f"(p = {p_value:.4f})" + ("*" if p_value < SIGNIFICANT else ""))
+    return " ".join(parts)
+
+
+def _confidence(interval: Interval, width: int) -> str:
+    return f"(μ = {interval.mean:.{width}f} ± {interval.half_width:.{width}f})"
 
 
 def _signatures(report: ScoreReport) -> list[str]:
@@ -133,10 +123,9 @@ def _remarks(report: ScoreReport) -> list[str]:
 def _test_remarks(report: ScoreReport) -> list[str]:
     if report.resampling is None or not report.paired:
         return []
-    how = _TESTS[report.resampling.kind].format(f"{report.resampling.number:,}")
-    test = f"each system against {report.systems[0]}: {how}; * p < {SIGNIFICANT}; no p where the two are alike"
+    test = f"each system against {report.systems[0]}: {report.resampling.told}"
     number = len(report.segments)
-    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < _FEW else [])]
+    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < FEW else [])]
 
 
 def _with_flags(report: ScoreReport) -> list[str]:
@@ -167,7 +156,7 @@ def _object(report: ScoreReport, entry: Entry, width: int) -> dict[str, Any]:
     if entry.interval:
         found["confidence_mean"] = round(entry.interval.mean, width)
         found["confidence_var"] = round(entry.interval.half_width, width)
-        found["confidence"] = _confidence(entry, width)[1:-1]
+        found["confidence"] = _confidence(entry.interval, width)[1:-1]
     if report.paired:
         found["p_value"] = entry.p_value
     if score.detail:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
-from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, licence_notes
+from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, CometModel, Texts, licence_notes
 from mtagent.metrics.comet_process import VARIABLE, WORKER
 from mtagent.metrics.named import make_metric
 from mtagent.protocols import Releases
@@ -66,6 +66,12 @@ def test_a_model_that_needs_no_references_is_given_none(fake: Fake) -> None:
     assert all("ref" not in sample for sample in fake.calls[0])
 
 
+def test_a_reference_that_is_not_read_makes_no_other_text(fake: Fake) -> None:
+    other = SEGMENTS[0].model_copy(update={"reference": "Otra cosa."})
+    fake.metric("cometkiwi", model="fake/kiwi").score([SEGMENTS[0], other, BARE[0]], ["x"] * 3)
+    assert [len(call) for call in fake.calls] == [1]
+
+
 def test_a_model_that_can_do_without_references_gets_all_or_none(fake: Fake) -> None:
     metric = fake.metric("xcomet", model="fake/xcomet")
     assert "|refs:1|" in metric.score(SEGMENTS, SOURCES).signature
@@ -104,6 +110,14 @@ def test_several_systems_share_one_process_and_are_tested(fake: Fake) -> None:
     assert [len(call) for call in fake.calls] == [3, 1]
 
 
+def test_scoring_keeps_no_model_in_memory(fake: Fake) -> None:
+    metric = fake.metric("cometkiwi", model="fake/kiwi")
+    score_texts(["x", "xx", "xxx"], REFERENCES, "es", sources=SOURCES, wanted=Wanted(metrics=[metric]))
+    assert fake.calls
+    with pytest.raises(AssertionError, match="no worker runs"):
+        worker_of(fake)
+
+
 # --- where it runs
 
 
@@ -130,6 +144,7 @@ def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
     ("python", "message"),
     [
         ("/no/such/python", "/no/such/python: no such program; name the Python"),
+        ("~nobody-of-this-name/python", "~nobody-of-this-name/python: no such program"),
         ("/bin/echo", "/bin/echo: runs no COMET, it wrote '/"),
         ("/bin/false", "/bin/false: COMET ended with exit code 1"),
     ],
@@ -139,10 +154,37 @@ def test_what_is_no_python_with_comet_is_named(python: str, message: str) -> Non
         make_metric(f"comet:python={python},model=fake/regression", "es").score(SEGMENTS, SOURCES)
 
 
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"\0")
+    (tmp_path / "text").chmod(0o755)
+    with pytest.raises(ConfigError, match="text: cannot be run: Exec format error"):
+        make_metric(f"comet:python={tmp_path / 'text'},model=fake/regression", "es").score(SEGMENTS, SOURCES)
+
+
+def test_a_blank_variable_names_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("comet"):
+        pytest.skip("COMET is installed here")
+    monkeypatch.setenv(VARIABLE, " ")
+    with pytest.raises(MissingExtra):
+        make_metric("comet", "de")
+
+
 def test_a_python_without_comet_is_told_from_one_with(tmp_path: Path) -> None:
     bare = Fake(tmp_path, has_comet=False)
     with pytest.raises(ConfigError, match=r"COMET is not installed in .*-m pip install unbabel-comet 'setuptools<81'"):
         bare.metric("comet", model="fake/regression").score(SEGMENTS, SOURCES)
+
+
+def test_what_keeps_comet_from_being_imported_is_told_in_one_line(tmp_path: Path) -> None:
+    broken = Fake(tmp_path, has_comet=False)
+    (tmp_path / "comet").mkdir()
+    (tmp_path / "comet" / "__init__.py").write_text("raise ImportError('no pkg_resources\\n' + 'x' * 500)")
+    with pytest.raises(ConfigError) as caught:
+        broken.metric("comet", model="fake/regression").score(SEGMENTS, SOURCES)
+    said = str(caught.value)
+    assert said.startswith("COMET cannot be imported: ImportError: no pkg_resources xxx")
+    assert said.endswith("xxx; it needs 'setuptools<81' there")
+    assert len(said) < 400
 
 
 def test_the_worker_needs_no_newer_python_than_comet() -> None:
@@ -164,7 +206,7 @@ def test_the_worker_runs_alone_on_a_file(fake: Fake, tmp_path: Path) -> None:
     assert set(greeting) == {"comet", "torch"}
     assert first == {"scores": [0.54], "spans": None, "references": "needed", "revision": None}
     assert error["error"]["kind"] == "model"
-    assert last["references"] == "unused"
+    assert (last["references"], last["scores"]) == ("unused", [0.04])
     assert "COMET's banner" in done.stderr
 
 
@@ -193,6 +235,7 @@ def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake
     ("name", "options", "translations", "error", "message"),
     [
         ("cometkiwi", {"model": "fake/nan"}, ["a", "nan", "c"], MetricError, "segment s1: fake/nan gave the score nan"),
+        ("cometkiwi", {"model": "fake/inf"}, ["a", "b", "inf"], MetricError, "segment s2: fake/inf gave the score inf"),
         ("cometkiwi", {"model": "fake/few"}, ["a", "b", "c"], MetricError, "fake/few gave 2 scores for 3 translations"),
         (
             "cometkiwi", {"model": "fake/kiwi"}, ["a", "raise", "c"], MetricError,
@@ -227,6 +270,22 @@ def test_a_failure_is_an_error_never_a_score(
         fake.metric(name, **options).score(SEGMENTS, translations)
 
 
+def test_a_question_that_nobody_reads_is_given_up_too(fake: Fake) -> None:
+    model = CometModel("fake/kiwi", python=fake.python, batch_size=None, gpus="0", timeout=1)
+    model.predict([Texts("a", "b")])
+    os.kill(worker_of(fake), signal.SIGSTOP)
+    with pytest.raises(ConfigError, match="gave no answer within 1 seconds"):
+        model.predict([Texts("a", "more than a pipe holds" * 10_000)])
+
+
+def test_a_signal_without_a_name_is_told_too(fake: Fake) -> None:
+    model = CometModel("fake/kiwi", python=fake.python, batch_size=None, gpus="0", timeout=None)
+    model.predict([Texts("a", "b")])
+    os.kill(worker_of(fake), 40)
+    with pytest.raises(ConfigError, match=r"was killed \(signal 40\)"):
+        model.predict([Texts("a", "c")])
+
+
 def test_after_a_failure_another_process_takes_over(fake: Fake) -> None:
     metric = fake.metric("cometkiwi", model="fake/kiwi")
     metric.score(BARE, SOURCES)
@@ -249,6 +308,8 @@ def test_missing_texts_are_named_with_the_way_out(fake: Fake) -> None:
     [
         ("no/such/file", "no/such/file: no such checkpoint; a model on the hub is named like Unbabel/wmt22-comet-da"),
         ("gone.ckpt", "gone.ckpt: no such checkpoint"),
+        ("~nobody-of-this-name/model.ckpt", "~nobody-of-this-name/model.ckpt: no such checkpoint"),
+        ("x" * 5_000, "x: cannot be looked for: file name too long"),
         ("empty", "empty: holds 0 checkpoints"),
         ("two", "two: holds 2 checkpoints"),
     ],
@@ -271,6 +332,16 @@ def test_a_checkpoint_is_a_file_or_its_folder_and_is_hashed(fake: Fake, where: s
     (tmp_path / "tiny" / "checkpoints" / "model.ckpt").write_bytes(b"weights")
     score = fake.metric("comet", model=str(tmp_path / where)).score(SEGMENTS, SOURCES)
     assert score.signature.startswith("model:tiny|sha256:9a129038d9a0|")
+
+
+def test_a_checkpoint_in_the_hub_s_cache_is_a_link_beside_its_settings(fake: Fake, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "models--U--m" / "snapshots" / "0123456789abcdef" / "checkpoints" / "model.ckpt"
+    checkpoint.parent.mkdir(parents=True)
+    (tmp_path / "blob").write_bytes(b"weights")
+    checkpoint.symlink_to(tmp_path / "blob")
+    for model in (checkpoint, checkpoint.parent.parent, tmp_path / "models--U--m"):
+        score = fake.metric("comet", model=str(model)).score(SEGMENTS, SOURCES)
+        assert score.signature.startswith("model:0123456789abcdef|sha256:9a129038d9a0|revision:0123456789ab|")
 
 
 @pytest.mark.parametrize("option", ["batch_size=0", "timeout=0", "gpus=2", "gpus=-1", "batch=2"])
@@ -296,6 +367,23 @@ def test_the_command_scores_with_another_python_and_tells_the_licence(shell: She
     (shell.folder / "scores.jsonl").write_text(written, encoding="utf-8")
     read = json.loads(shell("score -t es.txt -l en-es -m scores-file:path=scores.jsonl -f json -w 4").out)
     assert (read["name"], read["score"]) == ("COMET", 0.6933)
+
+
+@pytest.mark.parametrize("command", ["compare r --by length,document -ci -f json", "report r --format json"])
+def test_compare_and_report_start_the_other_python_once_for_all_rows(shell: Shell, fake: Fake, command: str) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    counting = shell.folder / "counting-python"
+    counting.write_text(f"#!/bin/sh\necho >> '{shell.folder}/starts'\nexec '{fake.python}' \"$@\"\n")
+    counting.chmod(0o755)
+    done = shell(f"{command} -m chrf,comet:model=fake/regression --deciding COMET --comet-python {counting}")
+    assert done.err == "mtagent: COMET model fake/regression: licence unknown, look at the model's page\n"
+    found = json.loads(done.out)
+    rows = found.get("comparison", found)["rows"]
+    assert [row["scores"][1]["metric"] for row in rows] == ["COMET"] * 3
+    assert rows[1]["scores"][1]["difference"] == pytest.approx(0.01 / 3), "one character more in one of three texts"
+    assert len(shell.read("starts")) == 1
+    assert [len(call) for call in fake.calls] == [3, 1], "the text that a stage changed, and none twice"
 
 
 def test_the_command_names_what_is_missing(shell: Shell, fake: Fake) -> None:
@@ -324,4 +412,5 @@ def test_licences_of_models_in_metrics_and_evaluators() -> None:
         "COMET model Unbabel/wmt22-comet-da: Apache-2.0",
         f"COMET model /my/model.ckpt: {UNKNOWN_LICENCE}",
     ]
+    assert licence_notes([f"comet:model={'x' * 5_000}"])[0].endswith(UNKNOWN_LICENCE)
     assert all("not for commercial use" in LICENCES[USUAL[name]] for name in ("cometkiwi", "xcomet"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from mtagent.evaluators import by_comet
 from mtagent.evaluators.in_batches import InBatches
 from mtagent.records import Rating, Segment
 from mtagent.together import together
-from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake
-from tests.commands import Shell
+from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake, alive, until, worker_of
+from tests.commands import Shell, start
 
 
 @pytest.fixture
@@ -64,6 +65,19 @@ def test_a_mark_on_no_characters_is_kept_and_told(fake: Fake) -> None:
     assert found.warnings == ("a critical error at 0 has no characters",)
 
 
+def test_a_mark_on_white_space_alone_keeps_its_place(fake: Fake) -> None:
+    (found,) = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["a  gap"], BARE[:1])
+    assert found.errors is not None
+    assert [(one.text, one.start, one.end) for one in found.errors] == [("  ", 1, 3)]
+    assert found.warnings == ()
+
+
+def test_equal_texts_are_rated_once_and_scores_have_six_digits(fake: Fake) -> None:
+    found = rated(by_comet.cometkiwi(model="fake/kiwi", python=fake.python), ["third", "third", "x"], [BARE[0]] * 3)
+    assert [one.score for one in found] == [0.333333, 0.333333, 0.01]
+    assert [len(call) for call in fake.calls] == [2]
+
+
 def test_xcomet_sees_references_only_if_told_to_and_where_there_are_some(fake: Fake) -> None:
     mixed = [SEGMENTS[0], BARE[1], SEGMENTS[2]]
     hidden = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["x"] * 3, mixed)
@@ -77,12 +91,13 @@ def test_what_cannot_be_rated_harms_no_other(fake: Fake) -> None:
     evaluator = by_comet.xcomet(model="fake/xcomet", python=fake.python)
 
     async def each() -> list[Rating | BaseException]:
-        texts = ["x", "nan", "raise", "outside", "xx"]
+        texts = ["x", "nan", "raise", "outside", "xx", "inf", "before"]
         return await asyncio.gather(*(evaluator.rate(BARE[0], text) for text in texts), return_exceptions=True)
 
     found = asyncio.run(each())
     assert [one.score if isinstance(one, Rating) else type(one) for one in found] == [
-        0.01, EvaluationError, MetricError, EvaluationError, 0.02,
+        0.01, EvaluationError, MetricError, EvaluationError, 0.02, EvaluationError,
+        EvaluationError,
     ]  # fmt: skip
     assert "segment s0: xcomet marked 3–30 in a text of 7 characters" in str(found[3])
 
@@ -107,3 +122,16 @@ def test_files_are_rated_and_changes_judged_by_name(shell: Shell, fake: Fake) ->
     assert judged.code == 0, judged.err
     assert judged.out.splitlines()[0] == "El gato se sentó aquí."
     assert "cometkiwi 0.21 -> 0.22: better" in (shell.folder / "d.jsonl").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_waits_for_no_model(shell: Shell, fake: Fake) -> None:
+    line = f"rate -s en.txt -t es.txt -l en-es --evaluator cometkiwi:model=fake/hang,python={fake.python} -o r.jsonl"
+    with start(shell.folder, *line.split()) as process:
+        until(lambda: bool(fake.calls))
+        worker = worker_of(fake)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("mtagent: stopped.")
+    assert "Traceback" not in said
+    until(lambda: not alive(worker))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import string
 from collections.abc import Sequence
 from dataclasses import fields
@@ -15,12 +17,15 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mtagent.comparison import Comparison, Outcomes, compare_run, compare_runs
+from mtagent.comparison.data import flat
 from mtagent.comparison.held import held_run
 from mtagent.comparison.parts import parts_by
+from mtagent.comparison.tables import dollars
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Call, Chain, Edit, Rated, Rating, Score, Segment, Step, Usage
+from mtagent.report import words
 from mtagent.reverting import revert
 from mtagent.scoring import Wanted
 from mtagent.store import Store
@@ -153,7 +158,11 @@ def test_costs_with_cached_and_reasoning_tokens_by_hand(whole: Comparison) -> No
     assert final.usage.cost == pytest.approx(0.0016128 + 0.0046872 + 0.0026388)
     assert (translate.per_kept_edit, translate.per_point) == (None, None)
     assert postedit.per_kept_edit == pytest.approx(0.0046872 / 3)
-    assert final.per_kept_edit == pytest.approx(0.0089388 / 6)
+    assert final.per_kept_edit == pytest.approx((0.0046872 + 0.0026388) / 6), "the translation is no edit"
+    whole_gain = whole.row("final").cells[1].difference
+    assert whole_gain is not None
+    if whole_gain > 0:
+        assert final.per_point == pytest.approx((0.0046872 + 0.0026388) / whole_gain)
     gain = whole.row("postedit").cells[1].difference
     assert gain is not None
     assert gain > 0
@@ -424,6 +433,14 @@ def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
 # --- what does not fit
 
 
+def test_texts_that_are_too_long_for_shifts_are_told(tmp_path: Path) -> None:
+    long = " ".join(f"w{i}" for i in range(20_001))
+    found = compared(tmp_path, chain(1, long, step("postedit", f"x {long}")), by=["length"])
+    assert found.row("postedit").moved is not None
+    assert any(one.startswith("TER between rows|") and "|long:noshifts|" in one for one in found.signatures)
+    assert "a text has more than 20,000 words: TER counts no shifts of words there (long:noshifts)" in found.warnings
+
+
 def test_what_cannot_be_compared_is_refused_with_a_way_out(tmp_path: Path, config: Config) -> None:
     store(tmp_path / "store.db", "r", chain(1, "a"))
     one = written(tmp_path / "two.txt", ["a", "b"])
@@ -612,3 +629,71 @@ def test_held_runs_say_what_they_hold(tmp_path: Path) -> None:
     with Store(tmp_path / "store.db") as opened:
         held = held_run(opened, "r")
     assert (held.systems, held.texts("postedit"), held.whole) == (("given", "postedit", "final"), ("b",), True)
+
+
+def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    wanted = Wanted(metrics=["bleu", "bleu:tokenize=char"])
+    held = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
+    found = compared(tmp_path, held, by=["domain"], wanted=wanted)
+    assert found.metrics == ("BLEU", "BLEU (2)")
+    (line, *_) = csv.DictReader(io.StringIO(flat(found)))
+    assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in found.rows[0].cells)
+    assert line["BLEU"] != line["BLEU (2)"]
+    assert next(one for one in found.signatures if "tok:char" in one).startswith("BLEU (2)|")
+
+
+def test_a_price_that_depends_on_the_prompt_s_length_is_that_of_each_call(tmp_path: Path) -> None:
+    """gemini-2.5-pro costs 1.25 for a million tokens in prompts of up to 200,000, and twice as much in longer ones."""
+    prices = written(tmp_path / "prices.toml", ["[[prices]]", 'model = "nobody"', "input = 1", "output = 1"])
+    long = Usage(calls=1, input_tokens=150_000, cost=0.0)
+    name = "gemini-2.5-pro"
+    call = Call(purpose="rate", model=name, usage=long)
+    settings_ = {"model": name, "base_url": "https://generativelanguage.googleapis.com/v1beta/openai"}
+    with Store(tmp_path / "store.db") as opened:
+        run = opened.start("r", settings=settings_, inputs={}, total=1)
+        for number in range(3):  # two of them failed
+            opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
+        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(call,))))
+        run.finish()
+        found = compare_run(opened, "r", prices=prices)
+    one, all_of_them = (found.row(name).cost for name in ("postedit", "final"))
+    assert one is not None
+    assert all_of_them is not None
+    assert one.usage.cost == pytest.approx(0.1875)
+    assert all_of_them.usage.cost == pytest.approx(3 * 0.1875)
+
+
+def test_the_price_of_a_point_of_a_whole_run_has_no_translation_in_it(tmp_path: Path) -> None:
+    made = step("translate", "a b c x", usage=usage(10, 0.5))
+    held = Chain(
+        segment=segment(1, "s", reference="a b c d"),
+        steps=(made, step("postedit", "a b c d", edits=[applied("x", "d")], usage=usage(10, 0.25))),
+    )
+    found = compared(tmp_path, held, wanted=Wanted(metrics=["ter"]))
+    for name in ("postedit", "final"):
+        cost = found.row(name).cost
+        assert cost is not None
+        assert (cost.per_kept_edit, cost.per_point) == (pytest.approx(0.25), pytest.approx(0.25 / 25))
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(None, "unknown"), (0.0, "$0"), (1e-9, "< $0.000001"), (0.012345, "$0.012345"), (12.34567, "$12.3457")],
+)
+def test_dollars_that_are_not_nothing_are_never_shown_as_nothing(amount: float | None, shown: str) -> None:
+    assert dollars(amount) == shown
+    assert words.dollars(1e-9) == "< $0.000001"
+
+
+def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(config: Config) -> None:
+    assert config.store is not None
+    store(config.store, "bare", chain(1, "a b"), chain(2, "c d"))
+    store(config.store, "full", chain(1, "a b", reference="a x"), chain(2, "c d", reference="c d"))
+    store(config.store, "other", chain(1, "a b", reference="a b"), chain(2, "c d", reference="c d"))
+    found = compare_runs(["bare", "full"], config, wanted=Wanted(metrics=["ter"]))
+    assert found.row("given").cells[0].score.value == 25
+    assert not [one for one in found.warnings if "reference" in one]
+    found = compare_runs(["full", "other"], config)
+    told = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    assert any(one.startswith(told) for one in found.warnings)
+    assert found.row("given").cells[2].score.value == 25

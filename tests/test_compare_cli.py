@@ -162,9 +162,36 @@ def test_several_runs_other_systems_and_tests(improved: Shell) -> None:
     assert "|bs:20|seed:12345|" in done.out
 
 
+def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -> None:
+    chains = [
+        Chain(
+            segment=segment(i, "s", f"w{i} x x d", reference=f"w{i} b c d"),
+            steps=(step("postedit", f"w{i} b x d"), step("proofread", f"w{i} b c d" if i % 2 else f"w{i} b x d")),
+        )
+        for i in range(20)
+    ]
+    store(shell.folder / "store.db", "r", *chains)
+    done = shell("compare r -m ter --paired-bs --resamples 99")
+    rows = [line.split("  ")[-1] for line in done.out.splitlines()[2:6]]
+    assert rows[1] == "25.00 (μ = 25.00 ± 0.00) (-25.00) (p = 0.0100)*"
+    assert re.search(r"\(-12\.50\) \(-37\.50 to given: p = 0\.0100\)\*$", rows[2])
+    assert re.search(r"\(-37\.50\) \(p = 0\.0100\)\*$", rows[3])
+    assert "too few" not in done.out
+    markdown = shell("report r -m ter --format markdown").out
+    assert re.search(r"\| proofread \| 12\.50 [^|]*\(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
+
+
+def test_names_of_any_kind_stay_in_their_cell(shell: Shell) -> None:
+    held = Chain(segment=segment(1, "s", "a", reference="a", domain="a\\b~c^d_e\nnext"))
+    store(shell.folder / "store.db", "r", held)
+    latex = shell("compare r -m ter --by domain -f latex").out
+    assert r"a\textbackslash{}b\~{}c\^{}d\_e next & given & 1 &" in latex
+    assert r"a\b~c^d_e next" in shell("compare r -m ter --by domain").out
+
+
 def test_the_metric_that_decides(improved: Shell) -> None:
-    assert "(regressed: TER of the segment fell" in improved("compare r -m chrf,ter --deciding TER").out
-    assert "(regressed: BLEU of the segment fell" in improved("compare r -m bleu,ter").out
+    assert "(regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
+    assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
     refused = improved("compare r --deciding comet")
     assert (refused.code, refused.out) == (1, "")
     assert "--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER" in refused.err
@@ -177,6 +204,7 @@ def test_the_metric_that_decides(improved: Shell) -> None:
         ("nobody", 1, "there is no run 'nobody'"),
         ("r --by colour", 2, "--by colour: there are domain, length, document"),
         ("r --paired-bs --paired-ar", 2, "choose one"),
+        ("r -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("r --resamples 9", 2, "--resamples is for"),
         ("r --layout paper --by domain", 2, "--layout paper has no place for --by"),
         ("r --layout paper -f csv", 2, "write text, markdown, latex or json"),
@@ -301,7 +329,7 @@ def test_given_translations_and_a_missing_variant(shell: Shell) -> None:
     costs = table(out, "Table 1):")
     assert costs[1] == ["Translate", "–", "–", "–", "–"]
     assert costs[4] == ["TP (Translate + Post-edit)", "–", "8,200", "–", "4.50"]
-    assert "the translations were given" in out
+    assert "the translations into Icelandic were given, at no known cost, and are not in it" in out
 
 
 def test_variants_that_began_with_other_translations_are_told(shell: Shell) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -12,6 +14,8 @@ from mtagent.errors import ConfigError, EvaluationError
 from mtagent.evaluators.checked import checked_evaluator
 from mtagent.evaluators.in_batches import InBatches, Pair
 from mtagent.records import Rating, Segment
+from tests.comet_environment import until
+from tests.commands import ROOT
 
 SEGMENT = Segment(id="1", source="source", source_lang="en", target_lang="de")
 
@@ -134,6 +138,20 @@ async def test_a_caller_that_goes_away_harms_no_other(recorded: Recorded) -> Non
     assert recorded.batches == [["running"], ["stays", "also stays"]]
 
 
+async def test_no_batch_is_empty(recorded: Recorded) -> None:
+    rated = InBatches("few", recorded, signature="few|v:1")
+    running = asyncio.ensure_future(rated.rate(SEGMENT, "running"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    waiting = asyncio.ensure_future(rated.rate(SEGMENT, "goes"))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    await asyncio.sleep(0.01)
+    recorded.go.set()
+    await running
+    await asyncio.to_thread(until, lambda: "few" not in {thread.name for thread in threading.enumerate()})
+    assert recorded.batches == [["running"]]
+
+
 async def test_a_caller_that_goes_at_once_is_never_rated(recorded: Recorded) -> None:
     recorded.go.set()
     rated = evaluator(recorded)
@@ -184,3 +202,48 @@ def test_it_is_an_evaluator() -> None:
 def test_a_batch_holds_something() -> None:
     with pytest.raises(ConfigError, match="length: a batch of 0"):
         evaluator(by_length, most=0)
+
+
+SCRIPT = """
+import asyncio, os, sys, time
+from mtagent.evaluators.in_batches import InBatches
+from mtagent.records import Rating, Segment
+
+SEGMENT = Segment(id="1", source="source", source_lang="en", target_lang="de")
+
+def rate_batch(pairs):
+    time.sleep(sum(60 for _, text in pairs if text == "long"))
+    return [Rating(evaluator="length", score=len(text)) for _, text in pairs]
+
+rated = InBatches("length", rate_batch, signature="v:1")
+
+async def within(text, seconds):
+    return (await asyncio.wait_for(rated.rate(SEGMENT, text), seconds)).score
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "written"),
+    [
+        ("try:\n    asyncio.run(within('long', 0.2))\nexcept TimeoutError:\n    print('given up')", "given up\n"),
+        (
+            "asyncio.run(within('a', 5))\nchild = os.fork()\n"
+            "print(asyncio.run(within('ccc', 5)), flush=True) if not child else os.waitpid(child, 0)\n"
+            "child or os._exit(0)\nprint(asyncio.run(within('bb', 5)))",
+            "3.0\n2.0\n",
+        ),
+    ],
+    ids=["the end of Python waits for no batch", "a forked process rates by itself"],
+)
+def test_its_thread_outlives_nothing(script: str, written: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT + script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == written
+
+
+async def test_no_thread_stays_where_nothing_waits() -> None:
+    rated = InBatches("idle", by_length, signature="idle|v:1", most=1)
+    assert await scores(rated, ["a", "bb", "ccc"]) == [1, 2, 3]
+    await asyncio.to_thread(until, lambda: "idle" not in {thread.name for thread in threading.enumerate()})
+    assert await scores(rated, ["dddd"]) == [4]

@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sacrebleu.metrics.ter import TER
 
 from mtagent.errors import ConfigError
 from mtagent.metrics import formulas, tercom
+from mtagent.metrics.changes import changes
 from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.overlap import NAMES, Name, Overlap
 from mtagent.records import Segment
@@ -99,7 +101,7 @@ def test_edits_are_counted_as_sacrebleu_counts_them() -> None:
     rng = random.Random(5)
     cases = [words(rng) for _ in range(400)]
     assert sum(len(ours) > 2 * tercom.BEAM for ours, _ in cases) > 5  # some must reach the edge of the band
-    assert [tercom.edits(*case) for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
+    assert [tercom.edits(*case).number for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
 
 
 def long_words(rng: random.Random) -> tuple[list[str], list[str]]:
@@ -123,7 +125,7 @@ def long_words(rng: random.Random) -> tuple[list[str], list[str]]:
 def test_each_limit_of_the_search_for_shifts_is_sacrebleu_s(seed: int) -> None:
     """Each seed gives another number of edits where one of the four limits is one more, or one less."""
     ours, reference = long_words(random.Random(seed))
-    assert tercom.edits(ours, reference) == translation_edit_rate(ours, reference)[0]
+    assert tercom.edits(ours, reference).number == translation_edit_rate(ours, reference)[0]
 
 
 def test_texts_with_too_many_shifts_are_counted_as_sacrebleu_counts_them() -> None:
@@ -131,7 +133,7 @@ def test_texts_with_too_many_shifts_are_counted_as_sacrebleu_counts_them() -> No
     rng = random.Random(3)
     reference = rng.choices("ab", k=36)
     ours = rng.sample(reference, k=36)
-    assert tercom.edits(ours, reference) == translation_edit_rate(ours, reference)[0]
+    assert tercom.edits(ours, reference).number == translation_edit_rate(ours, reference)[0]
 
 
 @pytest.mark.parametrize(("formula", "metric", "width"), [
@@ -156,6 +158,56 @@ def test_the_way_from_one_text_to_another() -> None:
     assert (ter.value, ter.segments) == (pytest.approx(100 * 2 / 6), (50, 0))
     characters = characters_to(["cat", "a"], ["cart", "b"])
     assert (characters.value, characters.segments, characters.higher_is_better) == (2, (1, 1), False)
+
+
+def numbered(count: int, **other: str) -> list[str]:
+    return [other.get(f"w{i}", f"w{i}") for i in range(count)]
+
+
+def test_beyond_the_longest_text_no_shift_is_tried_which_the_signature_says() -> None:
+    moved = ["w3", "w1", "w2", "w0"]
+    inside, beyond = (numbered(tercom.MOST_WORDS + more) for more in (0, 1))
+    assert tercom.edits([*moved, *inside[4:]], inside) == (2, "")
+    assert tercom.edits([*moved, *beyond[4:]], beyond) == (2, "long:noshifts")
+    assert tercom.edits([*beyond[1:9], beyond[0], *beyond[9:]], beyond) == (2, "long:noshifts"), "one shift, elsewhere"
+    ter = Overlap("ter", "en")
+    changed = ter.score(segments([" ".join(beyond), "a b"]), [" ".join(["x", *beyond[1:]]), "a b"])
+    assert changed.signature.endswith("|asian:no|long:noshifts|version:2.6.0")
+    assert changed.segments == (pytest.approx(100 / len(beyond)), 0)
+    same = ter.score(segments([" ".join(beyond), "a b"]), [" ".join(beyond), "a"])
+    assert "long" not in same.signature, "nothing has to be counted in it"
+
+
+MEGABYTE = {
+    "words": " ".join(numbered(150_000)),
+    "one line without spaces": "abcdefghij" * 100_000,
+    "Chinese": "他们昨天来过这里。" * 40_000,
+}
+
+
+@pytest.mark.parametrize("kind", MEGABYTE)
+def test_a_megabyte_that_was_changed_or_replaced_is_measured_in_seconds(kind: str) -> None:
+    before, start = MEGABYTE[kind], time.perf_counter()
+    language = "zh" if kind == "Chinese" else "de"
+    edited = f"{before[:500]}ü{before[501:-500]}ü{before[-499:]}"
+    other = "".join(sorted(before))
+    assert characters_to([before], [edited]).value == 2
+    assert characters_to([before], [edited]).signature.startswith("levenshtein|agg:sum|")
+    replaced = characters_to([before, "a"], [other, "b"])
+    assert replaced.signature.startswith("levenshtein|long:replaced|agg:sum|")
+    assert replaced.segments[1] == 1
+    assert 0.5 * len(before) < replaced.segments[0] <= len(before)
+    assert ter_to([before], [edited], language).value <= 100
+    assert ter_to([before], [other], language).value > 90
+    assert time.perf_counter() - start < 30
+
+
+def test_what_lies_between_the_first_and_the_last_change_counts_as_replaced() -> None:
+    before = "ab" * 60_000
+    assert changes(f"x{before}y", f"x{before[::-1]}y") == (2, True), "few changes are all found"
+    assert changes(f"xx{'a' * 120_000}yy", f"xx{'b' * 110_000}y") == (120_001, False)
+    assert changes("", before * 10) == (1_200_000, True)
+    assert changes("a" * 120_000, "a" * 90_000) == (30_000, False)
 
 
 @pytest.mark.data

@@ -153,6 +153,13 @@ def test_in_a_long_text_the_loss_of_any_sentence_shows() -> None:
 
 
 @real
+def test_a_long_sentence_weighs_more_than_a_short_one() -> None:
+    one = segment(f"{BRIDGE.source} Sorry!")
+    short, long = scored(one, f"{GOOD} Katze!", f"{STRANGE} Entschuldigung!")
+    assert short - long > 0.09
+
+
+@real
 def test_what_was_added_shows_too() -> None:
     good, more = scored(LONG, LONG_GOOD, f"{LONG_GOOD} {STRANGE} {STRANGE} Und noch viel mehr davon.")
     assert good - more > 0.005

@@ -6,18 +6,23 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mtagent.records import Chain, Edit, Rating, Step, Usage
+from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
 from mtagent.report.segments import packed, script_json
-from mtagent.report.verdict import Tally, dollars, sentence
+from mtagent.report.verdict import Tally, dollars, sentence, way
+from mtagent.report.written import Asked, Form, write_report
 from mtagent.reverting import revert
+from mtagent.store import Run, Store
 from tests.commands import Shell
-from tests.report_runs import EVIL, edited, error, many, save, segment, varied
+from tests.report_runs import EVIL, edited, error, many, rating, save, segment, varied
+from tests.reported import score
 
 _VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -79,7 +84,7 @@ def test_a_page_says_first_what_was_changed_whether_it_paid_off_and_what_it_cost
     found = page(stored)
     assert re.fullmatch(
         r"Post-editing and proofreading changed 4 of 8 segments; chrF2 (rose|fell) by [\d.]+ to [\d.]+ \(p = 0\.\d{3}: "
-        r"may be chance\); it cost \$0\.0022; 2 segments got worse; 1 failed\.",
+        r"too few segments to tell\); it cost \$0\.0022; 2 segments got worse; 1 failed\.",
         found.texts["h1"],
     )
 
@@ -191,6 +196,18 @@ def test_other_forms_go_to_standard_output(stored: Shell) -> None:
     assert stored("report r --format markdown").out.startswith("# Report of the run r\n")
     assert stored("report r --format csv").out.startswith("id,document,domain,stage,")
     assert len(json.loads(stored("report r --format json").out)["segments"]) == 8
+
+
+def test_other_forms_hold_what_compare_writes(shell: Shell) -> None:
+    shell.write("ref.txt", "El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora.")
+    shell.write("my_b.txt", "x", "y", "z")
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    options = "-m chrf,ter --baseline my_b.txt"
+    compared = shell(f"compare r --paired-bs {options} -f json")
+    assert json.loads(shell(f"report r {options} --format json").out)["comparison"] == json.loads(compared.out)
+    tables = shell(f"compare r --paired-bs {options} -f markdown").out.strip().replace("### ", "## ")
+    assert r"| my\_b | " in tables
+    assert f"\n\n{tables}\n\n## What became of the segments\n" in shell(f"report r {options} --format markdown").out
 
 
 # --- what is refused
@@ -332,11 +349,117 @@ def test_the_sentence_names_translation_an_unknown_price_and_the_store() -> None
     draft = Step(stage="translate", text="Katze", verdict="kept", reason="translated by llm")
     tally = counted(Chain(segment=segment("1", "cat", None), steps=(draft,)), total=3)
     unknown = sentence(tally, None, Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None))
-    assert (
-        unknown
-        == "1 of 3 segment translated; whether that was for the better is not scored; price unknown (1,234 tokens)."
-    )
+    assert unknown == "1 of 3 segments translated; nothing is scored; price unknown (1,234 tokens)."
     assert "all replies came from the store" in sentence(tally, None, Usage(reused=2))
+
+
+def translated(number: int, verdict: Verdict = "kept") -> Chain:
+    text = f"w{number} b c" if verdict == "kept" else ""
+    draft = Step(stage="translate", text=text, verdict=verdict, reason="-")
+    return Chain(segment=segment(str(number), "s", None, f"w{number} b d"), steps=(draft,))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["failed", "failed"], "0 of 2 segments translated; chrF2 0.00; it cost nothing; 2 failed."),
+        (["kept", "failed"], r"1 of 2 segments translated; chrF2 [\d.]+; it cost nothing; 1 failed."),
+        (["kept", "kept"], r"2 segments translated; chrF2 [\d.]+; it cost nothing."),
+    ],
+)
+def test_the_sentence_of_a_translation_counts_what_there_is(
+    verdicts: list[Verdict], expected: str, shell: Shell
+) -> None:
+    save(shell.folder, "r", [translated(number, verdict) for number, verdict in enumerate(verdicts)])
+    assert re.fullmatch(expected, page(shell).texts["h1"])
+
+
+def test_a_test_of_one_segment_proves_nothing(shell: Shell) -> None:
+    save(shell.folder, "r", [edited(segment("1", "A cat.", "Ein Hund.", "Eine Katze."), "Eine Katze.")])
+    found = page(shell)
+    assert "too few segments to tell" in found.texts["h1"]
+    assert "1 segment: too few for a p-value to mean much" in found.texts["li"]
+
+
+def test_a_tiny_change_is_not_told_as_zero() -> None:
+    before, after = Cell(score([0.5] * 30)), Cell(score([0.5001] * 30), p_value=0.2)
+    rows = (
+        Row("given", "r", "given", ("a",) * 30, (before,)),
+        Row("final", "r", "final", ("b",) * 30, (after,), "given"),
+    )
+    told = sentence(counted(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
+    assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in told
+
+
+def test_where_less_is_better_the_words_do_not_say_that_a_loss_is_a_fall(stored: Shell) -> None:
+    meanings = [value for tag, name, value in page(stored, "-m ter").attributes if (tag, name) == ("th", "title")]
+    assert "segments whose own score is worse than before, by TER" in meanings
+    assert "regressed: TER of the segment got worse;" in stored("compare r -m ter").out
+
+
+def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_taken_back(shell: Shell) -> None:
+    before, after = "ein Hund und ein Tor", "die Katze und eine Tür"
+    spans = error(before, "ein Hund", "die Katze"), error(before, "ein Tor", "eine Tür")
+    chain = edited(segment("1", "a cat and a door", before), after, *spans)
+    (step,) = chain.steps
+    late = step.model_copy(update={"ratings": (*step.ratings[:1], rating(-5, error(after, "eine Tür")))})
+    found = packed(revert(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
+    assert found["text"] == "ein Hund und eine Tür"
+    about = found.get("compared", found["text"])  # as afterText in details.js has it
+    start, end = found["ratings"][1]["errors"][0]["at"]
+    assert about[start:end] == "eine Tür"
+
+
+def test_a_loss_in_the_fifth_digit_is_a_loss_on_the_page_too() -> None:
+    assert packed(varied()[0], [[0.912345, 0.912341]])["scores"] == [[0.912345, 0.912341]]
+
+
+def test_an_empty_translation_is_not_a_missing_one() -> None:
+    draft = Step(stage="translate", text="", verdict="kept", reason="nothing to translate")
+    lost = Step(stage="translate", text="", verdict="failed", reason="-")
+    texts = [
+        packed(Chain(segment=segment("1", "", None), steps=(one,)))["steps"][0].get("text") for one in (draft, lost)
+    ]
+    assert texts == ["", None]
+
+
+class Slow:
+    """A metric during which the run goes on: an earlier segment is done at last."""
+
+    name, higher_is_better = "length", True
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
+        if not self._run.done(0):
+            self._run.save(0, edited(segment("late", "x", "y", "z"), "a late text"))
+        each = tuple(float(len(text)) for text in translations)
+        return Score(metric="length", value=sum(each) / len(each), segments=each, signature="length")
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path: Path) -> None:
+    with Store(tmp_path / "store.db") as store:
+        run = store.start("r", settings={}, inputs={}, total=3)
+        for number in (1, 2):
+            run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
+        write_report(store, "r", tmp_path / "r", form, Asked(metrics=[Slow(run)]))
+        run.close()
+    written = (tmp_path / "r").read_text("utf-8")
+    found = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]
+    assert [one["id"] for one in found] == ["1", "2"]
+    last = [one["scores"]["final"]["length"] if form == "json" else one["scores"][0][-1] for one in found]
+    assert last == [1, 2]
+
+
+def test_the_facts_name_a_translator_only_where_one_was_at_work(shell: Shell) -> None:
+    assert shell.postedit("--run r -o o.txt -q").code == 0
+    assert shell("report r -o r.html").code == 0
+    text = shell.read("r.html")
+    assert any("<dt>Evaluator</dt>" in line for line in text)
+    assert not any("<dt>Translator</dt>" in line for line in text)
+    assert any("1 edit<" in line for line in text)
 
 
 def test_hostile_notes_stand_in_the_data_and_nowhere_else(stored: Shell) -> None:

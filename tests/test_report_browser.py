@@ -235,6 +235,24 @@ def test_the_verdict_links_to_the_segments_it_counts(opened: Any, address: str) 
     assert len(watched.ids) == 8
 
 
+@pytest.mark.parametrize(
+    "address_part", ["change=__proto__", "change=toString", "sort=__proto__", "sort=constructor", "stage=valueOf"]
+)
+def test_an_address_may_say_anything(address_part: str, opened: Any, address: str) -> None:
+    watched = opened(f"{address}#{address_part}")
+    assert len(watched.ids) == (8 if address_part.startswith("sort") else 0)
+    watched.page.fill("#filter-q", "ufer")
+    watched.page.fill("#filter-q", "")
+
+
+def test_a_page_that_there_is_not_is_the_last_one(opened: Any, large: str) -> None:
+    watched = opened(f"{large}#page=999")
+    assert "page 100" in watched.hits
+    watched.page.locator(".opener").first.focus()
+    watched.page.keyboard.press("k")
+    assert "page 99" in watched.hits
+
+
 # --- one segment
 
 
@@ -312,6 +330,14 @@ def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path)
     shown = details(watched, "long")
     assert shown.locator(".panel p").first.evaluate("p => p.textContent") == long
     assert shown.locator(".step del").first.inner_text() == "and"
+
+
+def test_texts_on_both_sides_of_the_limit_are_cut_into_the_same_pieces(opened: Any, folder: Path) -> None:
+    long = "one, two. " * 2000 + "end"
+    watched = opened(bare(folder, "limit", [edited(segment("limit", "x", long), long.replace(" two. end", ""))]))
+    shown = details(watched, "limit")
+    assert len(long) > 20_000 > len(long.replace(" two. end", ""))
+    assert sum(map(len, shown.locator(".step del").all_inner_texts())) < 30
 
 
 def test_two_long_texts_without_a_common_word_open_in_time(opened: Any, folder: Path) -> None:
@@ -439,3 +465,13 @@ def test_the_colours_can_be_switched(opened: Any, address: str) -> None:
     watched.page.click("#theme")
     assert watched.page.evaluate(paper) != light
     assert watched.page.inner_text("#theme") == "Light colours"
+
+
+def test_paper_is_white_whatever_the_colours_on_the_screen(opened: Any, address: str) -> None:
+    watched = opened(address)
+    ink = "() => getComputedStyle(document.body).color"
+    light = watched.page.evaluate(ink)
+    watched.page.click("#theme")
+    assert watched.page.evaluate(ink) != light
+    watched.page.emulate_media(media="print")
+    assert watched.page.evaluate(ink) == light

@@ -192,8 +192,8 @@ def test_markdown_has_the_tables_and_the_short_lists() -> None:
     told = "".join(as_markdown(RUN, figures(TWO, rows), rows))
     assert told.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
     for title in (
-        "Systems and stages", "What became of the segments", "What became of the edits", "Errors marked by judge",
-        "postedit: what got worse", "Most costly segments", "Failed segments",
+        "Scores of 2 segments", "What became of the segments", "What became of the edits", "Errors marked by judge",
+        "What got worse: postedit", "Most costly segments", "Failed segments",
     ):  # fmt: skip
         assert f"\n## {title}\n\n|" in told
     assert "| 1 | 10.00 | 9.00 | -1.00 |" in told

@@ -20,6 +20,7 @@ from mtagent.report.flow import Flow, Group, StageFlow
 from mtagent.report.marked import Marks, StageMarks
 from mtagent.report.spread import Spread, spreads
 from mtagent.report.svg import Scale, cut, ticks, width
+from mtagent.table import Table, html, markdown
 from tests.reported import CHAINS, chain, comparison, error, rating, row, step
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -255,7 +256,7 @@ def test_costs_of_any_size(some: tuple[Point, ...], unit: str) -> None:
 @given(CHAINS)
 def test_any_run_gives_well_formed_plots_and_tables(chains: list[Chain]) -> None:
     found = figures(chains)
-    each: list[tuple[str, tables.Table]] = [
+    each: list[tuple[str, Table]] = [
         (plots.flow_plot(found.flow), tables.flow_table(found.flow)),
         (plots.edits_plot(found.flow), tables.edits_table(found.flow)),
     ]
@@ -354,15 +355,15 @@ class _Cells(HTMLParser):
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9), min_size=2, max_size=4))
 def test_a_table_reads_back_from_html(cells: list[str]) -> None:
     parser = _Cells()
-    parser.feed(tables.Table("title", tuple(cells), (tuple(cells),)).as_html())
+    parser.feed(html(Table("title", tuple(cells), (tuple(cells),))))
     assert [[cell.replace("\ufffd", "") for cell in found] for found in parser.rows] == [
         [re.sub("[\ufffe\uffff\ufffd]", "", cell) for cell in cells]
     ] * 2
 
 
 def test_a_table_in_markdown_has_no_markup_from_its_cells() -> None:
-    table = tables.Table("title", ("a", "b"), (("x|y\nz", "<b>*1*</b>"),))
-    assert table.as_markdown() == "| a | b |\n| --- | ---: |\n| x\\|y z | \\<b\\>\\*1\\*\\</b\\> |"
+    table = Table("my_title", ("a", "b"), (("x|y\nz", "<b>*1*</b>"),))
+    assert markdown([table]) == "### My\\_title\n\n| a | b |\n| --- | ---: |\n| x\\|y z | \\<b\\>\\*1\\*\\</b\\> |"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mtagent.report.svg import LINE, WIDTH, Scale, drawing, element, line, text, ticks, width
+from mtagent.markup import element
+from mtagent.report.svg import LINE, WIDTH, Scale, drawing, line, text, ticks, width
 
 _LEFT, _RIGHT, _TOP, _ROW = 8.0, WIDTH - 8, 46.0, 38.0
 _STYLE = """

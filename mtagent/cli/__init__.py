@@ -77,12 +77,17 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; our own errors become one line and exit code 1, or 4.
+    """Run the command line."""
+    run(cli, arguments)
+
+
+def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
+    """Run ``command``; our own errors become one line and exit code 1, or 4.
 
     Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
     """
     try:
-        cli(arguments, standalone_mode=False)
+        command(arguments, standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:

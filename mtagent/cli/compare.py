@@ -6,13 +6,12 @@ from typing import Any, get_args
 
 import click
 
-from mtagent.cli.options import FILE, RUN_OPTIONS, read_config, with_options
-from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, forms, paper
+from mtagent import table
+from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, read_config, with_options
+from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
+from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, paper
 from mtagent.comparison.tables import below, tables
-from mtagent.metrics.named import metric_names
-from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
 from mtagent.rating_files import named_translation
-from mtagent.scoring import Wanted
 
 EXAMPLES = """\b
 Examples:
@@ -22,7 +21,7 @@ Examples:
   mtagent compare translate-1a2b3c4d --by domain,length -f csv
   mtagent compare translate-1a2b3c4d translate-5e6f7a8b --layout paper -f latex
 """
-_READ = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+_READ = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 FORMATS = (*_READ, "json", "csv", "tsv")
 
 
@@ -33,10 +32,7 @@ FORMATS = (*_READ, "json", "csv", "tsv")
     help="Another system's translations of the same segments, line-aligned; named like the file or NAME.",
 )  # fmt: skip
 @click.option("-r", "--reference", type=FILE, help="References, line-aligned, in place of the run's own.")
-@click.option(
-    "-m", "--metrics", multiple=True, metavar="NAME[:OPTION=VALUE,…],…",
-    help=f"{', '.join(metric_names())}.  [default: bleu,chrf,ter]",
-)  # fmt: skip
+@with_options(METRIC_OPTIONS)
 @click.option(
     "--deciding", metavar="METRIC", help="Regressions and gains go by this one.  [default: chrF2, else the first]"
 )
@@ -46,14 +42,7 @@ FORMATS = (*_READ, "json", "csv", "tsv")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="Compute dollars anew, by prices of your own.")
 @click.option("-f", "--format", "format_name", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
-@click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling.")
-@click.option("--paired-bs", is_flag=True, help="Test against the first row: paired bootstrap resampling.")
-@click.option("--paired-ar", is_flag=True, help="Test against the first row: approximate randomization.")
-@click.option(
-    "--resamples", type=click.IntRange(1), metavar="N",
-    help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
-)  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling.")
+@with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
 def command(**options: Any) -> None:
     """Compare the stages of stored runs: scores, edits, outcomes and costs.
@@ -63,7 +52,7 @@ def command(**options: Any) -> None:
     """
     _refuse_misuse(options)
     format_name, width, layout = (options.pop(name) for name in ("format_name", "width", "layout"))
-    names, wanted = options.pop("runs"), _wanted(options)
+    names, wanted = options.pop("runs"), read_wanted(options)
     more = {name: options.pop(name) for name in ("reference", "deciding", "shared", "prices")}
     more["baselines"] = [named_translation(spec) for spec in options.pop("baselines")]
     more["by"] = _groupings(options.pop("by"))
@@ -87,28 +76,13 @@ def _shown(comparison: Comparison, format_name: str, width: int) -> str:
 
 
 def _refuse_misuse(options: dict[str, Any]) -> None:
-    tests = [name for name in ("paired_bs", "paired_ar", "confidence") if options[name]]
-    if options["paired_bs"] and options["paired_ar"]:
-        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
-    if options["resamples"] and not tests:
-        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
+    tests = tests_in(options)
     if options["layout"] == "paper":
         given = {"--by": options["by"], "--baseline": options["baselines"], "--deciding": options["deciding"]}
         if unfit := [name for name, value in {**given, "--paired-…, -ci": tests}.items() if value]:
             raise click.UsageError(f"--layout paper has no place for {', '.join(unfit)}")
         if options["format_name"] in ("csv", "tsv"):
             raise click.UsageError("--layout paper is several tables: write text, markdown, latex or json")
-
-
-def _wanted(options: dict[str, Any]) -> Wanted:
-    paired_bs, paired_ar, confidence = (options.pop(name) for name in ("paired_bs", "paired_ar", "confidence"))
-    kind: Kind = "ar" if paired_ar else "bs"
-    resampling = Resampling(kind, options.pop("resamples"), options.pop("seed"))
-    return Wanted(
-        metrics=options.pop("metrics") or Wanted.metrics,
-        resampling=resampling if paired_bs or paired_ar or confidence else None,
-        paired=paired_bs or paired_ar,
-    )
 
 
 def _groupings(given: tuple[str, ...]) -> list[Grouping]:

@@ -194,13 +194,13 @@ def read_config(options: dict[str, Any]) -> Config:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-4o")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(options.pop("config_file", None), overrides)
-    tell_licences(filter(None, (config.evaluator, config.judge.evaluator)))
+    tell_licences((config.evaluator, config.judge.evaluator))
     return config
 
 
-def tell_licences(specs: Iterable[str]) -> None:
-    """Tell whoever chooses a COMET model, as a metric or an evaluator, under which licence it is."""
-    for line in licence_notes(specs):
+def tell_licences(specs: Iterable[object]) -> None:
+    """Tell whoever chooses a COMET model by name, as a metric or an evaluator, under which licence it is."""
+    for line in licence_notes(spec for spec in specs if isinstance(spec, str)):
         click.echo(f"mtagent: {line}", err=True)
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mtagent.cli.options import FILE, existing_store
+from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
 from mtagent.cli.runs import STORE
 from mtagent.formats import STANDARD
+from mtagent.metrics.named import each_once
 
 if TYPE_CHECKING:
     from mtagent.report.written import Form
@@ -29,9 +30,7 @@ FORMS = ("html", "markdown", "csv", "json")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="Where it goes.  [default: standard output]")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("-r", "--reference", type=FILE, help="References, in place of the run's own.")
-@click.option(
-    "-m", "--metrics", multiple=True, metavar="NAME[:OPTION=VALUE,…],…", help="As in `mtagent score`.",
-)  # fmt: skip
+@with_options(METRIC_OPTIONS)
 @click.option("--deciding", metavar="NAME", help="The metric that 'got worse' goes by.  [default: chrF2]")
 @click.option(
     "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE", help="Another system's texts, to compare with."
@@ -44,6 +43,7 @@ def command(
     form: Form,
     reference: Path | None,
     metrics: tuple[str, ...],
+    comet_python: Path | None,
     deciding: str | None,
     baselines: tuple[str, ...],
     force: bool,
@@ -58,7 +58,8 @@ def command(
     from mtagent.report.written import Asked, write_report
 
     named = tuple(named_translation(spec) for spec in baselines)
-    asked = Asked(reference=reference, metrics=metrics, deciding=deciding, baselines=named)
+    asked = Asked(reference=reference, metrics=metrics, deciding=deciding, baselines=named, comet_python=comet_python)
+    tell_licences(each_once(metrics))
     with existing_store(store) as opened:
         write_report(opened, run, output, form, asked, force=force)
     if output != STANDARD:

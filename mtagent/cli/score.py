@@ -14,13 +14,11 @@ from mtagent.cli.options import (
     METRIC_OPTIONS,
     RUN_OPTIONS,
     read_config,
-    tell_licences,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
+from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
 from mtagent.config import Config
-from mtagent.metrics.named import each_once
-from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
 from mtagent.rating_files import named_translation
 from mtagent.scoring import ScoreReport, Wanted
 from mtagent.scoring_files import score_files, score_run
@@ -65,14 +63,7 @@ class Command(SeveralFiles):
 @click.option("-f", "--format", "format_name", type=click.Choice(list(FORMATS)), default="text", show_default=True)
 @click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
 @click.option("-sl", "--sentence-level", is_flag=True, help="Score each segment.")
-@click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling.")
-@click.option("--paired-bs", is_flag=True, help="Test against the first system: paired bootstrap resampling.")
-@click.option("--paired-ar", is_flag=True, help="Test against the first system: approximate randomization.")
-@click.option(
-    "--resamples", type=click.IntRange(1), metavar="N",
-    help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
-)  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling.")
+@with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
 def command(**options: Any) -> None:
     """Score translations against references, several systems side by side.
@@ -83,7 +74,6 @@ def command(**options: Any) -> None:
     _refuse_misuse(options)
     wanted, format_name = _wanted(options), options.pop("format_name")
     width, by_sentence = options.pop("width"), options.pop("sentence_level")
-    tell_licences(spec for spec in each_once(wanted.metrics) if isinstance(spec, str))
     report = _report(options, wanted)
     if by_sentence:
         for line in _SENTENCES[format_name](report, width):
@@ -98,29 +88,14 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
     brought = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
     if options["run"] is not None and (given := [name for key, name in brought.items() if options[key]]):
         raise click.UsageError(f"--run brings its texts and languages with it: leave out {', '.join(given)}")
-    tests = [name for name in ("paired_bs", "paired_ar", "confidence") if options[name]]
+    tests = tests_in(options)
     if options["sentence_level"] and (tests or options["format_name"] not in _SENTENCES):
         raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
-    if len(tests) > 1 and "confidence" not in tests:
-        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
-    if "paired_ar" in tests and "confidence" in tests:
-        raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
-    if options["resamples"] and not tests:
-        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
 
 
 def _wanted(options: dict[str, Any]) -> Wanted:
-    paired_bs, paired_ar, confidence = (options.pop(name) for name in ("paired_bs", "paired_ar", "confidence"))
-    kind: Kind = "ar" if paired_ar else "bs"
-    resampling = Resampling(kind, options.pop("resamples"), options.pop("seed"))
-    return Wanted(
-        metrics=options.pop("metrics") or Wanted.metrics,
-        resampling=resampling if paired_bs or paired_ar or confidence else None,
-        paired=paired_bs or paired_ar,
-        edits_from=options.pop("edits_from"),
-        systems=tuple(filter(None, (options.pop("systems") or "").split(","))),
-        comet_python=options.pop("comet_python"),
-    )
+    systems = tuple(filter(None, (options.pop("systems") or "").split(",")))
+    return read_wanted(options, edits_from=options.pop("edits_from"), systems=systems)
 
 
 def _report(options: dict[str, Any], wanted: Wanted) -> ScoreReport:

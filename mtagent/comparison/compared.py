@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mtagent.candidates import FINAL
 from mtagent.comparison.rows import Cell, Cost, Moved, Row
 from mtagent.errors import ConfigError
 from mtagent.metrics.distance import characters_to, ter_to
@@ -20,9 +21,17 @@ PREFERRED = "chrF2"
 def scored(rows: Sequence[Row], segments: Sequence[Segment], wanted: Wanted) -> tuple[tuple[Row, ...], ScoreReport]:
     """``rows`` with their cells, and the report that these are from. The first row is the baseline of a test."""
     report = score_corpus(Corpus(list(segments), {row.name: list(row.texts) for row in rows}), wanted)
-    by_row = zip(*report.entries, strict=True) if report.entries else [()] * len(rows)
+    labels = _labels([entries[0].score.metric for entries in report.entries])
     cells = {
-        row.name: [(e.score, e.interval, e.p_value) for e in entries] for row, entries in zip(rows, by_row, strict=True)
+        row.name: [
+            (
+                entries[number].score.model_copy(update={"metric": label}),
+                entries[number].interval,
+                entries[number].p_value,
+            )
+            for label, entries in zip(labels, report.entries, strict=True)
+        ]
+        for number, row in enumerate(rows)
     }
     return tuple(
         replace(row, cells=tuple(
@@ -31,6 +40,12 @@ def scored(rows: Sequence[Row], segments: Sequence[Segment], wanted: Wanted) -> 
         ))
         for row in rows
     ), report  # fmt: skip
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """``names``, each once: BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is."""
+    seen = [names[:place].count(name) for place, name in enumerate(names)]
+    return [f"{name} ({before + 1})" if before else name for name, before in zip(names, seen, strict=True)]
 
 
 def deciding_metric(metrics: Sequence[Metric], rows: Sequence[Row], named: str | None) -> int | None:
@@ -99,10 +114,20 @@ def priced(rows: Sequence[Row], place: int | None) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
+def _since(former: Row | None, row: Row) -> float | None:
+    """The dollars that brought the text from ``former`` to ``row``: the costs of ``final`` are those of the whole run,
+    and what its first row took is among them.
+    """
+    paid = None if row.cost is None else row.cost.usage.cost
+    if row.stage != FINAL or former is None or former.cost is None or paid is None:
+        return paid
+    first = former.cost.usage.cost
+    return None if first is None else max(0.0, paid - first)
+
+
 def _priced(row: Row, former: Row | None, place: int | None) -> Cost | None:
-    if row.cost is None or row.cost.usage.cost is None:
+    if row.cost is None or (dollars := _since(former, row)) is None:
         return row.cost
-    dollars = row.cost.usage.cost
     edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
     gain = 0.0 if former is None or place is None else gained(former.cells[place].score, row.cells[place].score)
     return replace(

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from mtagent.comparison.rows import Cell, Comparison, Part, Row
+from mtagent.json_text import dumped
 
 _OUTCOMES = ("kept", "unchanged", "rejected", "failed", "reverted", "idle")
 _TOKENS = ("calls", "reused", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def as_json(comparison: Comparison) -> str:
-    """One object. ``null`` is what there is not, or (dollars) what is not known."""
-    found = {
+    """One object. ``null`` is what there is not, what is not finite, or (dollars) what is not known."""
+    return dumped(as_data(comparison), indent=1)
+
+
+def as_data(comparison: Comparison) -> dict[str, Any]:
+    """The same before it is written."""
+    return {
         "segments": list(comparison.segments),
         "source_lang": comparison.source_lang,
         "target_lang": comparison.target_lang,
@@ -30,7 +35,6 @@ def as_json(comparison: Comparison) -> str:
         "signatures": list(comparison.signatures),
         "warnings": list(comparison.warnings),
     }
-    return json.dumps(found, indent=1, ensure_ascii=False)
 
 
 def _row(row: Row) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class HeldRun:
-    """A stored run as it is compared. ``paid`` is what its log of calls has, by model, failed tries included."""
+    """A stored run as it is compared. ``paid`` is what its log of calls has, call by call, failed tries included."""
 
     name: str
     state: str
@@ -107,7 +107,7 @@ def held_run(store: Store, name: str) -> HeldRun:
         total=max(summary.counts.total or 0, passed[-1].position + 1),
         passed=passed,
         stored=len(passed),
-        paid=tuple(stored.usages()),
+        paid=tuple(stored.each_usage()),
         systems=(*given, *ran, FINAL),
     )
 

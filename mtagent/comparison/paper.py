@@ -6,25 +6,25 @@ column w/o PE, a run with Translate and Proofread over the same input.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from mtagent import languages
-from mtagent.comparison import forms
+from mtagent import languages, table
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Comparison, Row
 from mtagent.comparison.runs import How, compare_held, held_runs
-from mtagent.comparison.tables import UNKNOWN, Table, signed
+from mtagent.comparison.tables import UNKNOWN, signed
 from mtagent.config import Config
 from mtagent.errors import ConfigError
+from mtagent.json_text import dumped
 from mtagent.metrics.distance import ter_to
 from mtagent.records import Usage
+from mtagent.table import Table
 
 NOT_RUN = "–"
 _NAMES = {"translate": "Translate", "postedit": "Post-edit", "proofread": "Proofread"}
-_FORMS = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+_FORMS = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def shown(found: Sequence[Variants], format_name: str = "text", width: int = 2) 
     below = list(dict.fromkeys(line for one in found for line in one.comparison.signatures))
     warnings = list(dict.fromkeys(line for one in found for line in (*one.warnings, *one.comparison.warnings)))
     if format_name == "json":
-        data = {"tables": [asdict(table) for table in tables], "signatures": below, "warnings": warnings}
-        return json.dumps(data, indent=1, ensure_ascii=False)
+        data = {"tables": tables, "signatures": below, "warnings": warnings}
+        return dumped(data, indent=1)
     return _FORMS[format_name](tables, below, warnings)
 
 
@@ -151,9 +151,16 @@ def _costs(found: Sequence[Variants]) -> Table:
     lines += [("TPP (Translate + Post-edit + Proofread)", ["translate", "postedit", "proofread"])]
     rows = tuple(_cost_line(name, stages, usages, digits=2 if many >= 1 else 6) for name, stages in lines)
     head = ("Method", *(f"{name} Tokens" for name in _NAMES.values()), "Cost ($)")
-    given = "" if usages["translate"] else f"; {NOT_RUN}: the translations were given, at no known cost"
-    note = f"tokens: input and output; dollars {found[0].comparison.prices}; the runs with PE{given}"
+    given = [languages.name(one.comparison.target_lang) for one in found if one.translate.cost is None]
+    note = f"tokens: input and output; dollars {found[0].comparison.prices}; the runs with PE{_without_cost(given)}"
     return Table("tokens and cost (the paper's Table 1)", head, rows, note)
+
+
+def _without_cost(given: Sequence[str]) -> str:
+    """Of which languages Table 1 does not know what the translations cost."""
+    return (
+        f"; the translations into {', '.join(given)} were given, at no known cost, and are not in it" if given else ""
+    )
 
 
 def _usage(found: Sequence[Variants], stage: str) -> Usage | None:

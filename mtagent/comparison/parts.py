@@ -11,7 +11,7 @@ from mtagent import languages, marks
 from mtagent.comparison.rows import Part, Row
 from mtagent.errors import ConfigError
 from mtagent.metrics.significance import counted
-from mtagent.protocols import Metric
+from mtagent.protocols import Metric, Releases
 from mtagent.records import Segment
 
 Grouping = Literal["domain", "length", "document"]
@@ -31,10 +31,13 @@ def parts_by(
         [_scorer(of_row[number], segments, row, place) for place, of_row in enumerate(metrics)]
         for number, row in enumerate(rows)
     ]
-    return tuple(
+    parts = tuple(
         Part(name, len(places), tuple(tuple(scorer(places) for scorer in of_row) for of_row in scorers))
         for name, places in grouped(grouping, segments)
     )
+    for metric in (one for of_row in metrics for one in of_row if isinstance(one, Releases)):
+        metric.release()
+    return parts
 
 
 def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:

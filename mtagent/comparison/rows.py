@@ -32,8 +32,8 @@ class Moved:
 
     ``ter``: from the former texts to these, the words edited per 100 words (HTER, Snover et al. 2006). ``characters``:
     Levenshtein distance, added up. ``changed``: the share of segments with another text. ``regressed``: the share of
-    segments whose own score by the deciding metric fell. ``gain_to_edit``: the gain by the deciding metric per point of
-    ``ter``.
+    segments whose own score by the deciding metric got worse. ``gain_to_edit``: the gain by the deciding metric per
+    point of ``ter``.
     """
 
     ter: float
@@ -65,7 +65,8 @@ class Outcomes:
 class Cost:
     """What a stage took. The dollars are in ``usage.cost``; seconds are those of all segments one after the other.
 
-    ``per_kept_edit`` and ``per_point`` (of the deciding metric) are dollars.
+    ``per_kept_edit`` and ``per_point`` (of the deciding metric) are dollars that were spent since the former row: of
+    ``final`` without what the first row took, where the run made it itself.
     """
 
     usage: Usage

@@ -105,14 +105,16 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     """Compare runs that were read from the store."""
     bills = Bills(how.prices)
     held, remarks = aligned(runs, shared=how.shared)
-    segments = _segments(held[0], how.reference)
+    segments = _segments(held, how.reference)
+    unlike = [] if how.reference else warned.about_references(held)
     wanted, without = _scorable(how.wanted, segments)
-    metrics = make_metrics(wanted.metrics, segments[0].target_lang)
+    metrics = make_metrics(wanted.metrics, segments[0].target_lang, comet_python=wanted.comet_python)
     rows, report = scored(
         _rows(held, how.baselines, bills), segments, replace(wanted, metrics=metrics, edits_from=None)
     )
     place = deciding_metric(metrics, rows, how.deciding)
-    rows, signatures = moved(rows, place, segments[0].target_lang)
+    rows, ways = moved(rows, place, segments[0].target_lang)
+    signatures = (*_signatures(rows), *ways)
     rows = priced(rows, place)
     printed = tuple(cell.score.metric for cell in rows[0].cells)
     each = [
@@ -127,26 +129,32 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
         deciding=None if place is None else printed[place],
         resampling=report.resampling,
         parts={grouping: parts_by(grouping, rows, segments, each) for grouping in dict.fromkeys(how.by)} or None,
-        signatures=(*_signatures(rows), *signatures),
+        signatures=signatures,
         prices=bills.told,
         warnings=(
             *remarks,
             *told,
+            *unlike,
             *without,
             *warned.about_gates(held, metrics, printed),
+            *warned.about_test(report),
             *warned.about_texts(rows, report),
+            *warned.about_lengths(signatures),
         ),
         source_lang=segments[0].source_lang,
         target_lang=segments[0].target_lang,
     )
 
 
-def _segments(run: HeldRun, reference: Path | None) -> list[Segment]:
-    """The segments, with the references of a file where one is given."""
-    segments = [one.segment for one in run.passed]
+def _segments(runs: Sequence[HeldRun], reference: Path | None) -> list[Segment]:
+    """The segments, with the references of a file where one is given, else of the first run that has them."""
+    segments = [one.segment for one in runs[0].passed]
+    texts: Sequence[str | None]
     if reference is None:
-        return segments
-    texts = texts_for(run, reference, "reference")
+        held = zip(*([one.segment.reference for one in run.passed] for run in runs), strict=True)
+        texts = [next((text for text in of_segment if text is not None), None) for of_segment in held]
+    else:
+        texts = texts_for(runs[0], reference, "reference")
     return [one.model_copy(update={"reference": text}) for one, text in zip(segments, texts, strict=True)]
 
 

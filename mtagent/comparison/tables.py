@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mtagent.candidates import FINAL
 from mtagent.comparison.rows import Cell, Comparison, Cost, Moved, Outcomes, Part, Row
+from mtagent.metrics.significance import SIGNIFICANT
+from mtagent.score_tables import tested
+from mtagent.table import Table
 
-SIGNIFICANT = 0.05
 NOTHING, UNKNOWN = "-", "unknown"
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
-_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as text: the first ``labels`` columns are words, the others numbers; ``note`` is a line below it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    labels: int = 1
 
 
 def tables(comparison: Comparison, width: int = 2) -> list[Table]:
@@ -46,9 +35,11 @@ def signed(number: float, width: int = 2) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    """``$0.012345``, ``$12.3456``, ``$0``; ``unknown`` where the price is not known."""
+    """``$0.012345``, ``$12.3456``, ``$0``, ``< $0.000001``; ``unknown`` where the price is not known."""
     if not amount:
         return UNKNOWN if amount is None else "$0"
+    if amount < 5e-7:
+        return "< $0.000001"
     return f"${amount:,.4f}" if amount >= 1 else f"${amount:.6f}"
 
 
@@ -56,12 +47,17 @@ def _test(comparison: Comparison) -> list[str]:
     how, tested = comparison.resampling, any(c.p_value is not None for row in comparison.rows for c in row.cells)
     if how is None or not tested:
         return []
-    told = _TESTS[how.kind].format(f"{how.number:,}")
-    return [f"p: each row against {comparison.rows[0].name}: {told}; * p < {SIGNIFICANT}; no p where the two are alike"]
+    return [f"p: each row against {comparison.rows[0].name}: {how.told}"]
 
 
 def _scores(comparison: Comparison, width: int) -> Table:
-    rows = tuple((row.name, *(_cell(cell, width) for cell in row.cells)) for row in comparison.rows)
+    rows = tuple(
+        (
+            row.name,
+            *(_cell(cell, width) + significance(comparison, row, place, width) for place, cell in enumerate(row.cells)),
+        )
+        for row in comparison.rows
+    )
     note = (
         "" if len(rows) < 2 else f"in brackets: the difference to the row before; {_exceptions(comparison)}".strip("; ")
     )
@@ -77,14 +73,18 @@ def _exceptions(comparison: Comparison) -> str:
 
 
 def _cell(cell: Cell, width: int) -> str:
-    found = f"{cell.score.value:.{width}f}"
-    if cell.interval:
-        found += f" (μ = {cell.interval.mean:.{width}f} ± {cell.interval.half_width:.{width}f})"
-    if cell.difference is not None:
-        found += f" ({signed(cell.difference, width)})"
-    if cell.p_value is not None:
-        found += f" (p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else "")
-    return found
+    more = [] if cell.difference is None else [f"({signed(cell.difference, width)})"]
+    return tested(cell.score.value, cell.interval, None, width, *more)
+
+
+def significance(comparison: Comparison, row: Row, place: int, width: int = 2) -> str:
+    """`` (p = 0.0040)*`` beside the difference to the first row; where the row goes by another one, with that one."""
+    cell, first = row.cells[place], comparison.rows[0]
+    if cell.p_value is None:
+        return ""
+    apart = signed(cell.score.value - first.cells[place].score.value, width)
+    about = "" if row.former == first.name else f"{apart} to {first.name}: "
+    return f" ({about}p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else "")
 
 
 def _edits(comparison: Comparison, width: int) -> Table:
@@ -93,7 +93,8 @@ def _edits(comparison: Comparison, width: int) -> Table:
     rows = [(row, row.moved) for row in comparison.rows if row.moved is not None]
     found = tuple((row.name, row.former or "", *_way(moved, width)[: len(head) - 2]) for row, moved in rows)
     note = (
-        f"regressed: {comparison.deciding} of the segment fell; gain/TER: {comparison.deciding} gained per point of TER"
+        f"regressed: {comparison.deciding} of the segment got worse; "
+        f"gain/TER: {comparison.deciding} gained per point of TER"
     )
     return Table("edits from the former row", head, found, note if decided else "", labels=2)
 
@@ -176,5 +177,5 @@ def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: 
 
 def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
     for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
-        name, size = (part.name, str(part.segments)) if number == 0 else ("", "")
+        name, size = (" ".join(part.name.split()), str(part.segments)) if number == 0 else ("", "")
         yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))

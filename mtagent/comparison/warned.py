@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from mtagent.comparison.costs import Bills, unaccounted
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Row
+from mtagent.metrics.changes import MOST_CHANGES, REPLACED
 from mtagent.metrics.flags import FLAGS
+from mtagent.metrics.significance import FEW
+from mtagent.metrics.tercom import MOST_WORDS, NO_SHIFTS
 from mtagent.protocols import Metric
 from mtagent.records import Usage
 from mtagent.scoring import ScoreReport
@@ -68,6 +71,14 @@ def _calls(usage: Usage) -> str:
     return f"{calls} ({usage.input_tokens + usage.output_tokens:,} tokens, {dollars})"
 
 
+def about_references(runs: Sequence[HeldRun]) -> list[str]:
+    """The segments that runs have different references for."""
+    held = zip(*([one.segment for one in run.passed] for run in runs), strict=True)
+    unlike = [one[0].id for one in held if len({segment.reference for segment in one} - {None}) > 1]
+    told = f"the runs have other references for {_segments(len(unlike))} ({_ids(unlike)})"
+    return [f"{told}: those of the run named first are taken (-r FILE gives others)"] if unlike else []
+
+
 def about_gates(runs: Iterable[HeldRun], metrics: Sequence[Metric], printed: Sequence[str]) -> list[str]:
     """Which of the metrics decided, in the gate of a run, what its texts are."""
     found = []
@@ -105,6 +116,12 @@ def _gate_warning(run: str, metric: str, *, alone: bool) -> str:
     return f"{why}. {'Never report it alone: add another metric (-m)' if alone else 'Go by the other metrics'}"
 
 
+def about_test(report: ScoreReport) -> list[str]:
+    """That there are too few segments for a test, where there are."""
+    number = len(report.segments)
+    return [f"{_segments(number)}: too few for a p-value to mean much"] if report.paired and number < FEW else []
+
+
 def about_texts(rows: Sequence[Row], report: ScoreReport) -> list[str]:
     """What is wrong with texts as a whole: empty, copied, in another script. Rows with equal texts are told once."""
     seen: dict[tuple[str, ...], str] = {}
@@ -113,6 +130,20 @@ def about_texts(rows: Sequence[Row], report: ScoreReport) -> list[str]:
         if row.texts not in seen and (told := _flagged(report, row.name)):
             found.append(f"{row.name}: {told}")
         seen.setdefault(row.texts, row.name)
+    return found
+
+
+def about_lengths(signatures: Iterable[str]) -> list[str]:
+    """What was not computed to the last edit in texts that are too long for that, by the signatures."""
+    parts = {part for one in signatures for part in one.split("|")}
+    found = []
+    if NO_SHIFTS in parts:
+        found.append(f"a text has more than {MOST_WORDS:,} words: TER counts no shifts of words there ({NO_SHIFTS})")
+    if REPLACED in parts:
+        found.append(
+            f"a very long text has more than {MOST_CHANGES:,} changes: all between the first and the last counts as "
+            f"replaced, in TER and characters ({REPLACED})"
+        )
     return found
 
 

@@ -30,10 +30,11 @@ _START = regex.compile(
 )
 _LINE_START = regex.compile(r"[\s>*`]*+(?:jsonc?|json5|jsonl|python)?+[\s*`]*+", regex.IGNORECASE)
 _LINE_END = regex.compile(r"[\s*`,;.]*+")
-_COLON = regex.compile("[:：]")
+_LEFT_OFF = regex.compile(r"[:：。！？]|(?<=\p{L}{3})[.!?](?=\s)")
 _TAG = r"(?:</?[\w -]{1,40}>)?+"
-_LEAD = regex.compile(rf"{_LINE_START.pattern}{_TAG}\s*+", regex.IGNORECASE)
-_TRAIL = regex.compile(rf"\s*+{_TAG}{_LINE_END.pattern}")
+_MARKS = r"[\s\d.)|=>→•*`–—-]*+"  # of lists, tables and arrows
+_LEAD = regex.compile(rf"{_MARKS}{_LINE_START.pattern}{_TAG}\s*+", regex.IGNORECASE)
+_TRAIL = regex.compile(rf"\s*+{_TAG}{_LINE_END.pattern}[。|]?+\s*+")
 _BETWEEN = regex.compile(r"[\s,;]*+")
 
 
@@ -42,7 +43,7 @@ class Pairs(list[tuple[str, Any]]):
 
 
 class Answer(NamedTuple):
-    """The JSON of a reply. ``alone``: on lines of its own, or at the end of one after a colon; not in a sentence."""
+    """The JSON of a reply. ``alone``: on lines of its own, or at the end of one after a colon or another sentence."""
 
     value: Any
     alone: bool
@@ -105,7 +106,7 @@ def _search(answer: str, last: bool) -> Answer:
 
 def _is_alone(found: _Found, answer: str) -> bool:
     before, after = answer[: found.start].rpartition("\n")[2], answer[found.end :].partition("\n")[0]
-    return bool(_LEAD.fullmatch(_COLON.split(before)[-1]) and _TRAIL.fullmatch(after))
+    return bool(_LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after))
 
 
 def _values(answer: str) -> Iterator[_Found]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from mtagent.errors import ConfigError, InputError, MetricError
 from mtagent.evaluators.named import parse_spec
-from mtagent.metrics.comet_process import CometProcess, chosen_python
+from mtagent.metrics.comet_process import CometProcess, at_home, chosen_python
 from mtagent.records import Segment
 
 COMET, COMETKIWI, XCOMET = "Unbabel/wmt22-comet-da", "Unbabel/wmt22-cometkiwi-da", "Unbabel/XCOMET-XL"
@@ -148,23 +148,37 @@ def local_checkpoint(model: str) -> Path | None:
 
     Raises :class:`InputError` where it is a path, and there is no checkpoint.
     """
-    path = Path(model).expanduser()
-    if path.is_file():
-        return path.resolve()
-    if path.is_dir():
-        found = [path / "checkpoints" / "model.ckpt"] if (path / "checkpoints" / "model.ckpt").is_file() else []
-        found = found or sorted(path.glob("**/*.ckpt"))
-        if len(found) == 1:
-            return found[0].resolve()
-        raise InputError(f"{model}: holds {len(found)} checkpoints (*.ckpt); name one: model=FILE")
-    if model.endswith(".ckpt") or not _ON_HUB.fullmatch(model):
+    path = at_home(Path(model))
+    try:
+        found = _checkpoints(path)
+    except OSError as error:
+        raise InputError(f"{model}: cannot be looked for: {(error.strerror or str(error)).lower()}") from error
+    if found is None and _ON_HUB.fullmatch(model) and not model.endswith(".ckpt"):
+        return None
+    if found is None:
         raise InputError(f"{model}: no such checkpoint; a model on the hub is named like {COMET}")
-    return None
+    if len(found) != 1:
+        raise InputError(f"{model}: holds {len(found)} checkpoints (*.ckpt); name one: model=FILE")
+    return found[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
+
+
+def _checkpoints(path: Path) -> list[Path] | None:
+    """The file ``path``, or those in the folder; ``None`` where there is neither."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        return None
+    usual = path / "checkpoints" / "model.ckpt"
+    return [usual] if usual.is_file() else sorted(path.glob("**/*.ckpt"))
 
 
 def licence_of(model: str) -> str:
     """The licence of a model by its name on the hub; what is said of all others."""
-    return UNKNOWN_LICENCE if Path(model).expanduser().exists() else LICENCES.get(model, UNKNOWN_LICENCE)
+    try:
+        local = at_home(Path(model)).exists()
+    except OSError:
+        local = True
+    return UNKNOWN_LICENCE if local else LICENCES.get(model, UNKNOWN_LICENCE)
 
 
 def licence_notes(specs: Iterable[str]) -> list[str]:

@@ -35,12 +35,17 @@ def chosen_python(python: Path | None) -> str:
         if importlib.util.find_spec("comet") is None:
             raise MissingExtra(_ELSEWHERE, "comet")
         return sys.executable
-    found = shutil.which(Path(named).expanduser())
+    found = shutil.which(at_home(Path(named)))
     if found is None:
         raise ConfigError(
             f"{named}: no such program; name the Python of the environment with COMET, as in .venv/bin/python"
         )
     return found
+
+
+def at_home(path: Path) -> Path:
+    """``path`` with the home folder for its ``~``; where nobody has that name, as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  its counterpart raises for a name that nobody has
 
 
 class CometProcess:
@@ -70,14 +75,10 @@ class CometProcess:
         Raises :class:`MetricError` where it cannot score these texts, and :class:`ConfigError` where it cannot score
         any: no such model, a process that ended or does not answer.
         """
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended: that there is no answer says why
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-        return self._answer(self._timeout)
+        return self._answer(self._timeout, json.dumps(request).encode() + b"\n")
 
-    def _answer(self, seconds: float) -> dict[str, Any]:
-        line, late = self._line(seconds)
+    def _answer(self, seconds: float, question: bytes = b"") -> dict[str, Any]:
+        line, late = self._line(seconds, question)
         try:
             answer = json.loads(line) if line.endswith(b"\n") else None
         except ValueError:
@@ -88,8 +89,9 @@ class CometProcess:
             raise _error(**answer["error"])
         return answer
 
-    def _line(self, seconds: float) -> tuple[bytes, bool]:
+    def _line(self, seconds: float, question: bytes) -> tuple[bytes, bool]:
         """What the process writes until the end of the line, and whether it was ended because that took too long."""
+        assert self._process.stdin is not None
         assert self._process.stdout is not None
         late = threading.Event()
 
@@ -101,6 +103,9 @@ class CometProcess:
         timer.daemon = True
         timer.start()
         try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended: that there is no answer says why
+                self._process.stdin.write(question)
+                self._process.stdin.flush()
             line = self._process.stdout.readline()
         finally:
             timer.cancel()
@@ -114,7 +119,7 @@ class CometProcess:
             how = f"runs no COMET, it wrote {line[:80].decode('utf-8', 'replace').strip()!r}"
         else:
             how = f"COMET {_ending(self._process)}"
-        said = _tail(self._stderr)
+        said = _tail(self._stderr) if self.close.alive else ""  # closed while this thread waited: Python ends
         self.close()
         return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
 
@@ -130,7 +135,7 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
         return "closed its output"
     if code >= 0:
         return f"ended with exit code {code}"
-    killed = signal.Signals(-code).name
+    killed = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     return f"was killed ({killed})" + (": was there enough memory?" if killed == "SIGKILL" else "")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rapidfuzz.distance import Levenshtein
-
 from mtagent import __version__
+from mtagent.metrics.changes import REPLACED, changes
 from mtagent.metrics.overlap import Overlap
 from mtagent.records import Score, Segment
 
@@ -24,12 +23,16 @@ def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str) -> S
 
 
 def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
-    """Characters to insert, delete or substitute: of each text, and of all together (Levenshtein distance)."""
-    distances = [Levenshtein.distance(before, after) for before, after in zip(befores, afters, strict=True)]
+    """Characters to insert, delete or substitute: of each text, and of all together (Levenshtein distance).
+
+    The signature says where a text is so long, and has changed so much, that fewer might do; see :func:`changes`.
+    """
+    found = [changes(before, after) for before, after in zip(befores, afters, strict=True)]
+    how = "levenshtein" if all(one.least for one in found) else f"levenshtein|{REPLACED}"
     return Score(
         metric="characters",
-        value=float(sum(distances)),
-        segments=tuple(map(float, distances)),
-        signature=f"levenshtein|agg:sum|version:{__version__}",
+        value=float(sum(one.number for one in found)),
+        segments=tuple(float(one.number) for one in found),
+        signature=f"{how}|agg:sum|version:{__version__}",
         higher_is_better=False,
     )

@@ -44,12 +44,13 @@ class Overlap:
         self._metric: Any = _made(name, self.tokenizer, language in _BY_CHARACTER if asian is None else asian)
         self._metric.num_refs = 1
         self._counted: dict[Pair, Counts] = {}
+        self._remarks: dict[Pair, str] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each alone. Every segment needs a reference."""
         counts = self.statistics(segments, translations)
         whole = self._metric._compute_score_from_stats(_plain(counts.sum(axis=0)))
-        signature = str(self._metric.get_signature())
+        signature = self._signature(zip(translations, map(_reference, segments), strict=True))
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
@@ -75,11 +76,24 @@ class Overlap:
 
     def _count(self, pairs: Iterable[Pair]) -> list[Counts]:
         if isinstance(self._metric, TER):
-            words = [tuple(self._metric._preprocess_segment(text).split() for text in pair) for pair in pairs]
-            return [np.array([tercom.edits(ours, theirs), len(theirs)], dtype=np.float64) for ours, theirs in words]
+            return [self._edits(pair) for pair in pairs]
         ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         rows = self._metric._extract_corpus_statistics(ours, [theirs]) if ours else []
         return [np.array(row, dtype=np.float64) for row in rows]
+
+    def _edits(self, pair: Pair) -> Counts:
+        """TER's counts: edits, and words of the reference."""
+        ours, theirs = (self._metric._preprocess_segment(text).split() for text in pair)
+        number, remark = tercom.edits(ours, theirs)
+        if remark:
+            self._remarks[pair] = remark
+        return np.array([number, len(theirs)], dtype=np.float64)
+
+    def _signature(self, pairs: Iterable[Pair]) -> str:
+        """sacreBLEU's, with what is to be said of these ``pairs`` before the version."""
+        remarks = sorted({self._remarks[pair] for pair in pairs if pair in self._remarks})
+        *parts, version = str(self._metric.get_signature()).split("|")
+        return "|".join([*parts, *remarks, version])
 
     def _of_segment(self, counts: Counts) -> float:
         """The score of one segment; BLEU then goes by the orders that the segment has (its effective order)."""

@@ -23,6 +23,11 @@ from mtagent.records import Score, Segment
 Kind = Literal["bs", "ar"]
 RESAMPLES: dict[Kind, int] = {"bs": 1_000, "ar": 10_000}
 SEED = 12345
+SIGNIFICANT = 0.05
+"""The p-value below which a difference is marked."""
+_TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
+FEW = 20
+"""Below so many segments a p-value says little: only larger differences count, and with a single one all are small."""
 _CELLS = 2**23
 """Numbers in a matrix at a time: 64 MB."""
 _NOISE = 1e-9
@@ -42,6 +47,11 @@ class Resampling(NamedTuple):
     def number(self) -> int:
         """How many resamples or trials."""
         return self.resamples or RESAMPLES[self.kind]
+
+    @property
+    def told(self) -> str:
+        """The test in words."""
+        return f"{_TESTS[self.kind].format(f'{self.number:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
 
     def signed(self, signature: str) -> str:
         """``signature`` with the test in it, where sacreBLEU puts it."""

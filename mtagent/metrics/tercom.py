@@ -8,6 +8,7 @@ characters, a sentence to a string, so that a shift is a matter of slices.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, count
@@ -16,8 +17,14 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from mtagent.metrics.changes import REPLACED, changes
+
 MOST_SHIFTED, MOST_DISTANT, BEAM, MOST_TRIED = 10, 50, 25, 1000
 """Words in a shift, words that it may cross, half the width of the band, and shifts tried for one sentence."""
+MOST_WORDS = 20_000
+"""Words in a text, beyond which no shift is tried; sacreBLEU would hold a matrix of 3 GB for such a text."""
+NO_SHIFTS = "long:noshifts"
+"""What a signature says where none was tried."""
 _INFINITE = 10**16
 
 
@@ -29,8 +36,27 @@ class _Shift(NamedTuple):
     target: int
 
 
+class _Row(NamedTuple):
+    """The part of a matrix's row that is in the band: from column ``first`` on."""
+
+    first: int
+    costs: list[int]
+
+    def at(self, column: int) -> int:
+        """The cost in ``column``."""
+        place = column - self.first
+        return self.costs[place] if 0 <= place < len(self.costs) else _INFINITE
+
+    def cut(self, start: int, end: int) -> list[int]:
+        """The costs from column ``start`` to before ``end``."""
+        found = self.costs[max(0, start - self.first) : max(0, end - self.first)]
+        before = min(end, self.first) - start
+        padded = [_INFINITE] * before + found if before > 0 else found
+        return padded + [_INFINITE] * (end - start - len(padded))
+
+
 _Rank = tuple[int, int, int]
-_Matrix = list[list[int]]
+_Matrix = list[_Row]
 
 
 class _Alignment(NamedTuple):
@@ -41,14 +67,30 @@ class _Alignment(NamedTuple):
     wrong_translation: list[int]
 
 
-def edits(translation: Sequence[str], reference: Sequence[str]) -> int:
-    """The number of edits that turn the words of ``translation`` into those of ``reference``, shifts included."""
-    if not reference:
-        return len(translation)
+class Edits(NamedTuple):
+    """How many edits; ``remark`` is what the signature has to say of how they were counted, or nothing."""
+
+    number: int
+    remark: str = ""
+
+
+def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
+    """The edits that turn the words of ``translation`` into those of ``reference``.
+
+    In texts of more than :data:`MOST_WORDS` words they are insertions, deletions and substitutions; shifts are not
+    tried, which is remarked.
+    """
+    if not reference or translation == reference:
+        return Edits(len(translation) if not reference else 0)
+    if max(len(translation), len(reference)) > MOST_WORDS:
+        found = changes(translation, reference)
+        return Edits(found.number, NO_SHIFTS if found.least else REPLACED)
+    return Edits(_with_shifts(translation, reference))
+
+
+def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
     letters: defaultdict[str, str] = defaultdict(map(chr, count(1)).__next__)
     ours, theirs = "".join(letters[word] for word in translation), "".join(letters[word] for word in reference)
-    if ours == theirs:
-        return 0
     tried = shifts = 0
     rows = _rows(ours, theirs, [])
     while True:
@@ -61,7 +103,7 @@ def edits(translation: Sequence[str], reference: Sequence[str]) -> int:
             break
         shifts += 1
         ours, rows = better
-    return shifts + rows[-1][-1]
+    return shifts + rows[-1].costs[-1]
 
 
 def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
@@ -70,18 +112,18 @@ def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tupl
     The best one leaves the smallest distance; among equals it is the longest, then the first, then the one that goes
     farthest to the front.
     """
-    texts = {shift: _shifted(ours, shift) for shift in possible}
-    least = {shift: Levenshtein.distance(text, theirs) for shift, text in texts.items()}
-    order = sorted((least[s], (-s.length, s.start, s.target), s) for s in texts if least[s] < rows[-1][-1])
+    now = rows[-1].costs[-1]
+    least = {s: Levenshtein.distance(_shifted(ours, s), theirs, score_cutoff=now - 1) for s in possible}
+    order = sorted((least[s], (-s.length, s.start, s.target), s) for s in least if least[s] < now)
     best: tuple[int, _Rank, str, _Matrix] | None = None
     for at_least, rank, shift in order:
         if best is not None and (at_least, rank) > best[:2]:
             break  # neither this one nor those after it can be better
-        same = rows[: min(shift.start, shift.target) + 1]
-        found = _rows(texts[shift], theirs, same)
-        distance = found[-1][-1]
-        if distance < rows[-1][-1] and (best is None or (distance, rank) < best[:2]):
-            best = (distance, rank, texts[shift], found)
+        text = _shifted(ours, shift)
+        found = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
+        distance = found[-1].costs[-1]
+        if distance < now and (best is None or (distance, rank) < best[:2]):
+            best = (distance, rank, text, found)
     return None if best is None else best[2:]
 
 
@@ -114,13 +156,13 @@ def _shifts(ours: str, theirs: str, alignment: _Alignment, tried: int) -> Iterat
 
 def _common_runs(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
     """Runs of equal words, as (start in ours, start in theirs, length), each with the shorter ones at its start."""
-    where = defaultdict(list)
+    where: defaultdict[str, list[int]] = defaultdict(list)
     for there, letter in enumerate(theirs):
         where[letter].append(there)
     for start, letter in enumerate(ours):
-        for there in where.get(letter, ()):
-            if abs(there - start) > MOST_DISTANT:
-                continue
+        places = where.get(letter, [])
+        near = slice(bisect_left(places, start - MOST_DISTANT), bisect_right(places, start + MOST_DISTANT))
+        for there in places[near]:
             longest = min(len(ours) - start, len(theirs) - there, MOST_SHIFTED)
             for length in range(1, longest + 1):
                 if ours[start + length - 1] != theirs[there + length - 1]:
@@ -136,7 +178,7 @@ def _rows(ours: str, theirs: str, known: _Matrix) -> _Matrix:
     width = len(theirs)
     ratio = width / len(ours) if ours else 1
     beam = ceil(ratio / 2 + BEAM) if ratio / 2 > BEAM else BEAM
-    rows = [*known] or [list(range(width + 1))]
+    rows = [*known] or [_Row(0, list(range(width + 1)))]
     for i in range(len(rows), len(ours) + 1):
         middle = floor(i * ratio)
         first, end = max(0, middle - beam), min(width + 1, middle + beam)
@@ -144,22 +186,24 @@ def _rows(ours: str, theirs: str, known: _Matrix) -> _Matrix:
     return rows
 
 
-def _row(above: list[int], letter: str, theirs: str, first: int, end: int) -> list[int]:
-    row = [_INFINITE] * len(above)
-    left = _INFINITE
+def _row(above: _Row, letter: str, theirs: str, first: int, end: int) -> _Row:
+    """The next row, from column ``first`` to before ``end``."""
     if first == 0:
-        row[0] = left = above[0] + 1
-        first = 1
-    diagonal = above[first - 1]
-    for j in range(first, end):
-        cost = diagonal if theirs[j - 1] == letter else diagonal + 1
-        diagonal = above[j]
-        if diagonal < cost:
-            cost = diagonal + 1
+        costs = [left := above.costs[0] + 1]
+        diagonal, *over = above.cut(0, end)
+    else:
+        costs, left = [], _INFINITE
+        diagonal, *over = above.cut(first - 1, end)
+    for other, higher in zip(theirs[max(0, first - 1) : end - 1], over, strict=True):
+        cost = diagonal if other == letter else diagonal + 1
+        diagonal = higher
+        if higher < cost:
+            cost = higher + 1
         if left < cost:
             cost = left + 1
-        row[j] = left = cost
-    return row
+        costs.append(cost)
+        left = cost
+    return _Row(first, costs)
 
 
 def _aligned(ours: str, theirs: str, rows: _Matrix) -> _Alignment:
@@ -167,12 +211,12 @@ def _aligned(ours: str, theirs: str, rows: _Matrix) -> _Alignment:
     places, wrong_there, wrong_here = [-1] * len(theirs), [0] * len(theirs), [1] * len(ours)
     i, j = len(ours), len(theirs)
     while j:
-        cost, diagonal = rows[i][j], rows[i - 1][j - 1] if i else _INFINITE
+        cost, diagonal = rows[i].at(j), rows[i - 1].at(j - 1) if i else _INFINITE
         same = i > 0 and ours[i - 1] == theirs[j - 1]
         if i and cost == diagonal + (not same):
             i, j = i - 1, j - 1
             places[j], wrong_there[j], wrong_here[i] = i, int(not same), int(not same)
-        elif i and cost == rows[i - 1][j] + 1:
+        elif i and cost == rows[i - 1].at(j) + 1:
             i -= 1
         else:
             j -= 1

@@ -42,7 +42,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 _DIGITS = 9  # as the gate compares scores
 _SCORED_REASON = re.compile(r"gate: \S.* (?:-|–|\+)?\d\S* -> \S+: (better|worse|below the margin|a tie)")
-_PAIR_REASON = re.compile(r"gate: compared in both orders(?: by .*)?: (before|after|tie), (before|after|tie)\b")
+_PAIR_REASON = re.compile(r"gate: compared in both orders(?: by .+)?: (before|after|tie), (before|after|tie)$")
 _TOGETHER = "together with other edits: "
 _SEVERAL = "several guards"
 

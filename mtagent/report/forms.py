@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mtagent.comparison import tables
 from mtagent.comparison.rows import Comparison
 from mtagent.report.figures import Figures
 from mtagent.report.flow import Flow
@@ -11,18 +12,16 @@ from mtagent.report.forms_csv import as_csv
 from mtagent.report.forms_json import as_json
 from mtagent.report.spread import Spread
 from mtagent.report.tables import (
-    Table,
     costly_table,
     edits_table,
-    escaped,
     failures_table,
     flow_table,
     marks_table,
-    rows_table,
     spread_table,
     worst_table,
 )
 from mtagent.report.words import number, segments
+from mtagent.table import Table, escaped, markdown
 
 __all__ = ["as_csv", "as_json", "as_markdown"]
 
@@ -31,7 +30,8 @@ def as_markdown(run: str, figures: Figures, comparison: Comparison | None = None
     """The summary: tables, and short lists of what got worse, cost most, and failed. Each piece ends a block."""
     yield f"# Report of the run {escaped(run)}\n\n{_counts(figures.flow)}\n"
     if comparison is not None:
-        yield from _compared(comparison)
+        below = tables.below(comparison)
+        yield f"\n{markdown(tables.tables(comparison), below, comparison.warnings, level=2)}\n"
     yield from _section(flow_table(figures.flow))
     yield from _section(edits_table(figures.flow))
     for marks in figures.marks:
@@ -55,17 +55,10 @@ def _counts(flow: Flow) -> str:
     return f"{segments(flow.segments)}, {number(flow.given)} of them with a given translation."
 
 
-def _compared(comparison: Comparison) -> Iterator[str]:
-    below = [f"{cell.score.metric}|{cell.score.signature}" for row in comparison.rows for cell in row.cells]
-    signatures = [f"- {escaped(line)}" for line in dict.fromkeys(below)]
-    warnings = [f"- **Warning:** {escaped(line)}" for line in comparison.warnings]
-    yield from _section(rows_table(comparison), "\n".join([*signatures, *warnings]))
-
-
 def _section(table: Table, below: str = "") -> Iterator[str]:
     """A heading and a table; nothing where the table is empty."""
     if table.rows:
-        yield f"\n## {escaped(table.title)}\n\n{table.as_markdown()}\n" + (f"\n{below}\n" if below else "")
+        yield f"\n{markdown([table], level=2)}\n" + (f"\n{below}\n" if below else "")
 
 
 def _more(count: int, shown: int) -> str:

@@ -55,7 +55,10 @@ def heads(comparison: Comparison) -> tuple[Head, ...]:
     return (
         *metrics,
         Head("changed", "segments with another text than in the row before"),
-        Head("got worse", f"segments whose own score fell, by {comparison.deciding or 'the deciding metric'}"),
+        Head(
+            "got worse",
+            f"segments whose own score is worse than before, by {comparison.deciding or 'the deciding metric'}",
+        ),
         Head("TER", "words edited per 100 words, from the row before"),
         Head("kept", "segments whose change was kept"),
         Head("rejected", "segments whose change a guard or the gate rejected"),
@@ -86,8 +89,9 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
     yield "State", summary.state
     yield "Segments", f"{tried:,}{of}"
     yield "Languages", ", ".join(f"{_language(a)} → {_language(b)}" for a, b in pairs) or _NONE
-    yield "Stages", ", ".join(stage_name(stage) for stage in _listed(summary.settings.get("stages")))
-    for name in _MODELS:
+    stages = _listed(summary.settings.get("stages"))
+    yield "Stages", ", ".join(map(stage_name, stages))
+    for name in (name for name in _MODELS if name != "translator" or "translate" in stages):
         if value := _said(summary.settings.get(name)):
             yield name.replace("_", " ").capitalize(), value
     yield "Started", summary.started[:16].replace("T", " ") + " UTC"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mtagent.markup import element
 from mtagent.report.costs import Costs, Point, Unit
-from mtagent.report.svg import LINE, WIDTH, Scale, drawing, element, line, text, ticks, width
+from mtagent.report.svg import LINE, WIDTH, Scale, drawing, line, text, ticks, width
 from mtagent.report.words import score, spent, tick
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, WIDTH - 14, 26.0, 210.0

@@ -33,7 +33,7 @@ def flow_plot(flow: Flow, name: str = "flow") -> str:
 def edits_plot(flow: Flow, name: str = "edits") -> str:
     """What became of the edits, stage by stage; a stage without edits says so."""
     stages = [stage for stage in flow.stages if stage.stage not in ("final", "translate")]
-    blocks = [(stage_name(stage.stage), f"{number(_edits(stage))} edits", _edit_bars(stage)) for stage in stages]
+    blocks = [(stage_name(stage.stage), _total(_edits(stage)), _edit_bars(stage)) for stage in stages]
     told = "; ".join(
         f"{stage_name(stage.stage)}: " + (", ".join(f"{count} {what}" for what, count in stage.edits) or "no edits")
         for stage in stages
@@ -43,6 +43,10 @@ def edits_plot(flow: Flow, name: str = "edits") -> str:
 
 def _told(stage: StageFlow) -> str:
     return ", ".join(f"{number(stage.of(kind))} {words}" for kind, words in KINDS.items() if stage.of(kind))
+
+
+def _total(count: int) -> str:
+    return f"{number(count)} edit{'' if count == 1 else 's'}"
 
 
 def _edits(stage: StageFlow) -> int:

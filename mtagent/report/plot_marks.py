@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mtagent.markup import element
 from mtagent.mqm import SEVERITIES
 from mtagent.report.marked import Marks, StageMarks
-from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, element, hatch, line, text, width
+from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, hatch, line, text, width
 from mtagent.report.words import number, stage_name
 
 _WORST_FIRST = tuple(reversed(SEVERITIES))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mtagent.markup import element
 from mtagent.report.spread import Bin, Spread
-from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, element, hatch, line, text, width
+from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, hatch, line, text, width
 from mtagent.report.words import counted, number, segments, signed, tick
 
 _STRIP = 26.0

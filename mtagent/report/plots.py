@@ -13,7 +13,7 @@ from mtagent.report.plot_costs import costs_plot
 from mtagent.report.plot_flow import edits_plot, flow_plot
 from mtagent.report.plot_marks import categories_plot, severities_plot
 from mtagent.report.plot_spread import spread_plot
-from mtagent.report.tables import Table
+from mtagent.table import Table, html
 
 __all__ = [
     "STYLE", "categories_plot", "costs_plot", "edits_plot", "flow_plot", "severities_plot", "spread_plot",
@@ -26,4 +26,4 @@ STYLE = files("mtagent.report").joinpath("plots.css").read_text(encoding="utf-8"
 
 def with_table(plot: str, table: Table) -> str:
     """A plot, and its numbers in a table that opens on demand."""
-    return f'<figure class="plot-figure">{plot}{table.as_html()}</figure>'
+    return f'<figure class="plot-figure">{plot}{html(table)}</figure>'

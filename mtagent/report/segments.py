@@ -18,7 +18,7 @@ from mtagent.records import Chain, Edit, ErrorSpan, Rating, Segment, Step
 
 Packed = dict[str, Any]
 
-_DIGITS = 4
+_DIGITS = 9  # as the noise below which scores are the same
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
@@ -69,13 +69,14 @@ def _steps(chain: Chain) -> Iterator[Packed]:
 
 def _step(step: Step, before: str, number: int) -> Packed:
     """A step; ``number`` is that of its first edit, by which ``mtagent revert`` knows it."""
-    compared = _compared(step, before)
-    usage = step.usage
+    compared, usage = _compared(step, before), step.usage
+    known = (step.text, before, compared if step.verdict == "kept" else before)
+    proposed = None if step.proposed in known else step.proposed
     spans = step.ratings[0].errors or () if step.ratings else ()
     fields = {
-        "text": step.text if step.text != before else None,
-        "proposed": step.proposed if step.proposed not in (None, step.text, before) else None,
-        "compared": compared if compared not in (step.text, step.proposed, before) else None,
+        "text": step.text if step.text != before or (step.stage, step.verdict) == ("translate", "kept") else None,
+        "proposed": proposed,
+        "compared": compared if compared not in (before, step.text if step.verdict == "kept" else proposed) else None,
         "edits": [_edit(edit, before, spans) for edit in step.edits],
         "first": number if step.edits else None,
         "ratings": [

@@ -1,4 +1,4 @@
-"""Drawing in SVG: the few shapes that the plots are made of. All text is escaped here and nowhere else.
+"""Drawing in SVG: the few shapes that the plots are made of.
 
 A drawing is 400 units wide and shown at most 480 pixels wide, so that its text of 13 units is legible on a phone.
 """
@@ -6,11 +6,10 @@ A drawing is 400 units wide and shown at most 480 pixels wide, so that its text 
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
-from html import escape
 from typing import NamedTuple
 
+from mtagent.markup import element, plain
 from mtagent.report.spread import nice
 
 WIDTH = 400.0
@@ -18,22 +17,6 @@ LINE = 18.0
 """From one line of text to the next."""
 _LETTER = 6.5
 """The width of a letter of text, about; wide ones (CJK) take nearly two."""
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def plain(text: str) -> str:
-    """``text`` for XML: escaped, and without what XML has no place for."""
-    return escape(_NOT_IN_XML.sub("\ufffd", text), quote=True)
-
-
-def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
-    """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
-    told = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{plain(value) if isinstance(value, str) else f"{value:.6g}"}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return f"<{tag}{told}>{content}</{tag}>" if content else f"<{tag}{told}/>"
 
 
 def drawing(name: str, title: str, description: str, body: str, height: float) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
 
 _NOISE = 1e-9
-_SIGNIFICANT = 0.05
 _WORK = {"postedit": "post-editing", "proofread": "proofreading"}
 
 
@@ -20,6 +20,7 @@ class Tally:
     total: int | None = None
     segments: int = 0
     given: int = 0
+    translated: int = 0
     changed: int = 0
     failed: int = 0
     stages: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Tally:
         """Count ``chain``."""
         self.segments += 1
         self.given += chain.segment.translation is not None
+        self.translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
         self.changed += chain.changed
         self.failed += chain.failed is not None
         self.stages = tuple(dict.fromkeys((*self.stages, *(step.stage for step in chain.steps))))
@@ -45,7 +47,7 @@ class Way:
 
     @property
     def worse(self) -> int:
-        """Segments whose own score fell."""
+        """Segments whose own score is worse than before."""
         return sum(gain < -_NOISE for gain in self.gains)
 
 
@@ -64,7 +66,7 @@ def way(comparison: Comparison, run: str) -> Way:
 
 def sentence(tally: Tally, way: Way | None, usage: Usage) -> str:
     """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``."""
-    parts = [*_changes(tally), *_quality(way), _paid(usage), *_losses(tally, way)]
+    parts = [*_changes(tally), *_quality(tally, way), _paid(usage), *_losses(tally, way)]
     found = "; ".join(parts) + "."
     return found[0].upper() + found[1:]
 
@@ -89,44 +91,48 @@ def p_text(p: float) -> str:
 
 
 def _changes(tally: Tally) -> Iterator[str]:
-    work = [_WORK[stage] for stage in tally.stages if stage in _WORK]
-    begun = f"{tally.segments:,} of {tally.total:,}" if _partial(tally) else f"{tally.segments:,}"
+    work, whole = _work(tally), max(tally.segments, tally.total or 0)
     if "translate" in tally.stages:
-        yield f"{begun} {_plural(tally.segments, 'segment')} translated"
+        yield f"{_of(tally.translated, whole)} translated"
     if work:
         yield f"{_joined(work)} changed {tally.changed:,} of {tally.segments:,} {_plural(tally.segments, 'segment')}"
     elif "translate" not in tally.stages:
-        yield f"nothing was done to {begun} {_plural(tally.segments, 'segment')}"
+        yield f"nothing was done to {_of(tally.segments, whole)}"
 
 
-def _partial(tally: Tally) -> bool:
-    return tally.total is not None and tally.segments < tally.total
+def _work(tally: Tally) -> list[str]:
+    return [_WORK[stage] for stage in tally.stages if stage in _WORK]
 
 
-def _quality(way: Way | None) -> Iterator[str]:
+def _of(count: int, whole: int) -> str:
+    return f"{'' if count == whole else f'{count:,} of '}{whole:,} {_plural(whole, 'segment')}"
+
+
+def _quality(tally: Tally, way: Way | None) -> Iterator[str]:
     if way is None or way.place is None:
-        yield "whether that was for the better is not scored"
+        yield "whether that was for the better is not scored" if tally.changed else "nothing is scored"
         return
     before, cell = way.first.cells[way.place], way.last.cells[way.place]
     name, digits = cell.score.metric, 2 if abs(cell.score.value) < 2 else 1
     change = cell.score.value - before.score.value
-    if way.first is way.last or way.first.stage == "translate" == way.last.stage:
+    if way.first is way.last or not _work(tally):
         yield f"{name} {number(cell.score.value, digits)}"
     elif abs(change) < _NOISE:
         yield f"{name} is the same, {number(cell.score.value, digits)}"
     else:
         digits = digits if abs(round(change, digits)) > 0 else 3
+        by = number(abs(change), digits) if abs(round(change, digits)) > 0 else "less than 0.001"
         went = "rose" if change > 0 else "fell"
         better = "" if cell.score.higher_is_better else " (lower is better)"
-        tested = _test(cell) if way.tested else ""
-        yield (f"{name} {went} by {number(abs(change), digits)} to {number(cell.score.value, digits)}{better}{tested}")
+        tested = _test(cell, len(way.gains)) if way.tested else ""
+        yield f"{name} {went} by {by} to {number(cell.score.value, digits)}{better}{tested}"
 
 
-def _test(cell: Cell) -> str:
+def _test(cell: Cell, segments: int) -> str:
     if cell.p_value is None:
         return ""
-    chance = "" if cell.p_value < _SIGNIFICANT else ": may be chance"
-    return f" ({p_text(cell.p_value)}{chance})"
+    chance = "" if cell.p_value < SIGNIFICANT else ": may be chance"
+    return f" ({p_text(cell.p_value)}{': too few segments to tell' if segments < FEW else chance})"
 
 
 def _paid(usage: Usage) -> str:

@@ -56,6 +56,8 @@ def dollars(value: float | None) -> str:
     """``$0.0123``, with more digits for less than a cent."""
     if value is None:
         return UNKNOWN
+    if 0 < value < 5e-7:
+        return "< $0.000001"
     return f"${value:,.6f}" if 0 < value < 0.01 else f"${value:,.4f}"
 
 

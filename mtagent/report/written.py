@@ -17,6 +17,7 @@ from mtagent.exports.target import Target
 from mtagent.files import refuse_overwriting
 from mtagent.formats.files import replacing
 from mtagent.metrics.significance import Resampling
+from mtagent.protocols import Metric
 from mtagent.records import Chain
 from mtagent.report.figures import figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
@@ -30,12 +31,16 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER)."""
+    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
+
+    ``comet_python`` is the Python of another environment that runs COMET.
+    """
 
     reference: Path | None = None
-    metrics: Sequence[str] = ()
+    metrics: Sequence[str | Metric] = ()
     deciding: str | None = None
     baselines: Sequence[Baseline] = ()
+    comet_python: Path | None = None
 
     @property
     def anything(self) -> bool:
@@ -78,18 +83,24 @@ def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
         return None
     scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
-        metrics=asked.metrics or Wanted.metrics, resampling=Resampling() if scorable else None, paired=scorable
+        metrics=asked.metrics or Wanted.metrics,
+        resampling=Resampling() if scorable else None,
+        paired=scorable,
+        comet_python=asked.comet_python,
     )
     return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
 
 
 def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
-    """The report in pieces of text. The chains are read anew for each use rather than held in memory."""
+    """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
+    compared, and no other that a run under way has come to since.
+    """
+    compared_ones = frozenset(one.position for one in run.passed)
     comparison = compared(run, asked)
     references = texts_for(run, asked.reference, "reference") if asked.reference else None
 
     def chains() -> Iterator[Chain]:
-        read = store.read(run.name).chains()
+        read = (chain for position, chain in store.read(run.name).placed_chains() if position in compared_ones)
         return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":

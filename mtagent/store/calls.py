@@ -32,6 +32,9 @@ _RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, 
 _USAGE = """SELECT model, total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
     total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ? GROUP BY model, cost IS NULL"""
 
+_EACH_USAGE = """SELECT model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM calls
+    WHERE run_id = ? ORDER BY id"""
+
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
 
@@ -86,6 +89,10 @@ class CallLog:
         """The same by model, what has no known price apart from what has one."""
         rows = self._database.query(_USAGE, (run_id,))
         return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
+
+    def each_usage(self, run_id: int) -> list[tuple[str, Usage]]:
+        """The same call by call: some prices depend on the length of a single prompt."""
+        return [(model, _usage(values)) for model, *values in self._database.query(_EACH_USAGE, (run_id,))]
 
     def distrust(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
         """No longer recall the replies among ``calls`` that could not be used and made the work on ``segment`` fail: it

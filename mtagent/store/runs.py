@@ -136,6 +136,10 @@ class StoredRun:
         """The same by model, what has no known price apart from what has one."""
         return self._calls.usages(self.id)
 
+    def each_usage(self) -> list[tuple[str, Usage]]:
+        """The same call by call, with the model that was asked."""
+        return self._calls.each_usage(self.id)
+
     def counts(self) -> Counts:
         """How many segments of each kind the run holds."""
         found = dict(

@@ -22,8 +22,8 @@ function makeSegmenter(language, granularity) {
 }
 
 /** The pieces that a difference is made of. None of them ends inside a character with its combining marks. */
-function tokens(text, language) {
-  if (text.length > LONG) return text.match(/\s+|\S+/gu) ?? [];
+function tokens(text, language, coarse) {
+  if (coarse) return text.match(/\s+|\S+/gu) ?? [];
   const found = segmenter(language, SPACELESS.test(language) ? "grapheme" : "word");
   if (found === null) return text.match(/\s+|[\p{L}\p{N}\p{M}\u200c\u200d]+|\P{M}\p{M}*/gu) ?? [];
   return Array.from(found.segment(text), (piece) => piece.segment);
@@ -32,8 +32,9 @@ function tokens(text, language) {
 /** Parts ``{kind: "same" | "deleted" | "inserted", text}`` that lead from ``before`` to ``after``. */
 function differences(before, after, language) {
   if (before === after) return before === "" ? [] : [{ kind: "same", text: before }];
-  const a = tokens(before, language);
-  const b = tokens(after, language);
+  const coarse = Math.max(before.length, after.length) > LONG; // both alike, or else every comma differs
+  const a = tokens(before, language, coarse);
+  const b = tokens(after, language, coarse);
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;

@@ -95,7 +95,7 @@ const CHANGE_TESTS = {
 /** Whether a segment is shown. What is asked of a stage must all hold for one and the same step. */
 function matches(segment, state, needle) {
   if (needle !== "" && !haystack(segment).includes(needle)) return false;
-  if (state.change !== ANY && !CHANGE_TESTS[state.change]?.(segment)) return false;
+  if (state.change !== ANY && !(Object.hasOwn(CHANGE_TESTS, state.change) && CHANGE_TESTS[state.change](segment))) return false;
   if (FIELD_FILTERS.some((name) => state[name] !== ANY && segment[name] !== state[name])) return false;
   const asked = STEP_FILTERS.filter((name) => state[name] !== ANY);
   return asked.length === 0 || segment.facts.some((facts) => asked.every((name) => facts[name].has(state[name])));
@@ -116,7 +116,7 @@ function ordered(segments, order) {
     edits: (segment) => segment.edited,
     time: (segment) => segment.seconds,
   };
-  const key = keys[order];
+  const key = Object.hasOwn(keys, order) ? keys[order] : null; // an address may name anything
   return key ? [...segments].sort((a, b) => key(b) - key(a) || a.position - b.position) : segments;
 }
 

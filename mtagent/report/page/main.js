@@ -75,6 +75,7 @@ function showOpened() {
 function render() {
   const last = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
+  state.page = String(page); // an address may name a page that there is not
   const shownNow = found.slice((page - 1) * PAGE, page * PAGE);
   list.replaceChildren(...shownNow.map((segment) => rowOf(segment, data, (row, open) => toggle(row, open))));
   list.start = (page - 1) * PAGE + 1;

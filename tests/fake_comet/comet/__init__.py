@@ -81,10 +81,12 @@ class Model:
 
     def score(self, src: str, mt: str, ref: "str | None" = None) -> float:
         """A score, unless the translation asks for something else."""
-        if mt == "nan":
-            return float("nan")
+        if mt in ("nan", "inf"):
+            return float(mt)
         if mt == "raise":
             raise ValueError("COMET does not like\nthis text")
+        if mt == "third":
+            return 1 / 3
         return len(mt) / 100 + (0.5 if ref is not None else 0)
 
     def spans(self, mt: str) -> list[dict[str, Any]]:
@@ -96,6 +98,7 @@ class Model:
         ]  # fmt: skip
         if mt.startswith("!"):
             found.insert(0, {"text": "<s>", "confidence": 1.0, "severity": "critical", "start": 0, "end": 0})
-        if mt == "outside":
-            found.append({"text": "x", "confidence": 1.0, "severity": "minor", "start": 3, "end": 30})
+        for text, start, end in (("outside", 3, 30), ("before", -1, 3), ("a  gap", 1, 3)):
+            if mt == text:
+                found.append({"text": "x", "confidence": 1.0, "severity": "minor", "start": start, "end": end})
         return found
