@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import click
 
+from mtagent import table
 from mtagent.cli.options import FILE
 from mtagent.cli.rate import SeveralFiles
-from mtagent.comparison import GROUPINGS, forms
+from mtagent.comparison import GROUPINGS
 from mtagent.exports.target import Target
 from mtagent.meta_eval.data import as_json
 from mtagent.meta_eval.evaluated import TESTED, Agreement, Wanted, agreement
@@ -32,7 +33,7 @@ Examples:
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human gold=people.jsonl --by domain,length -f markdown
 """
-_READ = {"text": forms.text, "markdown": forms.markdown, "latex": forms.latex}
+_READ = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 _LEVELS = ("sys", "seg", "span")
 
 

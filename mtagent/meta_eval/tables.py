@@ -1,14 +1,15 @@
-"""The agreement of evaluators with people as tables for people; ``comparison/forms.py`` puts them on paper."""
+"""The agreement of evaluators with people as tables for people; ``mtagent/table.py`` puts them on paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from mtagent.comparison.tables import MOST_PARTS, Table
+from mtagent.comparison.tables import MOST_PARTS
 from mtagent.meta_eval.evaluated import Agreement, Block, Contest, Entry
 from mtagent.meta_eval.span_level import SpanEntry, SpanLevel
 from mtagent.mqm import SEVERITIES
+from mtagent.table import Table
 
 NOTHING = "–"
 _HEADS = {
