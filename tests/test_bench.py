@@ -8,7 +8,10 @@ import pytest
 
 from bench.client import compare
 from bench.harness import calls_per_second, report, simulator
+from bench.meta_eval import Case
+from bench.meta_eval import compare as compare_ties
 from bench.scores import resampling
+from tests.meta_scores import scores
 
 
 @pytest.mark.loopback
@@ -41,3 +44,9 @@ def test_report_compares_medians() -> None:
 def test_the_resampling_that_is_measured_gives_the_same_p_values() -> None:
     assert "ratio" in resampling("bs", 50)
     assert "3 of 3 p-values equal" in resampling("bs", 50)
+
+
+def test_both_ways_of_calibrating_ties_find_the_same() -> None:
+    small = scores([[1, 2, 4], [2, 2, 5], [1, 1, 9]], [[1, 1, 3], [2, 1, 3], [1, 0, 4]])
+    for averaging in ("none", "item", "system"):
+        assert compare_ties(Case("small", small, averaging)).endswith("the same")

@@ -80,7 +80,7 @@ def test_jsonl_is_one_object_per_segment_and_system_with_these_fields(tmp_path: 
     first = json.loads(lines[0])
     spans = first.pop("errors")
     assert first == {
-        "id": "1", "system": "gpt-4.1", "source_lang": "en", "target_lang": "de", "document": "news",
+        "id": "1", "system": "gpt-4.1", "source_lang": "en", "target_lang": "de", "document": "news", "domain": None,
         "source": "The bank, yes the bank, lends money.", "translation": "Das Ufer verleiht.",
         "reference": "Die Bank verleiht Geld.", "evaluator": "judge", "score": -6.1, "explanation": None,
         "confidence": None, "gaps": [], "warnings": [], "correction": None, "signature": "judge|1",
@@ -134,7 +134,7 @@ def test_an_evaluator_without_spans_gives_null_and_not_an_empty_list(tmp_path: P
 def test_mtme_scores_stand_by_system_in_input_order_and_none_is_missing(tmp_path: Path) -> None:
     lines, remarks = written("mtme", tmp_path / "j-src.seg.score")
     assert lines == ["gpt_4_1\t-6.1", "gpt_4_1\tNone", "gpt_4_1\t-1.0", "b\t0.0", "b\t0.0", "b\tNone"]
-    assert (tmp_path / "j-src.sys.score").read_text(encoding="utf-8") == "gpt_4_1\t-3.55\nb\t0.0\n"
+    assert (tmp_path / "j-src.sys.score").read_text(encoding="utf-8") == "gpt_4_1\tNone\nb\tNone\n"
     assert remarks[0] == "mtme allows no '.' and '-' in names: gpt-4.1 is gpt_4_1 in the files"
 
 
@@ -163,6 +163,13 @@ def test_mtme_writes_three_files_whichever_is_named(name: str, tmp_path: Path) -
     assert [path.name for path in paths] == ["x.seg.score", "x.sys.score", "x.seg.rating"]
     RATING_FORMATS["mtme"].write(RATINGS, tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+
+
+def test_only_a_system_that_was_rated_as_a_whole_has_an_average(tmp_path: Path) -> None:
+    rated = [of(one, "a", "x", by_judge(score)) for one, score in ((FIRST, -6.1), (SECOND, -1.0))]
+    partly = [of(FIRST, "b", "x", by_judge(0)), of(SECOND, "b", "x", None, "down")]
+    written("mtme", tmp_path / "o.seg.score", only(*rated, *partly))
+    assert (tmp_path / "o.sys.score").read_text(encoding="utf-8") == "a\t-3.55\nb\tNone\n"
 
 
 def test_a_system_of_which_nothing_was_rated_has_no_average(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
     "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
+    "meta-eval": ("mtagent.cli.meta_eval", "How well evaluators and metrics agree with people."),
     "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),

@@ -33,14 +33,15 @@ def parts_by(
     ]
     parts = tuple(
         Part(name, len(places), tuple(tuple(scorer(places) for scorer in of_row) for of_row in scorers))
-        for name, places in _grouped(grouping, segments)
+        for name, places in grouped(grouping, segments)
     )
     for metric in (one for of_row in metrics for one in of_row if isinstance(one, Releases)):
         metric.release()
     return parts
 
 
-def _grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
+def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
+    """The names of the parts, each with the places of its segments, in the order of :func:`parts_by`."""
     if grouping not in GROUPINGS:
         raise ConfigError(f"no grouping {grouping!r}; there are: {', '.join(GROUPINGS)}")
     found: dict[Any, list[int]] = {}

@@ -21,24 +21,33 @@ from mtagent.span_files import comet
 from mtagent.span_files.json_text import parsed, whole_file
 
 _COMET_LINE = re.compile(r"(?P<system>.*)\tSegment \d+\tscore: (?P<score>\S+)$")
+_NO_SCORE = "'None' is no score; every segment needs one"
 _COMET_WHOLE = re.compile(r".*\tscore: \S+$")
 
 
 class Found(NamedTuple):
-    """One score, where it stands, and what its file says about it."""
+    """One score, where it stands, and what its file says about it; ``None`` = missing, and ``why`` says how."""
 
-    value: float
+    value: float | None
     where: str
     system: str | None = None
     metric: str | None = None
     segment: str | None = None
     translation: str | None = None
+    why: str = ""
+
+    @property
+    def number(self) -> float:
+        """The score. Raises :class:`InputError` where it is missing."""
+        if self.value is None:
+            raise InputError(f"{self.where}: {self.why}")
+        return self.value
 
 
 def read_scores(path: Path) -> dict[str | None, list[Found]]:
     """The scores by system, in the order of the file; ``None`` = the file names no system.
 
-    Raises :class:`InputError` for what is no score: a missing one (``None``) too, since nothing is left out.
+    A score may be missing (``None``). Raises :class:`InputError` for what is no score.
     """
     by_system: dict[str | None, list[Found]] = {}
     for found in _all(path):
@@ -70,20 +79,23 @@ def _of_line(line: Line, where: str) -> Found:
     if matched := _COMET_LINE.match(line.text):
         return Found(_number(matched["score"], where), where, matched["system"], "COMET")
     system, tab, score = line.text.rpartition("\t")
-    return Found(_number(score, where), where, system if tab else None)
+    missing = score == "None"
+    return Found(
+        None if missing else _number(score, where), where, system if tab else None, why=_NO_SCORE if missing else ""
+    )
 
 
 def _of_object(value: Any, where: str) -> Found:
     """A line of JSON; its ``id``, ``system`` and ``translation`` say what was scored."""
     if not isinstance(value, dict) or "score" not in value:
         raise InputError(f'{where}: no object with a "score"')
-    if value["score"] is None:
-        raise InputError(f"{where}: has no score{': ' + str(value['error']) if value.get('error') else ''}")
+    missing = value["score"] is None
+    why = f"has no score{': ' + str(value['error']) if value.get('error') else ''}" if missing else ""
     text = {name: None if value.get(name) is None else str(value[name]) for name in ("system", "id", "translation")}
     metric = value.get("metric") or value.get("evaluator") or value.get("name")
     return Found(
-        _number(value["score"], where), where, text["system"], str(metric) if metric else None, text["id"],
-        text["translation"],
+        None if missing else _number(value["score"], where), where, text["system"], str(metric) if metric else None,
+        text["id"], text["translation"], why,
     )  # fmt: skip
 
 

@@ -56,13 +56,13 @@ class ScoresFile:
         Raises :class:`InputError` where it does not hold one for each segment, or is about another translation.
         """
         found = self._chosen(read_scores(self._path))
+        values = tuple(one.number for one in found)
         if len(found) != len(segments):
             raise InputError(
                 f"{self._path}: has {len(found)} scores{self._whose()}, and there are {len(segments)} segments"
             )
         for one, segment, translation in zip(found, segments, translations, strict=True):
             _refuse_misfit(one, segment, translation)
-        values = tuple(one.value for one in found)
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
         label = self._label or found[0].metric or self._path.name.split(".")[0]
         parts = [f"file:{self._path.name}", f"sha256:{content}", "agg:mean", f"version:{__version__}"]

@@ -48,6 +48,7 @@ def as_object(rated: Rated) -> dict[str, Any]:
         "source_lang": segment.source_lang,
         "target_lang": segment.target_lang,
         "document": segment.document,
+        "domain": segment.domain,
         "source": segment.source,
         "translation": rated.translation,
         **reference,

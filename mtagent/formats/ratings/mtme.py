@@ -77,22 +77,38 @@ def _write_system(system: str, ratings: Ratings, scores: Sink, averages: Sink, s
     return unplaced
 
 
-def write_scores(name: str, found: Sequence[float | None], scores: Sink, averages: Sink) -> None:
-    """Write a line per segment, and the mean of what was rated; ``None`` = not rated."""
+def write_scores(
+    name: str, found: Sequence[float | None], scores: Sink, averages: Sink, *, given: float | None = None
+) -> None:
+    """Write a line per segment, and the mean of all; ``None`` = not rated. ``given`` stands in place of the mean.
+
+    There is no mean where a segment is not rated: that of the others would look better or worse than the system is.
+    """
     rated = [score for score in found if score is not None]
     for score in found:
         scores.write(f"{name}\t{score}\n")
-    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated else None}\n")
+    if given is not None:
+        averages.write(f"{name}\t{given}\n")
+        return
+    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated and len(rated) == len(found) else None}\n")
 
 
 def _rating(rated: Rated) -> tuple[str, int]:
     """``JSON⇥RATER`` or ``None``, and how many spans have no place."""
-    if rated.rating is None or rated.rating.errors is None:
+    rating = rated.rating
+    if rating is None:
         return "None", 0
-    placed = [(span, place_of(span, rated.segment.source, rated.translation)) for span in rated.rating.errors]
-    errors = [_error(span, place) for span, place in placed]
-    rater = re.sub(r"\s", "_", rated.rating.evaluator)
-    return f"{json.dumps({'errors': errors}, ensure_ascii=False)}\t{rater}", sum(place is None for _, place in placed)
+    return rating_line(rating.errors, rating.evaluator, rated.segment.source, rated.translation)
+
+
+def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, translation: str) -> tuple[str, int]:
+    """``JSON⇥RATER``, or ``None`` where no errors are known of; and how many errors have no place."""
+    if errors is None:
+        return "None", 0
+    placed = [(span, place_of(span, source, translation)) for span in errors]
+    found = json.dumps({"errors": [_error(span, place) for span, place in placed]}, ensure_ascii=False)
+    rater = re.sub(r"\s", "_", rater)
+    return f"{found}\t{rater}", sum(place is None for _, place in placed)
 
 
 def _error(span: ErrorSpan, place: Place | None) -> dict[str, Any]:

@@ -1,0 +1,166 @@
+"""``mtagent meta-eval``: how well evaluators and metrics agree with people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import click
+
+from mtagent import table
+from mtagent.cli.options import FILE
+from mtagent.cli.rate import SeveralFiles
+from mtagent.comparison import GROUPINGS
+from mtagent.exports.target import Target
+from mtagent.meta_eval.data import as_json
+from mtagent.meta_eval.evaluated import TESTED, Agreement, Wanted, agreement
+from mtagent.meta_eval.files.gathered import Inputs, gather
+from mtagent.meta_eval.files.matched import Match
+from mtagent.meta_eval.files.written import write_folder
+from mtagent.meta_eval.marked import Outside, Unlocated
+from mtagent.meta_eval.paired import Level
+from mtagent.meta_eval.significance import PERMUTATIONS, SEED, Unit
+from mtagent.meta_eval.span_level import SPAN_GROUPINGS, SpanLevel, SpanWanted, marking, span_level
+from mtagent.meta_eval.statistic import Averaging
+from mtagent.meta_eval.tables import below, tables
+from mtagent.meta_eval.warned import warnings
+from mtagent.store.store import default_path
+
+EXAMPLES = """\b
+Examples:
+  mtagent meta-eval -e ratings.jsonl --human mqm.tsv
+  mtagent meta-eval -e scores.tsv --human mqm --drop-systems refA --average item --test acc-t
+  mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
+  mtagent meta-eval --run rate-1a2b3c4d --human gold=people.jsonl --by domain,length -f markdown
+"""
+_READ = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
+_LEVELS = ("sys", "seg", "span")
+
+
+class Command(SeveralFiles):
+    """A command in which ``-e a b`` and ``--run a b`` stand for repeated options."""
+
+    several = ("-e", "--scores", "--run")
+
+
+@click.command("meta-eval", cls=Command, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-e", "--scores", "files", multiple=True, metavar="[NAME=]FILE …",
+    help="Scores of evaluators: .jsonl of rate or score, .tsv, .csv, .seg.score, or a number a line.",
+)  # fmt: skip
+@click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN …", help="Stored runs of ratings.")
+@click.option("--mtme", "folder", type=FILE, metavar="DIR", help="A folder of mt-metrics-eval.")
+@click.option(
+    "--human", metavar="[NAME=]FILE|COLUMN|NAME",
+    help="People's scores: a file (its column NAME), a column of the scores, or NAME in the folder.",
+)  # fmt: skip
+@click.option("--system-scores", type=FILE, metavar="FILE.tsv", help="Scores of systems that are no means (BLEU's).")
+@click.option("--metrics", multiple=True, metavar="NAME,…", help="Only these evaluators.")
+@click.option("--lower", multiple=True, metavar="NAME,…", help="Evaluators whose lower scores are the better ones.")
+@click.option("-l", "--lp", metavar="LP", help="Only this language pair, e.g. en-de.")
+@click.option(
+    "--item", multiple=True, metavar="COLUMN,…", help="What tells segments apart.  [default: id, segment, seg]"
+)
+@click.option("--drop-systems", "drop", multiple=True, metavar="NAME,…", help="Leave out these systems.")
+@click.option(
+    "--missing", type=click.Choice(["refuse", "leave-out"]), default="refuse", show_default=True,
+    help="Translations without one of the scores.",
+)  # fmt: skip
+@click.option("--level", "levels", multiple=True, metavar="|".join(_LEVELS), help="[default: all that there is]")
+@click.option(
+    "--average", "averaging", multiple=True, metavar="|".join(get_args(Averaging)),
+    help="At the level of segments; several with commas.  [default: none,item]",
+)  # fmt: skip
+@click.option("--distance", type=click.Choice(["plain", "minmax"]), help="Add MAE and MSE; minmax: both scaled to 0–1.")
+@click.option("--by", multiple=True, metavar="|".join((*GROUPINGS, *SPAN_GROUPINGS)), help="By part as well.")
+@click.option(
+    "--test", "tests", multiple=True, metavar="|".join(TESTED),
+    help="Permutation tests of the evaluators against each other, and ranks; acc: of systems.",
+)  # fmt: skip
+@click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="What is permuted.")
+@click.option("--permutations", type=click.IntRange(1), default=PERMUTATIONS, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the permutations.")
+@click.option(
+    "--unlocated", type=click.Choice(get_args(Unlocated)), default="miss", show_default=True,
+    help="Error spans that have no sure place in the text.",
+)  # fmt: skip
+@click.option(
+    "--outside", type=click.Choice(get_args(Outside)), default="leave-out", show_default=True,
+    help="Omissions and source errors.",
+)  # fmt: skip
+@click.option("-f", "--format", "format_name", type=click.Choice([*_READ, "json"]), default="text", show_default=True)
+@click.option("-w", "--width", type=click.IntRange(0, 15), default=3, show_default=True, help="Digits after the point.")
+@click.option("-o", "--output", type=FILE, metavar="DIR", help="Write what is compared as a folder of mt-metrics-eval.")
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
+def command(**options: Any) -> None:
+    """Say how well evaluators and metrics agree with people.
+
+    Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
+    scores are the better ones. What the columns mean is in docs/meta-eval.md.
+    """
+    _split(options)
+    _refuse_misuse(options)
+    matches = gather(_inputs(options), missing=options["missing"], drop=options["drop"])
+    found, spans = _levels(matches, options)
+    remarks = warnings(matches, found)
+    if options["output"] is not None:
+        target = Target(options["output"], options["force"], frozenset(), options["store"] or default_path())
+        for remark in write_folder(matches, target, options["lp"]):
+            click.echo(f"mtagent: {remark}", err=True)
+    if options["format_name"] == "json":
+        click.echo(as_json(found, spans, remarks))
+    else:
+        shown = _READ[options["format_name"]]
+        click.echo(shown(tables(found, spans, options["width"]), below(found, spans), remarks))
+
+
+_SEVERAL = {
+    "metrics": None, "lower": None, "item": None, "drop": None, "levels": _LEVELS, "averaging": get_args(Averaging),
+    "by": (*GROUPINGS, *SPAN_GROUPINGS), "tests": TESTED,
+}  # fmt: skip
+_CALLED = {"levels": "level", "averaging": "average", "tests": "test"}
+
+
+def _split(options: dict[str, Any]) -> None:
+    """Values with commas in a tuple of single ones, of those that are known."""
+    for option, known in _SEVERAL.items():
+        names = tuple(dict.fromkeys(name.strip() for one in options[option] for name in one.split(",") if name.strip()))
+        if known is not None and (unknown := [name for name in names if name not in known]):
+            raise click.UsageError(f"--{_CALLED.get(option, option)} {unknown[0]}: there are {', '.join(known)}")
+        options[option] = names
+
+
+def _refuse_misuse(options: dict[str, Any]) -> None:
+    if not options["files"] and not options["runs"] and options["folder"] is None:
+        raise click.UsageError("give scores with -e, --run or --mtme")
+    if options["force"] and options["output"] is None:
+        raise click.UsageError("--force is for -o DIR")
+
+
+def _inputs(options: dict[str, Any]) -> Inputs:
+    names = ("human", "files", "runs", "folder", "system_scores", "metrics", "lower", "lp", "item", "store")
+    return Inputs(**{name: options[name] for name in names})
+
+
+def _levels(matches: Sequence[Match], options: dict[str, Any]) -> tuple[Agreement, SpanLevel | None]:
+    levels = options["levels"] or ("sys", "seg")
+    wanted = Wanted(
+        levels=tuple(level for level in get_args(Level) if level in levels),
+        averaging=options["averaging"],
+        distance="none" if options["distance"] == "plain" else options["distance"],
+        tests=options["tests"],
+        unit=options["unit"],
+        permutations=options["permutations"],
+        seed=options["seed"],
+        by=tuple(name for name in options["by"] if name in GROUPINGS),
+    )
+    marked = marking(matches)
+    if "span" in options["levels"] and not marked:
+        raise click.UsageError("--level span: no evaluator and people have both marked errors in known translations")
+    grouped = tuple(name for name in options["by"] if name in SPAN_GROUPINGS)
+    if grouped and not marked:
+        raise click.UsageError(f"--by {grouped[0]}: groups error spans, and there are none on both sides")
+    asked = "span" in options["levels"] or not options["levels"]
+    spans = SpanWanted(options["unlocated"], options["outside"], grouped)
+    return agreement(matches, wanted), span_level(marked, spans) if marked and asked else None

@@ -1,0 +1,104 @@
+"""Tables in which each row is about one translation: JSON Lines, TSV, CSV; each row with the line it stands in."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.formats.files import lines_of
+from mtagent.formats.jsonl import parsed_lines
+from mtagent.formats.rows import Dialect, rows, table_rows
+
+MISSING = ("", "None")
+_DELIMITERS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
+_JSON_LINES = (".jsonl", ".ndjson")
+
+
+class Cells(NamedTuple):
+    """A row: the line it stands in, and its values by column."""
+
+    where: str
+    values: dict[str, Any]
+
+
+class Table(NamedTuple):
+    """The rows of a file, and the names of its columns in order; ``head`` is where these stand."""
+
+    path: Path
+    names: tuple[str, ...]
+    rows: list[Cells]
+    head: str
+
+
+def is_table(path: Path) -> bool:
+    """Whether the name of a file says that it is one of these."""
+    return path.suffix in (*_DELIMITERS, *_JSON_LINES)
+
+
+def read_table(path: Path) -> Table:
+    """All rows of a file. Raises :class:`InputError` for a file that has none, and for one that is no table."""
+    found = _of_json(path) if path.suffix in _JSON_LINES else _of_text(path)
+    if not found.rows:
+        raise InputError(f"{path}: there is no row in it")
+    return found
+
+
+def _of_json(path: Path) -> Table:
+    found = [Cells(f"{path}:{number}", values) for number, values in parsed_lines(path)]
+    return Table(path, tuple(dict.fromkeys(name for row in found for name in row.values)), found, f"{path}:1")
+
+
+def _of_text(path: Path) -> Table:
+    lines = lines_of(path)
+    header = next(lines, None)
+    if header is None or not header.text.strip():
+        raise InputError(f"{path}:1: is empty; the first line must name the columns")
+    delimiter = _DELIMITERS[path.suffix]
+    quoted = all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
+    dialect = Dialect(delimiter, quoted or path.suffix == ".csv")
+    names = tuple(next(rows([header], dialect, path)).cells)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{path}:1: two columns are called {twice!r}")
+    found = table_rows(rows(lines, dialect, path), len(names), dialect, path)
+    cells = [Cells(f"{path}:{row.line}", dict(zip(names, row.cells, strict=True))) for row in found]
+    return Table(path, names, cells, f"{path}:1")
+
+
+def score_in(row: Cells, column: str) -> float | None:
+    """The score in ``column``; ``None``, ``null`` and an empty cell are missing ones.
+
+    Raises :class:`InputError` for what is no finite number.
+    """
+    value = row.values.get(column)
+    if value is None or value in MISSING:
+        return None
+    number = _number(value)
+    if number is None:
+        raise InputError(
+            f"{row.where}: {column!r} is {value!r}, which is no score; a missing one is None (or an empty cell)"[:300]
+        )
+    return number
+
+
+def is_score(value: object) -> bool:
+    """Whether ``value`` is a score, or could be a wrong one (NaN)."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: object) -> float | None:
+    number = float(value) if is_score(value) and isinstance(value, int | float | str) else math.nan
+    return number if math.isfinite(number) else None
+
+
+def text_in(row: Cells, column: str | None) -> str | None:
+    """What ``column`` holds as text; ``None`` where it is missing."""
+    value = None if column is None else row.values.get(column)
+    return None if value is None or value == "" else str(value)

@@ -1,0 +1,240 @@
+"""From the rows of a table to scores: which column holds what, in the long form or the wide one.
+
+Long: a row per translation *and* evaluator, with a ``score`` and the name of the ``evaluator`` (or ``metric``, or
+``name``), as ``mtagent rate`` and ``mtagent score -sl -f json`` write it. Wide: a column of scores for each evaluator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent import languages
+from mtagent.errors import InputError
+from mtagent.formats.fields import PAIR, named_fields
+from mtagent.meta_eval.files.cells import Cells, Table, is_score, read_table, score_in, text_in
+from mtagent.meta_eval.files.side import ONE, About, Given, Key, Side, meant, put
+from mtagent.records import ErrorSpan
+from mtagent.span_files.annotation import objects_in, own_span
+
+SCORE = "score"
+_WHO = ("evaluator", "metric", "name")
+_SYSTEM = ("system", "system_id", "sys")
+_ITEM = ("segment", "seg", "item")
+_OTHERS = ("confidence", "seconds", "paragraph", "rater", "annotator")
+"""Columns of numbers, or of names that look like some, that are no scores."""
+
+
+@dataclass(frozen=True)
+class ReadAs:
+    """How tables are read: which columns tell segments apart, and the only language pair that is wanted."""
+
+    item: tuple[str, ...] = ()
+    lp: tuple[str, str] | None = None
+
+
+DEFAULT = ReadAs()
+
+
+class Layout(NamedTuple):
+    """Which columns hold the system, the segment, who rated (long form), and what is known about segments."""
+
+    system: str | None
+    item: tuple[str, ...]
+    who: str | None
+    fields: dict[str, str]
+
+    @property
+    def taken(self) -> set[str]:
+        """All columns that are known to hold no scores."""
+        return {*filter(None, (self.system, self.who)), *self.item, *self.fields.values(), *_ITEM, *_OTHERS}
+
+
+def layout_of(table: Table, read_as: ReadAs = DEFAULT) -> Layout:
+    """The layout of a table. Raises :class:`InputError` for a column that is named and not there."""
+    if unknown := [name for name in read_as.item if name not in table.names]:
+        raise InputError(f"{table.head}: no column {unknown[0]!r}{meant(unknown[0], table.names)}")
+    fields = {field: table.names[place] for field, place in named_fields(table.names, table.head).items()}
+    found = [fields["id"]] if "id" in fields else [name for name in _ITEM if name in table.names][:1]
+    return Layout(
+        system=next((name for name in _SYSTEM if name in table.names), None),
+        item=read_as.item or tuple(found),
+        who=next((name for name in _WHO if name in table.names), None) if SCORE in table.names else None,
+        fields=fields,
+    )
+
+
+def evaluators_in(
+    path: Path, name: str | None, wanted: Sequence[str], *, beside: str | None, read_as: ReadAs
+) -> tuple[list[Side], set[str]]:
+    """The evaluators of a table, and the names of all that it has.
+
+    ``name``: what its only evaluator shall be called. ``wanted`` chooses some, by name; ``beside`` is the column with
+    people's scores. Raises :class:`InputError`.
+    """
+    table = read_table(path)
+    reader = _Reader(table, layout_of(table, read_as), read_as)
+    long = reader.layout.who is not None
+    names = reader.raters() if long else reader.columns(beside, wanted)
+    chosen = [one for one in names if not wanted or one in wanted or (name in wanted and len(names) == 1)]
+    called = {one: _called(one, name, path, len(names)) for one in names}
+    return [reader.side(one, called[one]) for one in chosen], set(names) | set(called.values())
+
+
+def people_in(path: Path, column: str | None, read_as: ReadAs) -> Side:
+    """People's scores in a table: in ``column``, or by the rater of this name, or the only ones.
+
+    Raises :class:`InputError` where ``column`` is not there, or has to be named.
+    """
+    table = read_table(path)
+    reader = _Reader(table, layout_of(table, read_as), read_as)
+    if column in table.names:
+        return reader.side(column, column, long=False)
+    names = reader.raters() if reader.layout.who else reader.columns(None, ())
+    if column is None and len(names) != 1:
+        raise InputError(f"{table.head}: which scores are people's? name them: --human NAME={path}{meant('', names)}")
+    if column is not None and column not in names:
+        raise InputError(f"{table.head}: no column {column!r}{meant(column, [*table.names, *names])}")
+    return reader.side(column or names[0], column or names[0])
+
+
+def system_scores(path: Path) -> dict[str, dict[str, Given]]:
+    """Given scores of systems by evaluator: a row per system, a column per evaluator (people among them)."""
+    table = read_table(path)
+    layout = layout_of(table)
+    if layout.system is None:
+        raise InputError(f"{table.head}: no column 'system'{meant('system', table.names)}")
+    found: dict[str, dict[str, Given]] = {}
+    for name in _score_columns(table, layout.taken, ()):
+        column = found.setdefault(name, {})
+        for row in table.rows:
+            system = text_in(row, layout.system) or ""
+            if system in column:
+                raise InputError(f"{row.where}: system {system!r} has a score already ({column[system].where})")
+            column[system] = Given(score_in(row, name), row.where)
+    return found
+
+
+class _Reader:
+    """Reads the sides of one table."""
+
+    def __init__(self, table: Table, layout: Layout, read_as: ReadAs) -> None:
+        self.table, self.layout, self._read_as = table, layout, read_as
+        self._rows = [(row, about) for row, about in self._about() if _is_of(about, read_as.lp)]
+        if not self._rows:
+            raise InputError(f"{table.path}: no row is of the language pair {'-'.join(read_as.lp or ())}")
+
+    def _about(self) -> Iterator[tuple[Cells, About]]:
+        fields = self.layout.fields
+        for row in self.table.rows:
+            values = {name: text_in(row, fields.get(name)) for name in About._fields}
+            if pair := text_in(row, fields.get(PAIR)):
+                values["source_lang"], values["target_lang"] = languages.parse_pair(pair)
+            yield row, About(**values)
+
+    def raters(self) -> list[str]:
+        """Who rated, in the long form."""
+        names = dict.fromkeys(text_in(row, self.layout.who) for row, _ in self._rows)
+        return [name for name in names if name is not None] or [self.table.path.stem]
+
+    def columns(self, beside: str | None, wanted: Sequence[str]) -> list[str]:
+        """The columns of scores, in the wide form."""
+        found = _score_columns(self.table, {*self.layout.taken, *([beside] if beside else [])}, wanted)
+        if not found:
+            raise InputError(f"{self.table.head}: no column holds scores{meant('', self.table.names)}")
+        return found
+
+    def side(self, name: str, called: str, *, long: bool | None = None) -> Side:
+        """The scores of one evaluator, or of people."""
+        by_rows = self.layout.who is not None if long is None else long
+        segments: dict[Key, Given] = {}
+        counts: dict[str, int] = {}
+        known: dict[str, About] = {}
+        signatures: dict[str, None] = {}
+        marks = by_rows or len(_score_columns(self.table, self.layout.taken, ())) == 1
+        for row, about in self._rows:
+            if by_rows and text_in(row, self.layout.who) not in (name, None):
+                continue
+            system = text_in(row, self.layout.system) or ONE
+            counts[system] = counts.get(system, 0) + 1
+            key = Key(system, self._item(row) or str(counts[system]))
+            given = self._given(row, SCORE if by_rows else name, marks)
+            self._put(segments, key, given, repeats=not by_rows and self.layout.who is not None)
+            known[key.item] = known.get(key.item, About()).or_else(about)
+            if by_rows and (signature := text_in(row, "signature")):
+                signatures[signature] = None
+        signed = _signed(self.table.path, called, list(signatures))
+        return Side(called, str(self.table.path), signed, segments, {}, known, not self.layout.item)
+
+    def _item(self, row: Cells) -> str | None:
+        if not self.layout.item:
+            return None
+        parts = [text_in(row, column) for column in self.layout.item]
+        if None in parts:
+            raise InputError(f"{row.where}: {self.layout.item[parts.index(None)]!r} is empty; it names the segment")
+        return "/".join(str(part) for part in parts)
+
+    def _given(self, row: Cells, column: str, marks: bool) -> Given:
+        """``marks``: the spans of the row are of who gave this score."""
+        error = row.values.get("error")
+        return Given(
+            score=score_in(row, column),
+            where=row.where,
+            translation=text_in(row, self.layout.fields.get("translation")),
+            errors=_errors(row.values.get("errors"), row.where) if marks else None,
+            why=str(error) if error else "",
+        )
+
+    def _put(self, found: dict[Key, Given], key: Key, given: Given, *, repeats: bool) -> None:
+        if repeats and key in found and found[key].score == given.score:
+            return  # people's score stands in the row of each evaluator
+        others = [self.layout.fields[name] for name in ("document", PAIR) if name in self.layout.fields]
+        columns = ",".join([*others, *self.layout.item])
+        put(found, key, given, f"; where ids repeat, name all columns that tell segments apart: --item {columns}")
+
+
+def _score_columns(table: Table, taken: Iterable[str], wanted: Sequence[str]) -> list[str]:
+    """Columns whose first value is a number, and those that are ``wanted`` anyway."""
+    free = [name for name in table.names if name in wanted or name not in set(taken)]
+    return [name for name in free if name in wanted or _holds_scores(table, name)]
+
+
+def _holds_scores(table: Table, name: str) -> bool:
+    values = (row.values.get(name) for row in table.rows)
+    first = next((value for value in values if value not in (None, "", "None")), None)
+    return is_score(first)
+
+
+def _called(column: str, name: str | None, path: Path, number: int) -> str:
+    if name is None:
+        return path.stem if column == SCORE else column
+    if number > 1:
+        raise InputError(f"{path}: has scores of {number} evaluators; leave out {name}=, and choose with --metrics")
+    return name
+
+
+def _errors(value: Any, where: str) -> tuple[ErrorSpan, ...] | None:
+    if not isinstance(value, list):
+        return None
+    found = objects_in(value, "'errors'", where)
+    return tuple(own_span(one, f"{where}: error {n} of {len(found)}") for n, one in enumerate(found, start=1))
+
+
+def _is_of(about: About, lp: tuple[str, str] | None) -> bool:
+    if lp is None or about.source_lang is None or about.target_lang is None:
+        return True
+    return (languages.normalise(about.source_lang), languages.normalise(about.target_lang)) == lp
+
+
+def _signed(path: Path, column: str, signatures: Sequence[str]) -> str:
+    if signatures:
+        return signatures[0] + (f" (and {len(signatures) - 1} others)" if len(signatures) > 1 else "")
+    return f"file:{path.name}|column:{column}|sha256:{digest(path)}"
+
+
+def digest(path: Path) -> str:
+    """The beginning of the hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]

@@ -1,0 +1,171 @@
+"""All that a user names, read: people's scores, and the evaluators beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mtagent import languages
+from mtagent.errors import ConfigError, InputError
+from mtagent.meta_eval.files.cells import is_table, read_table
+from mtagent.meta_eval.files.columns import ReadAs, digest, evaluators_in, people_in, system_scores
+from mtagent.meta_eval.files.folder import Folder, read_folder
+from mtagent.meta_eval.files.lists import listed
+from mtagent.meta_eval.files.matched import Match, match
+from mtagent.meta_eval.files.runs import stored
+from mtagent.meta_eval.files.side import Side, meant
+from mtagent.meta_eval.paired import Policy
+from mtagent.store import open_existing
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What to read.
+
+    ``files`` and ``runs`` are ``[NAME=]FILE`` and ``[NAME=]RUN``, ``folder`` is one of mt-metrics-eval. ``human``: a
+    file, ``NAME=FILE`` for the column NAME of it, a column of the files, or the name of the folder's human scores.
+    ``metrics`` chooses evaluators, ``lower`` names those whose lower scores are better; ``lp`` and ``item`` as in
+    :class:`ReadAs`.
+    """
+
+    human: str | None
+    files: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    folder: Path | None = None
+    system_scores: Path | None = None
+    metrics: tuple[str, ...] = ()
+    lower: tuple[str, ...] = ()
+    lp: str | None = None
+    item: tuple[str, ...] = ()
+    store: Path | None = None
+
+    @property
+    def read_as(self) -> ReadAs:
+        """How tables are read."""
+        return ReadAs(self.item, languages.parse_pair(self.lp) if self.lp else None)
+
+
+def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> list[Match]:
+    """Read everything, and put each evaluator beside people, without the systems in ``drop``.
+
+    Raises :class:`mtagent.errors.MtagentError` for what is not there or does not fit together.
+    """
+    human, evaluators = _read(inputs)
+    if inputs.system_scores is not None:
+        human, evaluators = _with_systems(human, evaluators, inputs.system_scores)
+    names = [side.name for side in evaluators]
+    _refuse_twins(names)
+    for name in inputs.lower:
+        if name not in names:
+            raise ConfigError(f"--lower {name}: no such evaluator{meant(name, names)}")
+    sides = [side.negated() if side.name in inputs.lower else side for side in evaluators]
+    held = {name for side in (human, *sides) for name in side.names()}
+    if unknown := [name for name in drop if name not in held]:
+        raise ConfigError(f"--drop-systems {unknown[0]}: no such system{meant(unknown[0], sorted(held))}")
+    return [match(side, human, missing=missing, drop=drop) for side in sides]
+
+
+def _read(inputs: Inputs) -> tuple[Side, list[Side]]:
+    name, path = _human_file(inputs.human)
+    column = inputs.human if path is None else None
+    evaluators, known, folder = list[Side](), set[str](), None
+    if inputs.folder is not None:
+        folder = _folder(inputs, inputs.folder, column)
+        evaluators += folder.metrics
+        known |= {side.name for side in folder.metrics}
+    for called, file in map(_named_file, inputs.files):
+        found, names = _evaluators(called, file, inputs, beside=name or column)
+        evaluators += found
+        known |= names
+    evaluators += _of_runs(inputs)
+    known |= {side.name for side in evaluators}
+    if lost := [one for one in inputs.metrics if one not in known and not any(_is(side, one) for side in evaluators)]:
+        raise InputError(f"--metrics {lost[0]}: no such evaluator{meant(lost[0], sorted(known))}")
+    if not evaluators:
+        raise ConfigError("no evaluator is left to compare")
+    return _people(inputs, name, path, folder), evaluators
+
+
+def _is(side: Side, name: str) -> bool:
+    return name in (side.name, side.name.rpartition("-")[0])
+
+
+def _folder(inputs: Inputs, path: Path, column: str | None) -> Folder:
+    """The folder's scores; with other files, ``metrics`` may be theirs."""
+    if not path.is_dir():
+        raise InputError(f"{path}: is no folder of mt-metrics-eval")
+    return read_folder(path, inputs.lp, column, () if inputs.files or inputs.runs else inputs.metrics)
+
+
+def _evaluators(called: str | None, path: Path, inputs: Inputs, beside: str | None) -> tuple[list[Side], set[str]]:
+    if is_table(path):
+        return evaluators_in(path, called, inputs.metrics, beside=beside, read_as=inputs.read_as)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; --mtme reads those of mt-metrics-eval")
+    side = listed(path, called)
+    return [side] if not inputs.metrics or side.name in inputs.metrics else [], {side.name}
+
+
+def _people(inputs: Inputs, name: str | None, path: Path | None, folder: Folder | None) -> Side:
+    """People's scores: a file's, the folder's, or a column of the first table that has it."""
+    if path is not None:
+        return people_in(path, name, inputs.read_as) if is_table(path) else listed(path, name)
+    if folder is not None:
+        return folder.human
+    if inputs.human is None:
+        raise ConfigError("whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores")
+    tables = [file for _, file in map(_named_file, inputs.files) if is_table(file)]
+    columns = [name for file in tables for name in read_table(file).names]
+    for file in tables:
+        if inputs.human in read_table(file).names:
+            return people_in(file, inputs.human, inputs.read_as)
+    raise InputError(f"--human {inputs.human}: neither a file nor a column of the scores{meant(inputs.human, columns)}")
+
+
+def _human_file(spec: str | None) -> tuple[str | None, Path | None]:
+    """The column and the file that ``spec`` names; no file where it is a column's name."""
+    if spec is None:
+        return None, None
+    if Path(spec).is_file():
+        return None, Path(spec)
+    name, equals, path = spec.partition("=")
+    if equals and name and path:
+        return name, Path(path)
+    if "/" in spec or is_table(Path(spec)):
+        raise InputError(f"{spec}: no such file")
+    return None, None
+
+
+def _named_file(spec: str) -> tuple[str | None, Path]:
+    name, equals, path = spec.partition("=")
+    return (name, Path(path)) if equals and name and path and not Path(spec).exists() else (None, Path(spec))
+
+
+def _of_runs(inputs: Inputs) -> Iterator[Side]:
+    if not inputs.runs:
+        return
+    with open_existing(inputs.store) as store:
+        held = {run.name for run in store.runs()}
+        for spec in inputs.runs:
+            name, equals, run = spec.partition("=")
+            side = stored(store, run, name) if equals and spec not in held else stored(store, spec)
+            if not inputs.metrics or side.name in inputs.metrics:
+                yield side
+
+
+def _with_systems(human: Side, evaluators: Sequence[Side], path: Path) -> tuple[Side, list[Side]]:
+    given = system_scores(path)
+    for side in (human, *evaluators):
+        if side.name not in given:
+            raise InputError(f"{path}:1: no column {side.name!r}{meant(side.name, given)}")
+    signed = f"|sys:{digest(path)}"
+    human, *others = (
+        replace(side, systems=given[side.name], signature=side.signature + signed) for side in (human, *evaluators)
+    )
+    return human, others
+
+
+def _refuse_twins(names: Sequence[str]) -> None:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two evaluators are called {twice!r}: name them with -e NAME=FILE or --run NAME=RUN")

@@ -1,0 +1,37 @@
+"""Stored ratings as scores: those of a run that ``mtagent rate`` made."""
+
+from __future__ import annotations
+
+from mtagent.errors import ConfigError
+from mtagent.meta_eval.files.side import About, Given, Key, Side, put
+from mtagent.store import Store
+
+
+def stored(store: Store, run: str, name: str | None = None) -> Side:
+    """The ratings of ``run``, as one evaluator, called as it calls itself or ``name``.
+
+    Raises :class:`ConfigError` for a run of another kind.
+    """
+    held = store.read(run)
+    if held.kind != "rating":
+        raise ConfigError(f"run {run!r} holds no ratings of texts; rate what it made: mtagent rate --run {run}")
+    segments: dict[Key, Given] = {}
+    about: dict[str, About] = {}
+    called: dict[str, None] = {}
+    signatures: dict[str, None] = {}
+    for rated in held.ratings():
+        one, rating = rated.segment, rated.rating
+        where = f"run {run!r}, segment {one.id!r}, system {rated.system!r}"
+        score, errors = (rating.score, rating.errors) if rating else (None, None)
+        put(segments, Key(rated.system, one.id), Given(score, where, rated.translation, errors, rated.error or ""))
+        about[one.id] = About(one.source, one.source_lang, one.target_lang, one.document, one.domain)
+        if rating:
+            called[rating.evaluator] = signatures[rating.signed] = None
+    others = f" (and {len(signatures) - 1} others)" if len(signatures) > 1 else ""
+    return Side(
+        name=name or next(iter(called), run),
+        origin=f"run {run!r}",
+        signature=next(iter(signatures), f"run:{run}") + others,
+        segments=segments,
+        about=about,
+    )

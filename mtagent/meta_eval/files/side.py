@@ -1,0 +1,126 @@
+"""What a file, a folder or a run says: the scores of one evaluator, or of people, each with the place it stands at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.records import ErrorSpan
+
+ONE = "system"
+"""What the system is called where a file names none."""
+
+
+_SHOWN = 20
+
+
+class Key(NamedTuple):
+    """One translation: whose, and of which segment."""
+
+    system: str
+    item: str
+
+
+class Given(NamedTuple):
+    """A score as it stands in a file; ``None`` = missing, and ``why`` may say how it came to that.
+
+    ``errors`` are marked spans: ``()`` = error-free, ``None`` = none are given.
+    """
+
+    score: float | None
+    where: str
+    translation: str | None = None
+    errors: tuple[ErrorSpan, ...] | None = None
+    why: str = ""
+
+
+class About(NamedTuple):
+    """What is known about a segment."""
+
+    source: str | None = None
+    source_lang: str | None = None
+    target_lang: str | None = None
+    document: str | None = None
+    domain: str | None = None
+
+    def or_else(self, other: About) -> About:
+        """What ``other`` knows where this does not."""
+        return About(*(own if own is not None else more for own, more in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The scores of an evaluator or of people.
+
+    ``origin`` is the file, folder or run. ``systems`` are scores that were given for whole systems. ``numbered``: the
+    file names no segments, and the items are their positions in the scores of each system, from 1. ``reference`` is the
+    name of the reference that the evaluator saw, where the file tells.
+    """
+
+    name: str
+    origin: str
+    signature: str
+    segments: Mapping[Key, Given] = field(default_factory=dict)
+    systems: Mapping[str, Given] = field(default_factory=dict)
+    about: Mapping[str, About] = field(default_factory=dict)
+    numbered: bool = False
+    reference: str | None = None
+
+    def names(self) -> list[str]:
+        """The systems, in the order of the file."""
+        return list(dict.fromkeys([*(key.system for key in self.segments), *self.systems]))
+
+    def of_system(self, system: str) -> list[Key]:
+        """The translations of a system, in the order of the file."""
+        return [key for key in self.segments if key.system == system]
+
+    def only(self, systems: Iterable[str]) -> Side:
+        """Only the scores of ``systems``."""
+        kept = set(systems)
+        return replace(
+            self,
+            segments={key: given for key, given in self.segments.items() if key.system in kept},
+            systems={name: given for name, given in self.systems.items() if name in kept},
+        )
+
+    def with_names(self, names: Mapping[str, str]) -> Side:
+        """The same with other names of systems."""
+        segments = {Key(names.get(key.system, key.system), key.item): given for key, given in self.segments.items()}
+        return replace(self, segments=segments, systems={names.get(n, n): given for n, given in self.systems.items()})
+
+    def negated(self) -> Side:
+        """The same for an evaluator whose lower scores are better."""
+        return replace(
+            self,
+            signature=f"{self.signature}|negated:yes",
+            segments={key: _negated(given) for key, given in self.segments.items()},
+            systems={name: _negated(given) for name, given in self.systems.items()},
+        )
+
+    @property
+    def marks(self) -> bool:
+        """Whether it has marked error spans, or said that there are none."""
+        return any(given.errors is not None for given in self.segments.values())
+
+
+def _negated(given: Given) -> Given:
+    return given if given.score is None else given._replace(score=-given.score)
+
+
+def put(found: dict[Key, Given], key: Key, given: Given, way_out: str = "") -> None:
+    """Add a score. Raises :class:`InputError` where the translation has one already."""
+    if key in found:
+        named = f"system {key.system!r}, segment {key.item!r}"
+        raise InputError(f"{given.where}: {named} has a score already ({found[key].where}){way_out}")
+    found[key] = given
+
+
+def meant(wrong: str, known: Iterable[str]) -> str:
+    """``; did you mean 'mqm'?``, or what there is."""
+    names = list(known)
+    near = get_close_matches(wrong, names, n=1)
+    shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
+    return f"; did you mean {near[0]!r}?" if near else f"; there are: {shown or 'none'}"

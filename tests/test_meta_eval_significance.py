@@ -1,0 +1,190 @@
+"""Permutation tests and ranks: p-values by the definition, one permutation after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from mtagent.errors import ConfigError, InputError
+from mtagent.meta_eval import Averaging, Paired, Row, Test, difference, paired, ranked, system_level
+from mtagent.meta_eval.permuted import Contest, Name, leads, values
+from mtagent.meta_eval.significance import Unit
+from mtagent.meta_eval.statistic import Groups
+from mtagent.meta_eval.ties import calibrate
+from tests.meta_scores import one_system, scores, wmt23
+
+RNG = np.random.default_rng(17)
+HUMAN = RNG.integers(-6, 1, (4, 12)).astype(float)
+NOISY = HUMAN + RNG.normal(size=HUMAN.shape) * 4
+NOISIER = np.round(HUMAN + RNG.normal(size=HUMAN.shape) * 5)
+
+
+def both(first: Any = NOISY, second: Any = NOISIER, human: Any = HUMAN) -> tuple[Paired, Paired]:
+    return scores(first.tolist(), human.tolist()), scores(second.tolist(), human.tolist())
+
+
+def of(name: Name, evaluator: Any, human: Any) -> float:
+    """The definition, of one group."""
+    if name == "acc":
+        first, second = np.triu_indices(len(human), 1)
+        equal = np.sign(evaluator[first] - evaluator[second]) == np.sign(human[first] - human[second])
+        return float(equal.mean())
+    scipys: dict[str, Callable[..., Any]] = {
+        "pearson": scipy.stats.pearsonr,
+        "spearman": scipy.stats.spearmanr,
+        "kendall": scipy.stats.kendalltau,
+    }
+    return float(scipys[name](evaluator, human)[0])
+
+
+def mean(name: Name, evaluator: Any, averaging: Averaging) -> float:
+    """Averaged: systems × items."""
+    if name == "acc-t":
+        groups = {"none": 0 * np.arange(48), "item": np.arange(48) % 12, "system": np.arange(48) // 12}[averaging]
+        found = calibrate(evaluator.ravel(), HUMAN.ravel(), Groups(groups, int(groups.max()) + 1))
+        assert found is not None
+        return found.accuracy
+    if averaging == "none":
+        return of(name, evaluator.ravel(), HUMAN.ravel())
+    tables = zip(evaluator.T, HUMAN.T, strict=True) if averaging == "item" else zip(evaluator, HUMAN, strict=True)
+    return float(np.mean([of(name, one, human) for one, human in tables]))
+
+
+def naive(test: Test) -> tuple[float, float]:
+    """The real difference and the p-value."""
+    shape: dict[Unit, tuple[int, ...]] = {"score": (4, 12), "item": (1, 12), "system": (4, 1)}
+    size = int(np.prod(shape[test.unit]))
+    drawn = np.random.default_rng(test.seed).random((test.permutations, size)) < 0.5
+    first, second = (scipy.stats.zscore(one.ravel()).reshape(4, 12) for one in (NOISY, NOISIER))
+    real = mean(test.statistic, NOISY, test.averaging) - mean(test.statistic, NOISIER, test.averaging)
+    hits = 0
+    for row in drawn:
+        swap = np.broadcast_to(row.reshape(shape[test.unit]), (4, 12))
+        one = mean(test.statistic, np.where(swap, second, first), test.averaging)
+        hits += one - mean(test.statistic, np.where(swap, first, second), test.averaging) >= real - 1e-9
+    return real, hits / test.permutations
+
+
+@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall", "acc", "acc-t"])
+@pytest.mark.parametrize("averaging", ["none", "item", "system"])
+@pytest.mark.parametrize("unit", ["score", "item", "system"])
+def test_p_values_are_those_of_the_definition(statistic: Name, averaging: Averaging, unit: Unit) -> None:
+    test = Test(statistic, averaging, unit, permutations=40, seed=3)
+    found = difference(*both(), test)
+    real, p_value = naive(test)
+    assert found.value == pytest.approx(real, abs=1e-12)
+    assert found.p_value == p_value
+
+
+def test_more_than_one_block_draws_the_same_permutations() -> None:
+    first = one_system(np.arange(3000).tolist(), (np.arange(3000) % 7).tolist())
+    second = one_system((np.arange(3000) % 11).tolist(), (np.arange(3000) % 7).tolist())
+    found = difference(first, second, Test("pearson", permutations=700))
+    drawn = np.random.default_rng(12345).random((700, 3000)) < 0.5
+    contest = Contest(first.evaluator, second.evaluator, first.human, Groups(np.zeros(3000, np.int64), 1))
+    expected = leads(contest.standardised(), "pearson", drawn)
+    assert found.p_value == np.mean(expected >= (found.value or 0) - 1e-9)
+
+
+def test_an_evaluator_is_not_better_than_itself() -> None:
+    found = difference(*both(NOISY, NOISY), Test("pearson"))
+    assert (found.value, found.p_value) == (0.0, 1.0)
+
+
+def test_a_good_evaluator_is_better_than_chance_whatever_its_scale() -> None:
+    human = RNG.normal(size=(5, 60))
+    good, chance = 100 + 50 * (human + RNG.normal(size=(5, 60)) / 2), RNG.normal(size=(5, 60)) / 1000
+    for statistic in ("pearson", "spearman", "kendall", "acc", "acc-t"):
+        test = Test(statistic, "item", permutations=200)  # type: ignore[arg-type]
+        assert (difference(*both(good, chance, human), test).p_value or 0) < 0.01
+        assert (difference(*both(chance, good, human), test).p_value or 0) > 0.99
+
+
+def test_the_same_seed_gives_the_same_p_value_and_is_signed() -> None:
+    found = [difference(*both(), Test("spearman", "item", seed=seed)) for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+    assert found[0].signature == (
+        "spearman|level:seg|avg:item|perm:1000|unit:score|seed:1|sides:1|left-out:0|version:0.1.0"
+    )
+
+
+def test_rows_in_another_order_are_the_same_translations() -> None:
+    first, second = both()
+    turned = paired(list(second.rows())[::-1])
+    assert difference(first, turned, Test("pearson")) == difference(first, second, Test("pearson"))
+
+
+def test_system_level_differences() -> None:
+    first, second = both()
+    found = difference(system_level(first), system_level(second), Test("acc", permutations=100))
+    assert found.p_value is not None
+    assert "|level:sys|".strip("|") in found.signature.split("|")
+
+
+def test_constant_scores_are_not_compared() -> None:
+    found = difference(*both(NOISY, 0 * NOISY), Test("kendall"))
+    assert (found.value, found.p_value) == (None, None)
+
+
+def test_a_permutation_without_a_correlation_counts_as_0() -> None:
+    contest = Contest(
+        np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([0.0, 1.0]), Groups(np.zeros(2, np.int64), 1)
+    )
+    swapped = np.array([[False, False], [True, False], [True, True]])
+    for name in ("pearson", "spearman", "kendall"):
+        assert leads(contest, name, swapped).tolist() == pytest.approx([2.0, 0.0, -2.0])
+        assert np.isnan(values(np.ones((1, 2)), contest.human, contest.groups, name)).all()
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ([Row("A", "0", 1, 1), Row("A", "2", 1, 2)], "system 'A', item '1': has no score of the second evaluator"),
+        ([Row("A", "0", 1, 1), Row("A", "1", 1, 3)], "system 'A', item '1': the human scores differ: 2.0 and 3.0"),
+        ([Row("A", "0", 1, 1), Row("A", "1", 1, 2), Row("A", "2", 1, 2)], "second evaluator has 3 scores, the first 2"),
+    ],
+)
+def test_only_equal_translations_are_compared(second: list[Row], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        difference(one_system([1, 2], [1, 2]), paired(second), Test("pearson"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"statistic": "tau"}, "statistic 'tau': one of pearson, spearman, kendall, acc, acc-t"),
+        ({"statistic": "acc", "unit": "segment"}, "unit 'segment'"),
+        ({"statistic": "acc", "permutations": 0}, "at least one"),
+    ],
+)
+def test_unknown_settings_of_a_test_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Test(**settings)
+
+
+def test_ranks_open_a_cluster_where_one_is_worse_than_any_above_in_it() -> None:
+    human = RNG.normal(size=(6, 80))
+    noise = [RNG.normal(size=human.shape) for _ in range(4)]
+    spread = {"bad": (noise[0], 9.0), "fair": (noise[1], 1.5), "best": (noise[2], 0.3), "as fair": (noise[3], 1.5)}
+    evaluators = {name: scores((human + one * much).tolist(), human.tolist()) for name, (one, much) in spread.items()}
+    found = ranked(evaluators, Test("pearson", permutations=200))
+    assert [one.rank for one in found] == [1, 2, 2, 3]
+    assert (found[0].name, found[3].name) == ("best", "bad")
+    assert {one.rank for one in ranked(evaluators, Test("pearson", permutations=50), alpha=-1.0)} == {1}
+
+
+def test_an_evaluator_without_a_value_has_no_rank() -> None:
+    with pytest.raises(InputError, match="flat: pearson is not defined for its scores; leave it out"):
+        ranked({"flat": both(0 * NOISY)[0]}, Test("pearson"))
+
+
+@pytest.mark.data
+def test_ranks_on_wmt23(data: Any) -> None:
+    names = ("M-MAD", "GEMBA-MQM", "COMET", "XCOMET-Ensemble", "MetricX-23", "BLEU")
+    found = ranked({name: wmt23(data, name)[0] for name in names}, Test("pearson", permutations=200))
+    expected = {"XCOMET-Ensemble": 1, "MetricX-23": 2, "M-MAD": 3, "COMET": 4, "GEMBA-MQM": 4, "BLEU": 5}
+    assert {one.name: one.rank for one in found} == expected

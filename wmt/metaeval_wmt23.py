@@ -1,0 +1,68 @@
+"""Nine metrics on WMT23 en-de against people's MQM: Table 2 of the M-MAD paper.
+
+    python -m wmt.metaeval_wmt23 [--data DIR] [--dry-run]
+
+Asks no model: all scores are those of others. Under a second. wmt/README.md says what to expect.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mtagent.errors import MtagentError
+from mtagent.meta_eval import Paired, Row, accuracy, calibrated_accuracy, paired, pearson
+from wmt.published import Cell, arguments, lines, table, told
+
+SEGMENTS, SYSTEMS = "wmt23_en-de_seg_scores.tsv", "wmt23_en-de_sys_scores.tsv"
+HEAD = ("metric", "systems: Acc", "systems: r", "segments: Acc-t, by item", "segments: r")
+DROPPED = ("refA", "synthetic_ref")
+PUBLISHED = {
+    "M-MAD": (".970", ".979", ".555", ".552"),
+    "GEMBA-MQM": (".970", ".973", ".474", ".429"),
+    "EAPrompt": (".939", ".962", ".471", ".520"),
+    "BLEU": (".894", ".917", ".520", ".192"),
+    "chrF": (".818", ".866", ".519", ".232"),
+    "COMET": (".970", ".990", ".574", ".432"),
+    "CometKiwi": (".985", ".946", ".569", ".475"),
+    "MetricX-23": (".909", ".977", ".603", ".585"),
+    "XCOMET-Ensemble": (".939", ".980", ".604", ".675"),
+}
+"""System-level pairwise accuracy and Pearson's r, segment-level accuracy with tie calibration and Pearson's r."""
+
+
+def scores(path: Path, metric: str) -> Paired:
+    """A metric's scores and people's, of segments or of systems, without references."""
+    header, *cells = (line.split("\t") for line in lines(path))
+    found = [dict(zip(header, row, strict=True)) for row in cells]
+    kept = [row for row in found if row["system"] not in DROPPED]
+    rows = (Row(row["system"], row.get("seg", ""), float(row[metric]), float(row["mqm"])) for row in kept)
+    return paired(rows, level="seg" if "seg" in header else "sys")
+
+
+def cells(data: Path, metric: str) -> list[Cell]:
+    """The four statistics of a metric."""
+    systems, segments = scores(data / SYSTEMS, metric), scores(data / SEGMENTS, metric)
+    found = [accuracy(systems), pearson(systems), calibrated_accuracy(segments, "item"), pearson(segments)]
+    return [Cell(*one) for one in zip(found, PUBLISHED[metric], strict=True)]
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    try:
+        asked = arguments(__doc__ or "", given, [SEGMENTS, SYSTEMS])
+        if asked.dry_run:
+            read = f"{asked.data / SEGMENTS} and {SYSTEMS}"
+            click.echo(f"would read {read} and compare {len(PUBLISHED)} metrics with the paper's; asks no model: $0")
+            return
+        found = [(metric, cells(asked.data, metric)) for metric in PUBLISHED]
+    except MtagentError as error:
+        sys.exit(str(error))
+    click.echo("\n".join([*table(HEAD, found), "", told(cell for _, row in found for cell in row)]))
+
+
+if __name__ == "__main__":
+    main()

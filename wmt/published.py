@@ -1,0 +1,76 @@
+"""Published numbers beside measured ones: what the drivers of meta-evaluation print."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.meta_eval import Statistic
+
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA", str(Path(__file__).parents[2] / "shared" / "data")))
+
+
+class Cell(NamedTuple):
+    """A statistic and what was printed of it; ``scale`` 100 for percentages, no ``printed`` where nothing was."""
+
+    measured: Statistic
+    printed: str | None = None
+    scale: float = 1.0
+    digits: int = 3
+
+    def shown(self) -> str:
+        """``0.970 =``, or the measured value and how far it is from the published one."""
+        if self.measured.value is None:
+            return "–"
+        value = self.measured.value * self.scale
+        if self.printed is None:
+            return f"{value:.{self.digits}f}"
+        digits = len(self.printed.partition(".")[2])
+        rounded = f"{value:.{digits}f}"
+        if float(rounded) == float(self.printed):
+            return f"{rounded} ="
+        return f"{rounded} (published {self.printed}, {float(rounded) - float(self.printed):+.{digits}f})"
+
+
+def table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]]) -> Iterator[str]:
+    """The lines of a table in Markdown."""
+    yield f"| {' | '.join(head)} |"
+    yield "|---" + "|---:" * (len(head) - 1) + "|"
+    for name, cells in rows:
+        empty = [""] * (len(head) - 1 - len(cells))
+        yield f"| {' | '.join([name, *(cell.shown() for cell in cells), *empty])} |"
+
+
+def told(cells: Iterable[Cell]) -> str:
+    """How many of the published numbers came out."""
+    compared = [cell for cell in cells if cell.printed is not None]
+    equal = sum(cell.shown().endswith("=") for cell in compared)
+    return f"{equal} of {len(compared)} published numbers, to every printed digit"
+
+
+class Arguments(NamedTuple):
+    """Where the data is, and whether only to say what would be done."""
+
+    data: Path
+    dry_run: bool
+
+
+def arguments(description: str, given: Sequence[str] | None, files: Sequence[str]) -> Arguments:
+    """Read the command line. Raises :class:`InputError` where one of ``files`` is not in the folder."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder with the research data")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be read and computed")
+    found = parser.parse_args(given)
+    for name in files:
+        if not (found.data / name).is_file():
+            raise InputError(f"{found.data / name}: no such file; --data names the folder with the research data")
+    return Arguments(found.data, found.dry_run)
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file; only a line feed ends one."""
+    return [line for line in path.read_text(encoding="utf-8").split("\n") if line]
