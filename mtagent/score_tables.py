@@ -1,67 +1,87 @@
-"""Scores on paper: text as sacreBLEU prints it, Markdown, LaTeX, JSON with sacreBLEU's keys; always with signatures."""
+"""Scores on paper: text as sacreBLEU prints it, Markdown, LaTeX, JSON with sacreBLEU's keys; always with signatures.
+
+``width`` is the number of digits after the point, by default for each metric its own.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mtagent import table
 from mtagent.metrics.flags import FLAGS
 from mtagent.metrics.significance import FEW, SIGNIFICANT, Interval
+from mtagent.records import Score
 from mtagent.scoring import Entry, ScoreReport
 from mtagent.table import Table
 
 _SHOWN = 10
 
 
-def text(report: ScoreReport, width: int = 2) -> str:
+def text(report: ScoreReport, width: int | None = None) -> str:
     """One system: a line per metric, as sacreBLEU has it. Several: a table, and the signatures below."""
     if len(report.systems) == 1:
-        return "\n".join([*_aligned([_line(entries[0], width) for entries in report.entries]), *_remarks(report)])
+        return "\n".join(
+            [
+                *_aligned([_line(entries[0], digits(_scores(entries), width)) for entries in report.entries]),
+                *_remarks(report),
+            ]
+        )
     return table.text([_table(report, width)], _below(report))
 
 
-def markdown(report: ScoreReport, width: int = 2) -> str:
+def markdown(report: ScoreReport, width: int | None = None) -> str:
     """A table in Markdown, and the signatures in a list below."""
     return table.markdown([_table(report, width)], _below(report))
 
 
-def latex(report: ScoreReport, width: int = 2) -> str:
+def latex(report: ScoreReport, width: int | None = None) -> str:
     """A table for the booktabs package; signatures are comments."""
     return table.latex([_table(report, width)], _below(report))
 
 
-def as_json(report: ScoreReport, width: int = 2) -> str:
+def as_json(report: ScoreReport, width: int | None = None) -> str:
     """An object for each metric and system, in a list where there are several."""
-    objects = [_object(report, entry, width) for entries in report.entries for entry in entries]
+    objects = [
+        _object(report, entry, digits(_scores(entries), width)) for entries in report.entries for entry in entries
+    ]
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
 
 
-def sentences_as_text(report: ScoreReport, width: int = 2) -> Iterator[str]:
+def sentences_as_text(report: ScoreReport, width: int | None = None) -> Iterator[str]:
     """A line per metric, system and segment, as sacreBLEU has it; with several, system and segment stand before it."""
     alone = len(report.systems) == len(report.entries) == 1
     for system, number, segment in _segments(report):
         for entries in report.entries:
             score = entries[number].score
-            value = score.segments[segment]
-            line = f"{score.metric}|{score.segment_signature or score.signature} = {value:.{width}f}"
+            value = f"{score.segments[segment]:.{digits(_scores(entries), width)}f}"
+            line = f"{score.metric}|{score.segment_signature or score.signature} = {value}"
             flagged = report.flags[system][segment]
             suffix = f" [{', '.join(flagged)}]" if flagged else ""
             yield line + suffix if alone else f"{system}\t{report.segments[segment]}\t{line}{suffix}"
 
 
-def sentences_as_json(report: ScoreReport, width: int = 2) -> Iterator[str]:
+def sentences_as_json(report: ScoreReport, width: int | None = None) -> Iterator[str]:
     """JSON Lines, an object per metric, system and segment; the metric ``scores-file`` reads them back."""
     for system, number, segment in _segments(report):
         for entries in report.entries:
             score = entries[number].score
             values = {
                 "id": report.segments[segment], "system": system, "name": score.metric,
-                "score": round(score.segments[segment], width), "signature": score.segment_signature or score.signature,
-                "flags": list(report.flags[system][segment]),
+                "score": round(score.segments[segment], digits(_scores(entries), width)),
+                "signature": score.segment_signature or score.signature, "flags": list(report.flags[system][segment]),
             }  # fmt: skip
             yield json.dumps(values, ensure_ascii=False)
+
+
+def digits(scores: Iterable[Score], width: int | None) -> int:
+    """How many digits after the point ``scores`` of one metric are shown with: ``width``, or what suits all of them."""
+    return min((score.digits for score in scores), default=2) if width is None else width
+
+
+def _scores(entries: Iterable[Entry]) -> list[Score]:
+    return [entry.score for entry in entries]
 
 
 def _segments(report: ScoreReport) -> Iterator[tuple[str, int, int]]:
@@ -81,10 +101,10 @@ def _aligned(lines: list[str]) -> list[str]:
     return [" " * (at - line.index(" = ")) + line for line in lines]
 
 
-def _table(report: ScoreReport, width: int) -> Table:
+def _table(report: ScoreReport, width: int | None) -> Table:
     head = ("system", *(entries[0].score.metric for entries in report.entries))
     rows = (
-        (system, *(_cell(entries[number], width) for entries in report.entries))
+        (system, *(_cell(entries[number], digits(_scores(entries), width)) for entries in report.entries))
         for number, system in enumerate(report.systems)
     )
     return Table("", head, tuple(rows))

@@ -55,8 +55,9 @@ def html(table: Table, summary: str = "The numbers as a table") -> str:
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     caption = f"<caption>{plain(table.title)}</caption>"
     found = f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+    note = element("p", plain(table.note)) if table.note else ""
     scrolls = element("div", found, class_="scroll", role="region", tabindex=0, aria_label=table.title)
-    return f"<details><summary>{plain(summary)}</summary>{scrolls}</details>"
+    return f"<details><summary>{plain(summary)}</summary>{scrolls}{note}</details>"
 
 
 def escaped(words: str) -> str:

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -384,6 +385,21 @@ def test_compare_and_report_start_the_other_python_once_for_all_rows(shell: Shel
     assert rows[1]["scores"][1]["difference"] == pytest.approx(0.01 / 3), "one character more in one of three texts"
     assert len(shell.read("starts")) == 1
     assert [len(call) for call in fake.calls] == [3, 1], "the text that a stage changed, and none twice"
+
+
+def test_scores_differences_intervals_and_parts_have_four_digits(shell: Shell, fake: Fake) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    comet = f"-m chrf,comet:model=fake/regression --deciding COMET --comet-python {fake.python}"
+    alone = f"score -s en.txt -t es.txt -r ref.txt -l en-es --comet-python {fake.python} -m comet:model=fake/regression"
+    assert re.match(r"COMET\|model:fake/regression\|.* = 0\.6933$", shell(alone).out)
+    for form in ("text", "markdown", "latex"):
+        out = shell(f"compare r --by length -ci {comet} -f {form}").out
+        assert re.search(r"0\.\d{4} \((μ|\$\\mu\$) = 0\.\d{4} (±|.{1,6}) 0\.\d{4}\) \(\+0\.0033\)", out), out
+        assert re.search(r"\d\d\.\d\d \(\+\d\.\d\d\)|\(\+\d\.\d\d\)", out), "chrF has two"
+        assert len(re.findall(r"\b0\.\d{4}\b", out)) >= 9
+    assert not re.search(r"0\.0033\)", shell(f"compare r {comet} -w 2").out)
+    assert "+0.0033" in shell(f"report r {comet} --format markdown").out
 
 
 def test_the_command_names_what_is_missing(shell: Shell, fake: Fake) -> None:

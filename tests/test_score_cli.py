@@ -335,6 +335,26 @@ def test_the_json_of_comet_is_checked_against_the_translations(files: Shell) -> 
     assert "comet.json: out/es.txt, segment 1: was computed for another translation of segment '1'" in files(line).err
 
 
+def test_each_metric_has_the_digits_that_suit_its_scale(files: Shell) -> None:
+    files.write("unit.es.txt", "0.5", "-1", "1")
+    files.write("unit.other.txt", "0.5", "-1", "0.98765")
+    files.write("mqm.es.txt", "0", "0", "0")
+    files.write("mqm.other.txt", "-5", "0", "-1.25")
+    line = "score -t es.txt other.txt -r ref.txt -l en-es -m chrf" + "".join(
+        f" scores-file:path={name}.{{system}}.txt" for name in ("unit", "mqm")
+    )
+    rows = [one.split() for one in files(line).out.splitlines() if one.startswith(("es ", "other "))]
+    assert [[len(cell.partition(".")[2]) for cell in row[1:]] for row in rows] == [[2, 4, 2]] * 2
+    assert rows[0][2] == "0.1667"
+    wide = [one.split() for one in files(f"{line} -w 3").out.splitlines() if one.startswith(("es ", "other "))]
+    assert [[len(cell.partition(".")[2]) for cell in row[1:]] for row in wide] == [[3, 3, 3]] * 2
+    scores = [one["score"] for one in json.loads(files(f"{line} -f json").out)]
+    assert scores[2:4] == [0.1667, 0.1626]
+    assert scores[:2] == [round(one, 2) for one in scores[:2]]
+    assert scores[4:] == [0.0, -2.08]
+    assert files(f"{line} -sl").out.splitlines()[-2].endswith(" = 0.9877")
+
+
 def test_a_file_for_each_system(files: Shell) -> None:
     files.write("x.es.txt", "1", "2", "3")
     files.write("x.other.txt", "3", "4", "5")

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from mtagent import table
-from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, read_config, with_options
+from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, WIDTH_OPTION, read_config, with_options
 from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
 from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, paper
 from mtagent.comparison.tables import below, tables
@@ -41,7 +41,7 @@ FORMATS = (*_READ, "json", "csv", "tsv")
 @click.option("--layout", type=click.Choice(["paper"]), help="The tables of the Multi-agentMT paper.")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="Compute dollars anew, by prices of your own.")
 @click.option("-f", "--format", "format_name", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
+@with_options(WIDTH_OPTION)
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
 def command(**options: Any) -> None:
@@ -67,7 +67,7 @@ def command(**options: Any) -> None:
             click.echo(f"mtagent: warning: {warning}", err=True)
 
 
-def _shown(comparison: Comparison, format_name: str, width: int) -> str:
+def _shown(comparison: Comparison, format_name: str, width: int | None) -> str:
     if format_name == "json":
         return data.as_json(comparison)
     if format_name in ("csv", "tsv"):

@@ -108,6 +108,14 @@ PROMPT_OPTIONS = [
     click.option("--domain", help="Domain of the texts."),
     click.option("--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
 ]
+WIDTH_OPTION = [
+    click.option(
+        "-w",
+        "--width",
+        type=click.IntRange(0, 15),
+        help="Digits after the point.  [default: 2; 4 for COMET and others on a scale of 0 to 1]",
+    )
+]
 METRIC_OPTIONS = [
     click.option(
         "-m",

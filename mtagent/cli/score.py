@@ -13,6 +13,7 @@ from mtagent.cli.options import (
     LANGUAGE_OPTIONS,
     METRIC_OPTIONS,
     RUN_OPTIONS,
+    WIDTH_OPTION,
     read_config,
     with_options,
 )
@@ -61,7 +62,7 @@ class Command(SeveralFiles):
 @with_options(METRIC_OPTIONS)
 @click.option("--edits-from", metavar="SYSTEM", help="Add TER and characters from this system's texts to the others'.")
 @click.option("-f", "--format", "format_name", type=click.Choice(list(FORMATS)), default="text", show_default=True)
-@click.option("-w", "--width", type=click.IntRange(0, 15), default=2, show_default=True, help="Digits after the point.")
+@with_options(WIDTH_OPTION)
 @click.option("-sl", "--sentence-level", is_flag=True, help="Score each segment.")
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)

@@ -14,7 +14,7 @@ from mtagent import languages, table
 from mtagent.comparison.held import HeldRun
 from mtagent.comparison.rows import Comparison, Row
 from mtagent.comparison.runs import How, compare_held, held_runs
-from mtagent.comparison.tables import UNKNOWN, signed
+from mtagent.comparison.tables import UNKNOWN, digits_of, signed
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.json_text import dumped
@@ -91,9 +91,9 @@ def _row(comparison: Comparison, run: HeldRun, stage: str) -> Row | None:
     return next((row for row in comparison.rows if row.stage == stage and row.run in (run.name, None)), None)
 
 
-def shown(found: Sequence[Variants], format_name: str = "text", width: int = 2) -> str:
+def shown(found: Sequence[Variants], format_name: str = "text", width: int | None = None) -> str:
     """Tables 3, 4 and 1 as ``text``, ``markdown``, ``latex`` or ``json``."""
-    tables = [_performance(found, width), _distances(found, width), _costs(found)]
+    tables = [_performance(found, width), _distances(found, 2 if width is None else width), _costs(found)]
     below = list(dict.fromkeys(line for one in found for line in one.comparison.signatures))
     warnings = list(dict.fromkeys(line for one in found for line in (*one.warnings, *one.comparison.warnings)))
     if format_name == "json":
@@ -102,7 +102,7 @@ def shown(found: Sequence[Variants], format_name: str = "text", width: int = 2) 
     return _FORMS[format_name](tables, below, warnings)
 
 
-def _performance(found: Sequence[Variants], width: int) -> Table:
+def _performance(found: Sequence[Variants], width: int | None) -> Table:
     """Table 3: Postedit against Translate, Proofread against Postedit, and both variants against Translate."""
     head = ("Language", "Metric", "Translate", "Postedit", "Proofread", "w/ PE", "w/o PE")
     rows = [line for one in found for line in _lines(one, width)]
@@ -110,9 +110,10 @@ def _performance(found: Sequence[Variants], width: int) -> Table:
     return Table("performance (the paper's Table 3)", head, tuple(rows), note, labels=2)
 
 
-def _lines(one: Variants, width: int) -> Iterator[tuple[str, ...]]:
+def _lines(one: Variants, wanted: int | None) -> Iterator[tuple[str, ...]]:
     language = languages.name(one.comparison.target_lang)
-    for place, metric in enumerate(one.comparison.metrics):
+    widths = digits_of(one.comparison, wanted)
+    for place, (metric, width) in enumerate(zip(one.comparison.metrics, widths, strict=True)):
         scores = [_score(row, place) for row in (one.translate, one.postedit, one.proofread, one.without)]
         translate, postedit, proofread, without = scores
         pairs = ((postedit, translate), (proofread, postedit), (proofread, translate), (without, translate))

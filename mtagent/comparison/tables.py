@@ -8,7 +8,7 @@ from itertools import pairwise
 from mtagent.candidates import FINAL
 from mtagent.comparison.rows import Cell, Comparison, Cost, Moved, Outcomes, Part, Row
 from mtagent.metrics.significance import SIGNIFICANT
-from mtagent.score_tables import tested
+from mtagent.score_tables import digits, tested
 from mtagent.table import Table
 
 NOTHING, UNKNOWN = "-", "unknown"
@@ -16,16 +16,27 @@ MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
 
 
-def tables(comparison: Comparison, width: int = 2) -> list[Table]:
-    """The tables of ``comparison``; those that would be empty are left out. ``width`` is the digits of scores."""
+def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
+    """The tables of ``comparison``; those that would be empty are left out.
+
+    ``width`` is the digits of scores, of their differences and intervals; by default each metric has its own.
+    """
     found = [_scores(comparison, width), _edits(comparison, width), _outcomes(comparison), _costs(comparison)]
-    found += [_parts(comparison, name, of, width) for name, of in (comparison.parts or {}).items()]
+    found += [
+        _parts(comparison, name, of, digits_of(comparison, width)) for name, of in (comparison.parts or {}).items()
+    ]
     return [table for table in found if table.rows and len(table.head) > table.labels]
 
 
 def below(comparison: Comparison) -> list[str]:
     """The lines below the tables: signatures, and what the test was."""
     return [*comparison.signatures, *_test(comparison)]
+
+
+def digits_of(comparison: Comparison, width: int | None = None) -> list[int]:
+    """The digits of each metric's scores: ``width``, or what suits the metric."""
+    columns = zip(*(row.cells for row in comparison.rows), strict=True)
+    return [digits((cell.score for cell in cells), width) for cells in columns]
 
 
 def signed(number: float, width: int = 2) -> str:
@@ -50,12 +61,10 @@ def _test(comparison: Comparison) -> list[str]:
     return [f"p: each row against {comparison.rows[0].name}: {how.told}"]
 
 
-def _scores(comparison: Comparison, width: int) -> Table:
+def _scores(comparison: Comparison, width: int | None) -> Table:
+    widths = digits_of(comparison, width)
     rows = tuple(
-        (
-            row.name,
-            *(_cell(cell, width) + significance(comparison, row, place, width) for place, cell in enumerate(row.cells)),
-        )
+        (row.name, *(_tested(comparison, row, place, width) for place, width in enumerate(widths)))
         for row in comparison.rows
     )
     note = (
@@ -70,6 +79,10 @@ def _exceptions(comparison: Comparison) -> str:
     return "; ".join(
         f"{row.name}: to {row.former}" for before, row in pairwise(rows) if row.former not in (None, before.name)
     )
+
+
+def _tested(comparison: Comparison, row: Row, place: int, width: int) -> str:
+    return _cell(row.cells[place], width) + significance(comparison, row, place, width)
 
 
 def _cell(cell: Cell, width: int) -> str:
@@ -87,11 +100,13 @@ def significance(comparison: Comparison, row: Row, place: int, width: int = 2) -
     return f" ({about}p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else "")
 
 
-def _edits(comparison: Comparison, width: int) -> Table:
+def _edits(comparison: Comparison, width: int | None) -> Table:
+    own = dict(zip(comparison.metrics, digits_of(comparison, width), strict=True))
+    ter, gain = 2 if width is None else width, own.get(comparison.deciding or "", 2)
     decided = ("regressed", "gain/TER") if comparison.deciding else ()
     head = ("row", "from", "TER", "characters", "changed", *decided)
     rows = [(row, row.moved) for row in comparison.rows if row.moved is not None]
-    found = tuple((row.name, row.former or "", *_way(moved, width)[: len(head) - 2]) for row, moved in rows)
+    found = tuple((row.name, row.former or "", *_way(moved, ter, gain)[: len(head) - 2]) for row, moved in rows)
     note = (
         f"regressed: {comparison.deciding} of the segment got worse; "
         f"gain/TER: {comparison.deciding} gained per point of TER"
@@ -99,8 +114,8 @@ def _edits(comparison: Comparison, width: int) -> Table:
     return Table("edits from the former row", head, found, note if decided else "", labels=2)
 
 
-def _way(moved: Moved, width: int) -> tuple[str, ...]:
-    gain = NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, width)
+def _way(moved: Moved, width: int, gain_width: int) -> tuple[str, ...]:
+    gain = NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, gain_width)
     regressed = NOTHING if moved.regressed is None else _share(moved.regressed)
     return (f"{moved.ter:.{width}f}", f"{moved.characters:,}", _share(moved.changed), regressed, gain)
 
@@ -167,15 +182,15 @@ def _each(amount: float | None, cost: float | None) -> str:
     return UNKNOWN if cost is None else NOTHING if amount is None else dollars(amount)
 
 
-def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], width: int) -> Table:
+def _parts(comparison: Comparison, grouping: str, parts: Sequence[Part], widths: Sequence[int]) -> Table:
     shown = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS] if len(parts) > MOST_PARTS else parts
-    rows = [line for part in shown for line in _part(part, comparison.rows, width)]
+    rows = [line for part in shown for line in _part(part, comparison.rows, widths)]
     left = len(parts) - len(shown)
     note = f"{left} more, the smaller ones, are not shown: -f json and -f csv have all" if left else ""
     return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
 
-def _part(part: Part, rows: Sequence[Row], width: int) -> Iterator[tuple[str, ...]]:
+def _part(part: Part, rows: Sequence[Row], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:
     for number, (row, scores) in enumerate(zip(rows, part.scores, strict=True)):
         name, size = (" ".join(part.name.split()), str(part.segments)) if number == 0 else ("", "")
-        yield (name, row.name, size, *(f"{score:.{width}f}" for score in scores))
+        yield (name, row.name, size, *(f"{score:.{width}f}" for score, width in zip(scores, widths, strict=True)))

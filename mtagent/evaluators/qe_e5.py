@@ -12,10 +12,9 @@ from mtagent.records import Rating
 def qe_e5() -> InBatches:
     """Rates with the metric ``qe-e5``, 0 to 1; marks no spans. Raises :class:`mtagent.errors.MissingExtra`."""
     metric = QeE5()
+    signature = f"{metric.label}|{metric.signature}"
 
     def rate_batch(pairs: Sequence[Pair]) -> list[Rating]:
-        return [
-            Rating(evaluator=metric.name, score=value, signature=metric.signature) for value in metric.values(pairs)
-        ]
+        return [Rating(evaluator=metric.name, score=value, signature=signature) for value in metric.values(pairs)]
 
-    return InBatches(metric.name, rate_batch, signature=metric.signature)
+    return InBatches(metric.name, rate_batch, signature=signature)

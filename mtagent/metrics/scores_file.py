@@ -13,6 +13,7 @@ from mtagent.formats.ratings.mtme import plain_name
 from mtagent.metrics.score_formats import Found, read_scores
 from mtagent.protocols import Metric
 from mtagent.records import Score, Segment
+from mtagent.records.ratings import UNIT_DIGITS
 
 SYSTEM = "{system}"
 
@@ -72,6 +73,7 @@ class ScoresFile:
             segments=values,
             signature="|".join(parts),
             higher_is_better=self.higher_is_better,
+            digits=UNIT_DIGITS if all(-1 <= value <= 1 for value in values) else 2,
         )
 
     def _chosen(self, by_system: dict[str | None, list[Found]]) -> list[Found]:

@@ -94,11 +94,16 @@ class Rated(Record):
         return Usage.total(call.usage for call in self.calls)
 
 
+UNIT_DIGITS = 4
+"""Digits after the point for scores between 0 and 1."""
+
+
 class Score(Record):
     """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each.
 
     ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments``, where it
-    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words.
+    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words. ``digits``
+    after the point tell scores apart on the metric's scale: 2 up to 100, more where all lies between 0 and 1.
     """
 
     metric: str
@@ -108,3 +113,4 @@ class Score(Record):
     segment_signature: str = ""
     higher_is_better: bool = True
     detail: str = ""
+    digits: int = 2

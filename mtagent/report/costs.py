@@ -11,6 +11,7 @@ from typing import Literal
 from mtagent.candidates import FINAL, GIVEN
 from mtagent.comparison.rows import Cell, Comparison, Row
 from mtagent.records import Usage
+from mtagent.score_tables import digits
 
 Unit = Literal["dollars", "tokens"]
 
@@ -38,12 +39,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Costs:
-    """The rows as points. ``unit`` is ``tokens`` where a price is unknown, or where nothing costs money."""
+    """The rows as points. ``unit`` is ``tokens`` where a price is unknown, or where nothing costs money.
+
+    ``digits`` suit the metric's scores.
+    """
 
     metric: str
     higher_is_better: bool
     unit: Unit
     points: tuple[Point, ...]
+    digits: int = 2
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,9 @@ def costs(comparison: Comparison) -> Costs | None:
     at = comparison.metrics.index(comparison.deciding)
     spent: dict[str, Usage] = {}
     points = tuple(_point(row, _cell(row, at), spent) for row in comparison.rows)
-    better = next((cell.score.higher_is_better for row in comparison.rows if (cell := _cell(row, at))), True)
-    return Costs(comparison.deciding, better, _unit(points), points)
+    scores = [cell.score for row in comparison.rows if (cell := _cell(row, at))]
+    better = next((score.higher_is_better for score in scores), True)
+    return Costs(comparison.deciding, better, _unit(points), points, digits(scores, None))
 
 
 def _cell(row: Row, at: int) -> Cell | None:

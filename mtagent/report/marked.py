@@ -51,6 +51,19 @@ class Marks:
     spans: bool
     stages: tuple[StageMarks, ...]
 
+    def rated(self, stage: StageMarks) -> int:
+        """How many texts of ``stage`` the evaluator's numbers are about."""
+        return stage.marked if self.spans else stage.rated
+
+    def comparable(self) -> list[StageMarks]:
+        """The stages in which no fewer texts were rated than in the first one that was rated.
+
+        Where a gate's judge does not rate new texts, the rated ones of a later stage are those that were left alone:
+        a rate of their errors tells which texts were left alone, and nothing about the stage.
+        """
+        first = next((rated for stage in self.stages if (rated := self.rated(stage))), 0)
+        return [stage for stage in self.stages if self.rated(stage) >= max(first, 1)]
+
 
 @dataclass
 class _Count:

@@ -24,12 +24,12 @@ class _Placed(NamedTuple):
 def costs_plot(costs: Costs, name: str = "costs") -> str:
     """The score of each row over what was spent in its run until there. A row of unknown cost is a dashed line."""
     title = f"{costs.metric} and what it cost"
-    told = "; ".join(f"{p.row}: {score(p.score)}, {spent(p.spent(costs.unit), costs.unit)}" for p in costs.points)
+    told = "; ".join(f"{point.row}: {_told(point, costs, ', ')}" for point in costs.points)
     shown = [(i, point) for i, point in enumerate(costs.points, start=1) if point.score is not None]
     body = _field(costs, shown) if shown else text(0, LINE, "no row has a score", "note")
     top = _BOTTOM + 54 if shown else LINE * 2.5
     for i, point in enumerate(costs.points):
-        body += _entry(i + 1, point, costs.unit, top + i * 21)
+        body += _entry(i + 1, point, costs, top + i * 21)
     return drawing(name, title, told, body, top + 21 * len(costs.points) - 8)
 
 
@@ -120,9 +120,13 @@ def _disc(numbers: Sequence[int], at: _Placed) -> str:
     return shape + text(x + wide / 2, at.y + 4, words, "in-mark", anchor="middle")
 
 
-def _entry(number: int, point: Point, unit: Unit, y: float) -> str:
+def _told(point: Point, costs: Costs, between: str) -> str:
+    return f"{score(point.score, costs.digits)}{between}{spent(point.spent(costs.unit), costs.unit)}"
+
+
+def _entry(number: int, point: Point, costs: Costs, y: float) -> str:
     """A line of the list below: number, name, score and cost."""
-    value = f"{score(point.score)} · {spent(point.spent(unit), unit)}"
+    value = _told(point, costs, " · ")
     badge = element("rect", class_="mark", x=0, y=y - 14, width=22, height=18, rx=9)
     badge += text(11, y, str(number), "in-mark", anchor="middle")
     room = WIDTH - width(value) - 36

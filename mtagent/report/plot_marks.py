@@ -9,8 +9,9 @@ from mtagent.markup import element
 from mtagent.mqm import SEVERITIES
 from mtagent.report.marked import Marks, StageMarks
 from mtagent.report.svg import LINE, WIDTH, Scale, box, drawing, hatch, line, text, width
-from mtagent.report.words import number, stage_name
+from mtagent.report.words import after_stage, number, stage_name
 
+NOT_COMPARABLE = "not comparable"
 _WORST_FIRST = tuple(reversed(SEVERITIES))
 _CATEGORIES = 10
 _ROW = 36.0
@@ -23,13 +24,18 @@ def severities_plot(marks: Marks, name: str = "severities") -> str:
     if not marks.spans:
         return _without_spans(marks, name, title)
     stages = distinct(marks.stages)
-    most = max((sum(stage.by_severity().values()) / stage.marked for stage in stages if stage.marked), default=0)
+    comparable, unlike = marks.comparable(), few_rated(marks)
+    most = max((sum(stage.by_severity().values()) / stage.marked for stage in comparable), default=0)
     body = element("defs", "".join(hatch(f"{name}-{s}", s, *_HATCHES[s]) for s in SEVERITIES)) + _legend(name)
     for i, stage in enumerate(stages):
-        body += _stack(stage, most, name, 34 + i * 60)
-    told = "; ".join(f"{stage_name(stage.stage)} ({_rated(stage)}): {_told(stage)}" for stage in stages)
+        body += (
+            _unlike(stage, unlike[stage.stage], 34 + i * 60)
+            if stage.stage in unlike
+            else _stack(stage, most, name, 34 + i * 60)
+        )
+    told = "; ".join(_described(stage, unlike) for stage in stages)
     low = 34 + 60 * len(stages)
-    note = _uneven(stages)
+    note = _uneven([stage for stage in stages if stage in comparable])
     body += text(0, low + 10, note, "note") if note else ""
     return drawing(name, title, f"{told}. {note}", body, low + (18 if note else 0))
 
@@ -39,7 +45,7 @@ def categories_plot(marks: Marks, name: str = "categories") -> str:
     title = f"Errors per 100 texts, by category: {marks.evaluator}"
     if not marks.spans:
         return _without_spans(marks, name, title)
-    stages = [stage for stage in distinct(marks.stages) if stage.marked]
+    stages = [stage for stage in distinct(marks.stages) if stage in marks.comparable()]
     names = categories(stages)
     shown = names[:_CATEGORIES]
     most = max((per_hundred(stage, category) for stage in stages for category in shown), default=0.0)
@@ -51,9 +57,14 @@ def categories_plot(marks: Marks, name: str = "categories") -> str:
     left = len(names) - len(shown)
     note = f"and {left} rarer categories (in the table)" if left else "" if names else "no error is marked"
     note = "; ".join(filter(None, [note, _uneven(stages)]))
-    body += text(0, below - 4, note, "note") if note else ""
-    told = "; ".join(f"{one}: {_course(stages, one)}" for one in shown) or "No error is marked."
-    return drawing(name, title, told, body, below + 4 if note else below - LINE / 2)
+    unlike = [words for stage, words in few_rated(marks).items() if stage in {s.stage for s in distinct(marks.stages)}]
+    notes = [*([note] if note else []), *(line for words in unlike for line in (f"{words}:", NOT_COMPARABLE))]
+    body += "".join(text(0, below - 4 + LINE * i, words, "note") for i, words in enumerate(notes))
+    told = [
+        "; ".join(f"{one}: {_course(stages, one)}" for one in shown) or "No error is marked.",
+        *(f"{words}: {NOT_COMPARABLE}" for words in unlike),
+    ]
+    return drawing(name, title, "; ".join(told), body, below - (LINE / 2 if not notes else 14) + LINE * len(notes))
 
 
 def distinct(stages: Sequence[StageMarks]) -> list[StageMarks]:
@@ -61,6 +72,16 @@ def distinct(stages: Sequence[StageMarks]) -> list[StageMarks]:
     *others, last = stages or (None,)
     same = bool(others) and last is not None and replace(last, stage="") == replace(stages[-2], stage="")
     return list(stages[:-1] if same else stages)
+
+
+def few_rated(marks: Marks) -> dict[str, str]:
+    """By stage what is said of one with too few rated texts: ``only 36 of 63 texts were rated after post-editing``."""
+    comparable = marks.comparable()
+    return {
+        stage.stage: f"only {number(rated)} of {number(stage.segments)} texts were rated {after_stage(stage.stage)}"
+        for stage in marks.stages
+        if (rated := marks.rated(stage)) and stage not in comparable
+    }
 
 
 def categories(stages: Sequence[StageMarks]) -> list[str]:
@@ -78,12 +99,16 @@ def per_hundred(stage: StageMarks, category: str) -> float:
 
 
 def _without_spans(marks: Marks, name: str, title: str) -> str:
-    note = "This evaluator gives scores and marks no error spans."
-    rows = "".join(
-        text(0, 44 + 20 * i, f"{stage_name(s.stage)}: mean {s.mean:.3f} over {number(s.rated)} rated texts")
-        for i, s in enumerate(stage for stage in distinct(marks.stages) if stage.mean is not None)
-    )
-    return drawing(name, title, note, text(0, LINE, note, "note") + rows, 34 + 20 * rows.count("<text"))
+    note, unlike = "This evaluator gives scores and marks no error spans.", few_rated(marks)
+    stages = [stage for stage in distinct(marks.stages) if stage.mean is not None]
+    rows = "".join(text(0, 44 + 20 * i, _mean(stage, unlike)) for i, stage in enumerate(stages))
+    return drawing(name, title, note, text(0, LINE, note, "note") + rows, 34 + 20 * len(stages))
+
+
+def _mean(stage: StageMarks, unlike: dict[str, str]) -> str:
+    if stage.stage in unlike:
+        return f"{stage_name(stage.stage)}: {NOT_COMPARABLE}, {number(stage.rated)} of {number(stage.segments)} rated"
+    return f"{stage_name(stage.stage)}: mean {stage.mean:.3f} over {number(stage.rated)} rated texts"
 
 
 def _legend(name: str) -> str:
@@ -107,6 +132,18 @@ def _stack(stage: StageMarks, most: float, name: str, y: float) -> str:
             body += box(x, y + 20, found[severity] * scale, 14, "severity", fill=f"url(#{name}-{severity})")
             x += found[severity] * scale
     return body + text(0, y + 49, _told(stage), "note")
+
+
+def _unlike(stage: StageMarks, words: str, y: float) -> str:
+    room = WIDTH - width(NOT_COMPARABLE) - 16
+    body = text(0, y + 14, stage_name(stage.stage), "strong", room=room)
+    return body + text(WIDTH, y + 14, NOT_COMPARABLE, "strong", anchor="end") + text(0, y + 32, words, "note")
+
+
+def _described(stage: StageMarks, unlike: dict[str, str]) -> str:
+    if stage.stage in unlike:
+        return f"{unlike[stage.stage]}: {NOT_COMPARABLE}"
+    return f"{stage_name(stage.stage)} ({_rated(stage)}): {_told(stage)}"
 
 
 def _uneven(stages: Sequence[StageMarks]) -> str:

@@ -112,5 +112,6 @@ def _quantiles(spread: Spread) -> list[str]:
     if not spread.quantiles:
         return ["no score is known"]
     low, _, middle, _, high = spread.quantiles
-    ends = [f"nine tenths between {signed(low)} and {signed(high)}"] if low != high else []
-    return [f"mean {signed(spread.mean)}, median {signed(middle)}", *ends]
+    shown = [signed(value, spread.digits) for value in (spread.mean, middle, low, high)]
+    ends = [f"nine tenths between {shown[2]} and {shown[3]}"] if low != high else []
+    return [f"mean {shown[0]}, median {shown[1]}", *ends]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.score_tables import digits
 
 _DIGITS = 9  # -0.2 is better than -0.3 by 0.1, though not in binary
 _BINS = 8
@@ -48,6 +49,7 @@ class Spread:
     ``better + equal + worse + unknown`` is the number of segments; ``same_text`` of the ``equal`` ones have the same
     text. ``unknown`` have no finite score. ``bins`` hold every segment that is better or worse; zero has none.
     ``quantiles`` are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss.
+    ``digits`` suit the metric's scores.
     """
 
     row: str
@@ -63,6 +65,7 @@ class Spread:
     quantiles: tuple[float, ...]
     bins: tuple[Bin, ...]
     worst: tuple[Change, ...]
+    digits: int = 2
 
     @property
     def segments(self) -> int:
@@ -104,6 +107,7 @@ def _spread(segments: Sequence[str], row: Row, former: Row, at: int, shown: int)
         quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
         bins=histogram(known),
         worst=_worst(segments, before, after, found, sign, shown),
+        digits=digits((before.score, after.score), None),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mtagent.report.costs import Costly, Costs
 from mtagent.report.fates import KINDS
 from mtagent.report.flow import Failure, Flow
 from mtagent.report.marked import Marks
-from mtagent.report.plot_marks import categories, per_hundred
-from mtagent.report.spread import Spread
+from mtagent.report.plot_marks import NOT_COMPARABLE, categories, few_rated, per_hundred
+from mtagent.report.spread import Change, Spread
 from mtagent.report.words import UNKNOWN, dollars, number, score, share, signed, stage_name
 from mtagent.table import Table
 
@@ -38,24 +38,33 @@ def edits_table(flow: Flow) -> Table:
 
 
 def marks_table(marks: Marks) -> Table:
-    """Errors by stage and severity; only mean scores where the evaluator marks no spans."""
+    """Errors by stage and severity; only mean scores where the evaluator marks no spans.
+
+    A stage with fewer rated texts than the first one is not told in numbers that would be compared with the others.
+    """
+    unlike = few_rated(marks)
     severities = ("critical", "major", "minor", "neutral")
     rows = []
     for stage in marks.stages:
-        found = [number(n) for n in stage.by_severity().values()] if stage.marked else [""] * len(severities)
-        free = number(stage.error_free) if stage.marked else ""
-        mean = score(stage.mean, 3) if stage.rated else ""
+        told = stage.stage not in unlike
+        found = [number(n) for n in stage.by_severity().values()] if stage.marked and told else [""] * len(severities)
+        free = number(stage.error_free) if stage.marked and told else ""
+        mean = score(stage.mean, 3) if stage.rated and told else ""
         rows.append((stage_name(stage.stage), number(stage.segments), number(stage.rated), mean, free, *found))
     head = ("texts", "segments", "rated", "mean score", "error-free", *severities)
-    return Table(f"Errors marked by {marks.evaluator}", head, tuple(rows))
+    return Table(f"Errors marked by {marks.evaluator}", head, tuple(rows), _note(unlike))
+
+
+def _note(unlike: Mapping[str, str]) -> str:
+    return "; ".join(f"{words}: {NOT_COMPARABLE}" for words in unlike.values())
 
 
 def categories_table(marks: Marks) -> Table:
-    """Errors per 100 texts by category and stage, all categories."""
-    stages = [stage for stage in marks.stages if stage.marked]
+    """Errors per 100 texts by category and stage, all categories, where the stages can be compared."""
+    stages = marks.comparable()
     rows = tuple((name, *(f"{per_hundred(stage, name):.1f}" for stage in stages)) for name in categories(stages))
     head = ("category", *(stage_name(stage.stage) for stage in stages))
-    return Table(f"Errors per 100 texts, by category, marked by {marks.evaluator}", head, rows)
+    return Table(f"Errors per 100 texts, by category, marked by {marks.evaluator}", head, rows, _note(few_rated(marks)))
 
 
 def spread_table(spread: Spread) -> Table:
@@ -80,7 +89,7 @@ def costs_table(costs: Costs) -> Table:
     rows = tuple(
         (
             point.row,
-            score(point.score),
+            score(point.score, costs.digits),
             dollars(point.dollars),
             UNKNOWN if point.tokens is None else number(point.tokens),
         )
@@ -89,9 +98,13 @@ def costs_table(costs: Costs) -> Table:
     return Table("Quality and cost so far", ("texts", costs.metric, "dollars", "tokens"), rows)
 
 
+def _changed(one: Change, digits: int) -> tuple[str, ...]:
+    return (score(one.former, digits), score(one.score, digits), signed(one.difference, digits))
+
+
 def worst_table(spread: Spread) -> Table:
     """The segments that lost most."""
-    rows = tuple((one.segment, score(one.former), score(one.score), signed(one.difference)) for one in spread.worst)
+    rows = tuple((one.segment, *_changed(one, spread.digits)) for one in spread.worst)
     return Table(f"What got worse: {spread.row}", ("segment", spread.former, spread.row, spread.metric), rows)
 
 

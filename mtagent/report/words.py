@@ -11,12 +11,22 @@ _STAGES = {
     "proofread": "proofread",
     "final": "in the end",
 }
+_AFTER = {
+    "translate": "after translation",
+    "postedit": "after post-editing",
+    "proofread": "after proofreading",
+}
 UNKNOWN = "unknown"
 
 
 def stage_name(stage: str) -> str:
     """``postedit`` → ``post-edit``; another name stays."""
     return _STAGES.get(stage, stage)
+
+
+def after_stage(stage: str) -> str:
+    """``postedit`` → ``after post-editing``."""
+    return _AFTER.get(stage, stage_name(stage))
 
 
 def number(value: float) -> str:
