@@ -14,11 +14,11 @@ from mtagent.comparison.compared import deciding_metric, moved, priced, scored
 from mtagent.comparison.costs import Bills
 from mtagent.comparison.held import HeldRun, held_run
 from mtagent.comparison.parts import Grouping, parts_by
-from mtagent.comparison.rows import Comparison, Row
+from mtagent.comparison.rows import Comparison, Part, Row
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.metrics.named import make_metrics
-from mtagent.protocols import BySystem
+from mtagent.protocols import BySystem, Metric
 from mtagent.records import Segment
 from mtagent.scoring import Wanted
 from mtagent.store import Store, open_existing
@@ -117,10 +117,6 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
     signatures = (*_signatures(rows), *ways)
     rows = priced(rows, place)
     printed = tuple(cell.score.metric for cell in rows[0].cells)
-    each = [
-        list(one.each([row.name for row in rows])) if isinstance(one, BySystem) else [one] * len(rows)
-        for one in metrics
-    ]
     told = [warning for run in held for warning in warned.about_run(run, bills)]
     return Comparison(
         segments=report.segments,
@@ -128,7 +124,7 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
         metrics=printed,
         deciding=None if place is None else printed[place],
         resampling=report.resampling,
-        parts={grouping: parts_by(grouping, rows, segments, each) for grouping in dict.fromkeys(how.by)} or None,
+        parts=_parts(how.by, metrics, rows, segments),
         signatures=signatures,
         prices=bills.told,
         warnings=(
@@ -145,6 +141,15 @@ def compare_held(runs: Sequence[HeldRun], how: How) -> Comparison:
         source_lang=segments[0].source_lang,
         target_lang=segments[0].target_lang,
     )
+
+
+def _parts(
+    by: Sequence[Grouping], metrics: Sequence[Metric], rows: Sequence[Row], segments: Sequence[Segment]
+) -> dict[str, tuple[Part, ...]] | None:
+    """The scores by part for each grouping that was asked for."""
+    names = [row.name for row in rows]
+    each = [list(one.each(names)) if isinstance(one, BySystem) else [one] * len(rows) for one in metrics]
+    return {grouping: parts_by(grouping, rows, segments, each) for grouping in dict.fromkeys(by)} or None
 
 
 def _segments(runs: Sequence[HeldRun], reference: Path | None) -> list[Segment]:
