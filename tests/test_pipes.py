@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.commands import run, start
+from tests.commands import environment, run, start
 
+FULL = Path("/dev/full")
 FILES = "-s en.txt -t es.txt -l en-es"
 
 
@@ -72,3 +75,22 @@ def test_progress_into_a_closed_pipe_ends_the_command_too(folder: Path) -> None:
         process.stderr.close()
         assert process.stdout.read() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("line", ["compare texts", "runs list", "export texts --format marot"])
+def test_a_full_disk_under_the_output_is_one_line(line: str, folder: Path) -> None:
+    with FULL.open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mtagent", *line.split()],
+            cwd=folder,
+            env=environment(folder / "store.db"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("mtagent: ")
+    assert "no space left on device" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +12,7 @@ import click
 from mtagent import __version__
 from mtagent.errors import BudgetSpent, MtagentError
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
 COMMANDS = {
     "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
@@ -96,6 +99,13 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     except MtagentError as error:
         click.echo(f"mtagent: {error}", err=True)
         sys.exit(4 if isinstance(error, BudgetSpent) else 1)
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        # What is left in the buffer goes nowhere: Python would try, and fail, once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo(f"mtagent: the output cannot be written: {str(error.strerror).lower()}", err=True)
+        sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         click.echo(
             "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
