@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import EmptyReply, UnreadableReply
-from mtagent.llm.plain import plain_text, whole_characters
+from mtagent.llm.plain import plain_text, says_nothing, whole_characters
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,33 @@ def test_only_what_wraps_the_text_is_taken_off(reply: str, like: str, text: str)
     assert plain_text(reply, like) == text
 
 
-@pytest.mark.parametrize("reply", ["", " \n", "<think>Hm.</think>", "```\n\n```", "<source> </source>"])
+EMPTY = [
+    "", " \n", "<think>Hm.</think>", "\ufeff<think>Hm.</think>\n", "```\n\n```", "```\n```", "```text\n```", "```", "``` ```",
+    "<source> </source>", "<translation-1></translation-1>", "```\n<translation>\n</translation>\n```", "\u200b", "\u00ad\u2060",
+    "<translation>\u200b</translation>", "\u2800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", [*EMPTY, "<think>Hm.", "Hm.</think>", "<answer></answer>"])
+def test_a_reply_without_text_says_nothing(reply: str) -> None:
+    assert says_nothing(reply, ["Translate <source>Hello</source> \u200b"])
+
+
+@pytest.mark.parametrize("reply", ["Hallo", "```Hallo```", "<b>Hallo</b>", "{}", "<think>Hm.</think>Hallo", "Ein <think>", "…"])
+def test_a_reply_with_text_says_something(reply: str) -> None:
+    assert not says_nothing(reply)
+
+
+def test_what_was_asked_about_may_be_the_answer() -> None:
+    assert not says_nothing("<b></b>", ["Translate <source><b></b></source>"])
+    assert not says_nothing("<think> ist ein Tag", ["Translate <source><think> is a tag</source>"])
+
+
+def test_an_invisible_text_may_stay_invisible() -> None:
+    assert plain_text("\u200b", "\u200b") == "\u200b"
+
+
+@pytest.mark.parametrize("reply", EMPTY)
 def test_a_reply_without_text_is_an_error(reply: str) -> None:
     with pytest.raises(EmptyReply):
         plain_text(reply, "Hello")
@@ -64,7 +90,7 @@ def test_halves_of_characters_become_replacement_characters_and_nothing_else_cha
     assert whole_characters("\ufeffa\ud83db\udc00\U0001f600") == "\ufeffa\ufffdb\ufffd\U0001f600"
 
 
-@given(st.text(min_size=1).filter(str.strip), st.text().filter(str.strip))
+@given(st.text().filter(lambda reply: not says_nothing(reply)), st.text().filter(str.strip))
 def test_a_bare_text_comes_back_with_the_outer_white_space_of_the_other(reply: str, like: str) -> None:
     try:
         text = plain_text(reply, like)
