@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, RateLimited, Refused, ServerError, Truncated
 from mtagent.llm.failure import Failure, clean, retry_after, status_failure
+from mtagent.llm.parameters import refused_parameter
 from mtagent.llm.reply import Reply, read_reply, read_usage
-from mtagent.records import ToolCall
+from mtagent.llm.tools import sent_message
+from mtagent.records import Message, TokenLogprob, ToolCall
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -58,7 +61,7 @@ SEARCH = ToolCall(id="call_1", name="search", arguments='{"query": "a"}')
 )
 @pytest.mark.parametrize("finish_reason", ["tool_calls", "stop", None])
 def test_reads_tool_calls_and_takes_no_offence_at_the_missing_text(message: Any, finish_reason: str | None) -> None:
-    reply = read_reply(body(None, finish_reason, **message), "m")
+    reply = read_reply(body(None, finish_reason, **message), "m", tools=True)
     assert isinstance(reply, Reply)
     assert (reply.text, reply.problem, reply.tool_calls) == ("", None, (SEARCH,))
 
@@ -74,7 +77,7 @@ def test_reads_tool_calls_and_takes_no_offence_at_the_missing_text(message: Any,
     ids=str,
 )
 def test_a_missing_id_is_made_up_and_always_the_same(message: Any) -> None:
-    first, again = [read_reply(body(None, **message), "m") for _ in range(2)]
+    first, again = [read_reply(body(None, **message), "m", tools=True) for _ in range(2)]
     assert isinstance(first, Reply)
     assert first == again
     [call] = first.tool_calls
@@ -82,7 +85,7 @@ def test_a_missing_id_is_made_up_and_always_the_same(message: Any) -> None:
 
 
 def test_ids_are_told_apart() -> None:
-    reply = read_reply(body(None, tool_calls=[wish(), wish(), wish(id=None), wish(id=None)]), "m")
+    reply = read_reply(body(None, tool_calls=[wish(), wish(), wish(id=None), wish(id=None)]), "m", tools=True)
     assert isinstance(reply, Reply)
     assert len({call.id for call in reply.tool_calls}) == 4
     assert reply.tool_calls[0].id == "call_1"
@@ -104,7 +107,7 @@ def test_ids_are_told_apart() -> None:
     ids=str,
 )
 def test_arguments_are_kept_as_the_model_wrote_them(given: Any, read: str) -> None:
-    reply = read_reply(body("Let me see.", tool_calls=[wish(arguments=given)]), "m")
+    reply = read_reply(body("Let me see.", tool_calls=[wish(arguments=given)]), "m", tools=True)
     assert isinstance(reply, Reply)
     assert (reply.text, reply.tool_calls[0].arguments) == ("Let me see.", read)
 
@@ -122,20 +125,20 @@ def test_arguments_are_kept_as_the_model_wrote_them(given: Any, read: str) -> No
     ids=str,
 )
 def test_tool_calls_hide_no_problem(payload: Any, problem: type[Exception]) -> None:
-    reply = read_reply(payload, "m")
+    reply = read_reply(payload, "m", tools=True)
     assert isinstance(reply, Reply)
     assert reply.problem is problem
 
 
 def test_a_tool_call_without_a_name_is_passed_on_for_the_caller_to_answer() -> None:
-    reply = read_reply(body(None, tool_calls=[wish(name=None)]), "m")
+    reply = read_reply(body(None, tool_calls=[wish(name=None)]), "m", tools=True)
     assert isinstance(reply, Reply)
     assert [call.name for call in reply.tool_calls] == [""]
 
 
 @pytest.mark.parametrize("calls", ["search", [None], ["search"], 5, {"a": 1}], ids=str)
 def test_what_is_no_tool_call_may_pass(calls: Any) -> None:
-    failure = read_reply(body(None, tool_calls=calls), "m")
+    failure = read_reply(body(None, tool_calls=calls), "m", tools=True)
     assert isinstance(failure, Failure)
     assert (failure.kind, failure.transient) == (ServerError, True)
 
@@ -162,18 +165,146 @@ def test_an_error_object_with_status_200_is_shown() -> None:
     [
         ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, (10, 0, 5, 0)),
         ({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": None}, (10, 0, 5, 0)),
-        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 8}}, (10, 8, 0, 0)),
-        ({"prompt_tokens": 10, "prompt_cache_hit_tokens": 8}, (10, 8, 0, 0)),
-        ({"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 7}}, (0, 0, 9, 7)),
+        ({"prompt_tokens": 10, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 8}}, (10, 8, 0, 0)),
+        ({"prompt_tokens": 10, "completion_tokens": 0, "prompt_cache_hit_tokens": 8}, (10, 8, 0, 0)),
+        (
+            {"prompt_tokens": 1, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 7}},
+            (1, 0, 9, 7),
+        ),
         ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 19}, (10, 0, 9, 0)),
-        ({"prompt_tokens": None, "completion_tokens": "5"}, (0, 0, 0, 0)),
+        ({"prompt_tokens": 10, "total_tokens": 19}, (10, 0, 9, 0)),
+        ({"prompt_tokens": 10.0, "completion_tokens": 5.0, "total_tokens": "15"}, (10, 0, 5, 0)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": -1}}, (10, 0, 5, 0)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": 7}, (10, 0, 5, 0)),
     ],
     ids=str,
 )  # fmt: skip
 def test_reads_usage_in_every_servers_shape(usage: dict[str, Any], counts: tuple[int, ...]) -> None:
     read = read_usage(usage)
+    assert read is not None
     assert (read.input_tokens, read.cached_tokens, read.output_tokens, read.reasoning_tokens) == counts
     assert read.cost is None
+
+
+COUNTS: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+NO_COUNTS = ["5", 5.5, -5, math.nan, math.inf, True, 10**30, 10**10, 1e300, [5], {"a": 5}]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [{}, {"total_tokens": 15}, {"completion_tokens": 5}, {"prompt_tokens": 10}, {"completion_tokens": 5, "total_tokens": 15}]
+    + [dict.fromkeys(COUNTS, 0), dict.fromkeys(COUNTS), {"prompt_tokens": 10, "total_tokens": 9}]
+    + [COUNTS | {name: value} for value in NO_COUNTS for name in ("prompt_tokens", "completion_tokens")],
+    ids=str,
+)  # fmt: skip
+def test_usage_that_cannot_be_counted_on_is_not_known(usage: dict[str, Any]) -> None:
+    reply = read_reply({**body("Hi"), "usage": usage}, "m")
+    assert isinstance(reply, Reply)
+    assert (reply.usage, reply.problem) == (None, None)
+
+
+@pytest.mark.parametrize("content", [None, "", "\u200b", "<think>Hm.</think>", "<think>Hm.", "```\n```"])
+def test_a_reply_that_says_nothing_is_empty_whatever_tools_it_calls(content: str | None) -> None:
+    payload = body(content, "tool_calls", tool_calls=[wish()])
+    reply, offered = read_reply(payload, "m"), read_reply(payload, "m", tools=True)
+    assert isinstance(reply, Reply)
+    assert isinstance(offered, Reply)
+    assert (reply.problem, reply.tool_calls) == (EmptyReply, ())
+    assert (offered.problem, offered.tool_calls) == (None, (SEARCH,))
+
+
+def test_thoughts_that_are_cut_off_get_more_room() -> None:
+    reply = read_reply(body("<think>Hm", "length"), "m")
+    assert isinstance(reply, Reply)
+    assert reply.problem is Truncated
+
+
+def test_a_tool_call_that_nobody_offered_does_no_harm_to_a_text() -> None:
+    reply = read_reply(body("Hi", tool_calls=5), "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.problem, reply.tool_calls) == ("Hi", None, ())
+
+
+def nested(depth: int) -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+ODD = ["a\ud83d", math.inf, math.nan, 10**400, 7, True, [], ["x"], {"a": "\ud83d"}, nested(5000), "x" * 10**6]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("name", ["model", "usage", "id", "error", "object"])
+def test_what_is_odd_beside_the_choices_does_no_harm_to_a_text(name: str, odd: Any) -> None:
+    reply = read_reply({**body("Hi"), name: odd}, "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.problem, reply.usage) == ("Hi", None, None)
+    assert len(reply.model.encode()) <= 200
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("name", ["finish_reason", "logprobs", "index"])
+def test_what_is_odd_beside_the_message_does_no_harm_to_a_text(name: str, odd: Any) -> None:
+    payload = body("Hi")
+    payload["choices"][0][name] = odd
+    reply = read_reply(payload, "m")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.problem, reply.logprobs) == ("Hi", None, None)
+    assert len(reply.finish_reason.encode()) <= 200
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("name", ["refusal", "tool_calls", "function_call"])
+def test_what_is_odd_in_the_message_is_at_most_the_failure_of_that_reply(name: str, odd: Any) -> None:
+    reply = read_reply(body("Hi", **{name: odd}), "m", tools=True)
+    (reply.message if isinstance(reply, Failure) else reply.detail).encode()
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_odd_tool_calls_are_cleaned_or_the_failure_of_that_reply(odd: Any) -> None:
+    for call in (wish(name=odd), wish(arguments=odd), wish(id=odd), wish(arguments={"a": odd})):
+        reply = read_reply(body(None, tool_calls=[call]), "m", tools=True)
+        if isinstance(reply, Reply):
+            reply.tool_calls[0].model_dump_json().encode()
+            sent_message(Message(role="assistant", content="", tool_calls=reply.tool_calls))
+
+
+def test_arguments_that_are_nested_too_deep_can_be_sent_back() -> None:
+    call = ToolCall(id="1", name="search", arguments="[" * 100_000)
+    sent = sent_message(Message(role="assistant", content="", tool_calls=(call,)))
+    assert "unreadable" in sent["tool_calls"][0]["function"]["arguments"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_log_probabilities_that_are_none_are_left_out(odd: Any) -> None:
+    good = {"token": "H", "logprob": -0.5}
+    for content in (odd, [odd], [good, {"token": odd}], [good, {"token": "i", "logprob": odd}]):
+        if content == [good, {"token": "i", "logprob": 7}]:
+            continue
+        payload = body("Hi")
+        payload["choices"][0]["logprobs"] = {"content": content}
+        reply = read_reply(payload, "m")
+        assert isinstance(reply, Reply)
+        assert (reply.text, reply.logprobs) == ("Hi", None)
+
+
+def test_half_a_character_in_a_token_becomes_a_replacement() -> None:
+    payload = body("Hi")
+    payload["choices"][0]["logprobs"] = {"content": [{"token": "H\ud83d", "logprob": -0.5}]}
+    reply = read_reply(payload, "m")
+    assert isinstance(reply, Reply)
+    assert reply.logprobs == (TokenLogprob(token="H\ufffd", logprob=-0.5),)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_an_odd_error_body_has_words_that_can_be_stored(odd: Any) -> None:
+    for error in ({"message": odd}, {"message": "why", "code": odd, "param": odd}, odd, {"detail": odd}):
+        for outer in (error, {"error": error}):
+            failure = status_failure(400, {}, outer, now=NOW)
+            f"{failure.message}{failure.code}{failure.param}".encode()
+            refused_parameter(failure, {"messages": [], "seed": 1})
 
 
 @pytest.mark.parametrize(

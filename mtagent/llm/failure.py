@@ -11,6 +11,7 @@ from typing import Any
 import regex
 
 from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimited, Refused, ServerError
+from mtagent.llm.plain import whole_characters
 
 LONGEST_MESSAGE = 400
 CONFLICTS_AND_TIMEOUTS = (408, 409)
@@ -41,9 +42,9 @@ class Failure:
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
     error = _error_object(body)
-    code, param = _text(error.get("code")), _text(error.get("param"))
+    code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
     kind, transient = _class_of(status, code)
-    message = clean(_message(error, body), key) or "no message"
+    message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
     wait = retry_after(headers, now) if transient else None
     return Failure(kind, message, status, transient, wait, param, code)
 
@@ -89,12 +90,12 @@ def _error_object(body: object) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {"message": inner}
 
 
-def _message(error: Mapping[str, Any], body: object) -> str:
-    return str(error.get("message") or error.get("detail") or body or "")
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def words_of(value: object) -> str:
+    """What a server says, as text that every store and terminal takes, whatever it is."""
+    try:
+        return whole_characters(str(value))
+    except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
+        return "(unreadable)"
 
 
 def _number(value: str | None) -> float | None:

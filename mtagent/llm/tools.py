@@ -38,15 +38,15 @@ def _is_object(text: str) -> bool:
     """Whether a server that reads the arguments of former turns will not stumble over these."""
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
 def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """The tool calls of a reply's ``message``, in the shapes that servers give them; ``()`` for none.
 
-    Arguments may be text or an object, and ids may be missing or given twice. Raises ``TypeError`` and
-    ``AttributeError`` for what is no tool call at all.
+    Arguments may be text or an object, and ids may be missing or given twice; a name that is no text is none. Raises
+    ``TypeError``, ``AttributeError`` and ``RecursionError`` for what is no tool call at all.
     """
     listed = message.get("tool_calls") or []
     former = message.get("function_call")
@@ -55,8 +55,8 @@ def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     for item in listed:
         function = item.get("function") or item
-        name, arguments = str(function.get("name") or ""), _arguments(function.get("arguments"))
-        given = str(item.get("id") or "")
+        name, given = (value if isinstance(value, str) else "" for value in (function.get("name"), item.get("id")))
+        name, given, arguments = whole_characters(name), whole_characters(given), _arguments(function.get("arguments"))
         id_ = given if given and given not in {call.id for call in calls} else _new_id(name, arguments, len(calls))
         calls.append(ToolCall(id=id_, name=name, arguments=arguments))
     return tuple(calls)
