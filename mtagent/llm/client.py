@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, ModelError, RateLimited, Refused, Truncated
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    EmptyReply,
+    ModelError,
+    RateLimited,
+    Refused,
+    ServerError,
+    Truncated,
+)
 from mtagent.llm.backoff import backoff, last_outcome
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import Failure
@@ -26,14 +35,16 @@ FIRST_CONNECTIONS = 4
 
 @dataclass(slots=True)
 class Exchange:
-    """The state of one ``complete``: what was paid, how often it was tried, and until when it may be."""
+    """The state of one ``complete``: what was paid and failed, how often it was tried, and until when it may be."""
 
     deadline: float
     started: float
+    call: Call
+    tools: bool
     until: float | None = None
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
-    reply: Reply | None = None
+    failed: list[Call] = field(default_factory=list)
 
     def left(self, now: float) -> float:
         """Seconds until the deadline, which runs from the first attempt: queueing for a place does not count."""
@@ -122,22 +133,25 @@ class OpenAIClient:
         """Ask for one reply; see :class:`mtagent.protocols.LLM`.
 
         ``usage`` adds up every reply that the server counted, a first one that was cut off included; ``usage.calls``
-        says how many. An error carries in ``calls`` what was paid before it.
+        says how many. An error carries in ``calls`` what was paid before it, each attempt by itself.
         """
-        exchange = Exchange(self._deadline, self._clock.now())
+        call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages))
+        exchange = Exchange(self._deadline, self._clock.now(), call, bool(tools))
         outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
-        usage = exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid)
         if isinstance(outcome, Failure):
             error = outcome.kind(self._explain(outcome, exchange))
-            error.calls = (self._failed_call(purpose, tuple(messages), usage, exchange, str(error)),)
+            last = exchange.failed.pop() if outcome.answered else call
+            seconds = self._clock.now() - exchange.started
+            error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
             raise error
         return Completion.model_construct(
             text=outcome.text,
             model=outcome.model,
             finish_reason=outcome.finish_reason,
-            usage=usage,
+            usage=exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid),
             logprobs=outcome.logprobs,
             tool_calls=outcome.tool_calls,
+            attempts=tuple(exchange.failed),
         )
 
     async def aclose(self) -> None:
@@ -148,22 +162,32 @@ class OpenAIClient:
         return request_body(self.model, self._parameters, messages, schema, logprobs, tools)
 
     async def _converse(self, body: Body, exchange: Exchange) -> Reply | Failure:
-        """A usable reply; an empty one and one that was cut off get a second chance each."""
-        chances: set[type[ModelError]] = {EmptyReply, Truncated}
+        """A usable reply; one that says nothing or cannot be read and one that was cut off get a second chance each."""
+        chances = {EmptyReply, Truncated}
         while True:
             outcome = await self._accepted(body, exchange)
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, Failure) and not outcome.answered:
                 was_cut = Truncated not in chances and outcome.kind is BadRequest
                 return replace(outcome, kind=Truncated) if was_cut else outcome
-            exchange.paid.append(self._priced(outcome))
-            exchange.reply = outcome
-            if outcome.problem is None:
+            usage = Usage(calls=1, cost=None) if isinstance(outcome, Failure) else self._priced(outcome)
+            exchange.paid.append(usage)
+            if isinstance(outcome, Failure):
+                failure, said = outcome, exchange.call
+            elif outcome.problem is None:
                 return outcome
-            if outcome.problem not in chances:
-                return Failure(outcome.problem, outcome.detail, 200)
-            chances.discard(outcome.problem)
-            if outcome.problem is Truncated:
-                body = with_more_room(body, exchange.paid[-1].output_tokens)
+            else:
+                failure = Failure(outcome.problem, outcome.detail, 200, answered=True)
+                said = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
+            words = failure.message or "no text"
+            exchange.failed.append(
+                said.model_copy(update={"usage": usage, "error": f"{failure.kind.__name__}: {words}"})
+            )
+            chance = EmptyReply if failure.kind is ServerError else failure.kind
+            if chance not in chances:
+                return failure
+            chances.discard(chance)
+            if failure.kind is Truncated:
+                body = with_more_room(body, usage.output_tokens)
 
     async def _accepted(self, body: Body, exchange: Exchange) -> Reply | Failure:
         """A reply, after leaving out what the model does not take."""
@@ -205,7 +229,7 @@ class OpenAIClient:
             exchange.attempts += 1
             seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
             payload = await self._transport.post(sent, seconds)
-            outcome = payload if isinstance(payload, Failure) else read_reply(payload, self.model)
+            outcome = payload if isinstance(payload, Failure) else self._read(payload, sent, exchange)
             self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
             if not isinstance(outcome, Failure):
                 slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
@@ -221,19 +245,9 @@ class OpenAIClient:
             cost = self._price(reply.model, reply.usage, self.base_url)
         return reply.usage if cost is None else reply.usage.model_copy(update={"cost": cost})
 
-    def _failed_call(
-        self, purpose: str, messages: tuple[Message, ...], usage: Usage, exchange: Exchange, error: str
-    ) -> Call:
-        return Call(
-            purpose=purpose,
-            model=self.model,
-            messages=messages,
-            reply=exchange.reply.text if exchange.reply else None,
-            tool_calls=exchange.reply.tool_calls if exchange.reply else (),
-            usage=usage,
-            seconds=self._clock.now() - exchange.started,
-            error=error,
-        )
+    def _read(self, payload: object, sent: Body, exchange: Exchange) -> Reply | Failure:
+        asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
+        return read_reply(payload, self.model, tools=exchange.tools, asked=asked)
 
     def _explain(self, failure: Failure, exchange: Exchange) -> str:
         """The message of the error: model, server, status, the server's words, and the way out."""
@@ -253,6 +267,8 @@ class OpenAIClient:
             return (
                 f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
             )
+        if failure.answered and failure.kind is ServerError:
+            return "asked twice: see whether the server works as it should, or try another model"
         if failure.kind is BadRequest and failure.status == 404:
             return "check the model's name and the base URL"
         return WAYS_OUT[failure.kind].format(variable=self._api_key_env)

@@ -24,9 +24,10 @@ _SECRETS = regex.compile(r"\bsk-[\w*.\-]{3,}+|(?i:\bbearer\s++)[^\s\"',]++")
 class Failure:
     """A request that brought no usable reply. ``transient``: the same request may succeed later.
 
-    ``unreachable``: there was no connection at all. ``retry_after`` is the number of seconds that the server asks to
-    wait. ``param`` and ``code`` are the server's own words. Holds only text: never an exception, a request or a header,
-    so that no key can leak through it.
+    ``unreachable``: there was no connection at all. ``answered``: the server did its work, which is to be paid for, and
+    what it sent is of no use. ``retry_after`` is the number of seconds that the server asks to wait. ``param`` and
+    ``code`` are the server's own words. Holds only text: never an exception, a request or a header, so that no key can
+    leak through it.
     """
 
     kind: type[ModelError]
@@ -37,6 +38,7 @@ class Failure:
     param: str | None = None
     code: str | None = None
     unreachable: bool = False
+    answered: bool = False
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:

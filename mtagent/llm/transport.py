@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextvars import ContextVar
+from typing import Any
 
 import aiohttp
 import openai
@@ -14,11 +16,78 @@ import openai
 from mtagent.errors import BadRequest, ServerError
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import Failure, clean, status_failure
-from mtagent.llm.request import Body
+from mtagent.llm.request import ROOM, Body
 
 LONGEST_CONNECT = 30.0
 
 UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+
+
+SMALLEST_BOUND = 1_000_000
+LONGEST_ERROR = 100_000
+ASSUMED_ROOM = 16_384  # tokens, where the request sets no limit
+TOKEN_BYTES = 64  # as JSON, and generously: a token is four characters or so, thoughts may come beside it
+LOGPROB_BYTES = 512
+TOP_LOGPROB_BYTES = 256
+
+
+def reply_bound(body: Body) -> int:
+    """The most bytes that a reply to ``body`` is read for."""
+    room = next((int(body[name]) for name in ROOM if name in body), ASSUMED_ROOM)
+    logprobs = LOGPROB_BYTES + TOP_LOGPROB_BYTES * int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0
+    return max(SMALLEST_BOUND, room * (TOKEN_BYTES + logprobs))
+
+
+class Reading:
+    """What is read of one reply: at most ``bound`` bytes; ``content`` stays ``None`` where there are more."""
+
+    __slots__ = ("bound", "content")
+
+    def __init__(self, bound: int) -> None:
+        self.bound = bound
+        self.content: bytes | None = None
+
+
+_READING: ContextVar[Reading] = ContextVar("_READING")
+
+
+class BoundedClient(openai.DefaultAioHttpClient):
+    """The package's HTTP client, except that it stops reading where a body is larger than it can be meant to be.
+
+    What counts is the size after decompression. The body goes to the :class:`Reading` of the request that is under way,
+    and not through the package, which would read it without bounds. Of an error only the beginning is read.
+    """
+
+    async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        """The response to ``request``, closed, and without the body where it is no error."""
+        reading = _READING.get()
+        response = await super().send(request, stream=True, **options)
+        failed = response.status_code >= 300
+        bound = LONGEST_ERROR if failed else reading.bound
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async for part in response.aiter_bytes():
+                parts.append(part)
+                size += len(part)
+                if size > bound:
+                    break
+        finally:
+            await response.aclose()
+        content = b"".join(parts)
+        if not failed and size <= bound:
+            reading.content = content
+        kept = {
+            name: value
+            for name, value in response.headers.items()
+            if name not in ("content-encoding", "content-length")
+        }
+        return type(response)(
+            response.status_code,
+            headers=kept if failed else {},
+            content=content[:bound] if failed else b"",
+            request=response.request,
+        )
 
 
 class Transport:
@@ -34,12 +103,14 @@ class Transport:
 
     async def post(self, body: Body, seconds: float) -> object | Failure:
         """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
+        reading = Reading(reply_bound(body))
+        token = _READING.set(reading)
         try:
             async with asyncio.timeout(seconds):
-                # cast_to=object: plain JSON. Building the package's own records would cost more than all else here.
-                reply = await self._openai().post("/chat/completions", cast_to=object, body=body)
-            # Text comes back where the server does not call its reply JSON.
-            return json.loads(reply) if isinstance(reply, str) else reply
+                await self._openai().post("/chat/completions", cast_to=object, body=body)
+            if reading.content is None:
+                return self._useless(f"the reply is larger than {reading.bound:,} bytes, which nobody asked for")
+            return _parsed(reading.content)
         except openai.APIStatusError as error:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
@@ -52,11 +123,18 @@ class Transport:
             return self._failure(f"no connection, or it broke: {words}", unreachable=unreachable)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             return self._failure(f"the reply is not JSON: {error}")
+        except RecursionError:
+            return self._useless("the reply is JSON that is nested too deep")
         except UnicodeEncodeError:
             return Failure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
+        finally:
+            _READING.reset(token)
 
     def _failure(self, what: str, *, unreachable: bool = False) -> Failure:
         return Failure(ServerError, clean(what, self._key), transient=True, unreachable=unreachable)
+
+    def _useless(self, what: str) -> Failure:
+        return Failure(ServerError, clean(what, self._key), 200, answered=True)
 
     def _openai(self) -> openai.AsyncOpenAI:
         """The client of the running event loop: connections do not survive their loop."""
@@ -69,7 +147,7 @@ class Transport:
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=timeout,
-                http_client=openai.DefaultAioHttpClient(timeout=timeout),
+                http_client=BoundedClient(timeout=timeout),
             )
         return self._client
 
@@ -78,6 +156,16 @@ class Transport:
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.close()
+
+
+def _parsed(content: bytes) -> object:
+    """The JSON of a reply. A whole number of thousands of digits, which Python does not convert, is infinite."""
+    try:
+        return json.loads(content)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        return json.loads(content, parse_int=float)
 
 
 def _causes(error: BaseException) -> list[BaseException]:

@@ -77,17 +77,6 @@ class TokenLogprob(Record):
     logprob: float
 
 
-class Completion(Record):
-    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``."""
-
-    text: str
-    model: str
-    finish_reason: str = "stop"
-    usage: Usage = Usage()
-    logprobs: tuple[TokenLogprob, ...] | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-
-
 class Call(Record):
     """One request to a model as it is accounted for; ``error`` is set where no usable reply came.
 
@@ -102,3 +91,18 @@ class Call(Record):
     usage: Usage = Usage()
     seconds: float = 0.0
     error: str | None = None
+
+
+class Completion(Record):
+    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``.
+
+    ``attempts`` are equal requests before it that brought no usable reply; ``usage`` counts them too.
+    """
+
+    text: str
+    model: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    attempts: tuple[Call, ...] = ()
