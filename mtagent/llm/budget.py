@@ -21,7 +21,7 @@ from mtagent.llm.cached import KeyedLLM
 from mtagent.llm.request import ROOM, Form
 from mtagent.llm.sampling import Sampling
 from mtagent.protocols import LLM, Asked
-from mtagent.records import Completion, Message, Tool, Usage
+from mtagent.records import Call, Completion, Message, Tool, Usage
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
@@ -80,7 +80,7 @@ class Budget:
             tokens = usage.input_tokens + usage.output_tokens
             price = self._prices.get(model, _unknown)
             dollars = price(usage) if usage.cost is None and tokens else usage.cost
-            if (self.limit.dollars < inf and dollars is None) or (usage.calls and usage.cost is None and not tokens):
+            if (self.limit.dollars < inf and dollars is None) or _uncounted(usage):
                 raise ConfigError(
                     f"run {run!r} has made {usage.calls} calls to {model} of which nobody knows what they cost: name "
                     "the price in a file (--prices FILE), limit the tokens (--token-budget N), or start another --run"
@@ -143,10 +143,11 @@ class Budgeted:
         paid = None  # a request that is cut short may have to be paid for
         try:
             completion = await self._llm.complete(messages, **asked)
-            paid = self._paid(completion.usage)
+            paid = self._paid(completion.usage, completion.attempts)
             return completion
         except Exception as error:
-            paid = self._paid(Usage.total(call.usage for call in getattr(error, "calls", ())))
+            calls = getattr(error, "calls", ())
+            paid = self._paid(Usage.total(call.usage for call in calls), calls)
             raise
         finally:
             self._budget.settle(worst, paid)
@@ -159,14 +160,18 @@ class Budgeted:
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
-    def _paid(self, usage: Usage) -> Amount | None:
-        """What was paid for; ``None`` where the server did not say."""
+    def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
+        """What was paid for, ``calls`` among it; ``None`` where the server did not say of all."""
         tokens = usage.input_tokens + usage.output_tokens
-        if (self._budget.limit.dollars < inf and usage.cost is None) or (
-            usage.calls and usage.cost is None and not tokens
-        ):
+        uncounted = any(_uncounted(one) for one in (usage, *(call.usage for call in calls)))
+        if uncounted or (self._budget.limit.dollars < inf and usage.cost is None):
             return None
         return Amount(usage.cost or 0.0, tokens)
+
+
+def _uncounted(usage: Usage) -> bool:
+    """Whether there was a request of which the server did not say what it took."""
+    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
 
 
 def _unknown(usage: Usage) -> None:

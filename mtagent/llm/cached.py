@@ -6,14 +6,16 @@ import copy
 import time
 from asyncio import Future, get_running_loop, shield
 from collections.abc import Sequence
-from typing import Any, Protocol, Unpack, runtime_checkable
+from typing import Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.plain import whole_characters
+from mtagent.llm.plain import says_nothing, whole_characters
 from mtagent.llm.request import Form
 from mtagent.protocols import LLM, Asked
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store import Store
+
+LARGEST_COUNT = 2**53
 
 
 @runtime_checkable
@@ -31,7 +33,8 @@ class Cached:
     """An LLM whose calls are written to the store at once, and answered from there where they were made before.
 
     A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
-    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused.
+    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused; neither
+    is a stored reply that says nothing, which former versions took for an answer.
     ``run_id`` may be set later, but before the first call.
     """
 
@@ -54,12 +57,14 @@ class Cached:
         while (first := self._asked.get(key)) is not None:
             answer = await shield(first)
             if isinstance(answer, Completion):
-                return answer.model_copy(update={"usage": Usage(reused=1)})
+                return answer.model_copy(update={"usage": Usage(reused=1), "attempts": ()})
             if answer is not None:
                 raise _without_calls(answer)
-        stored = self._store.recall(self.run_id, asked.get("segment", ""), key)
-        if stored is not None:
-            return stored
+        while (stored := self._store.recall(self.run_id, asked.get("segment", ""), key)) is not None:
+            if (form.tools and stored.tool_calls) or not says_nothing(stored.text, _texts(messages)):
+                return stored
+            if not self._store.distrust(key, stored.text, "EmptyReply: it says nothing"):
+                break
 
         first = self._asked[key] = get_running_loop().create_future()
         answer = None
@@ -84,9 +89,12 @@ class Cached:
             completion = await self._llm.complete(messages, **asked)
         except ModelError as error:
             for failed in error.calls or (called(error=str(error)),):
-                self._store.record_call(self.run_id, segment, purpose, key, failed, None)
+                self._store.record_call(self.run_id, segment, purpose, key, _whole(failed), None)
             raise
         completion = _whole(completion)
+        for failed in completion.attempts:  # on record, but counted with the reply: so a resumed run adds up
+            free = failed.model_copy(update={"usage": Usage()})
+            self._store.record_call(self.run_id, segment, purpose, key, _whole(free), None)
         call = called(reply=completion.text, tool_calls=completion.tool_calls, usage=completion.usage)
         try:
             self._store.record_call(self.run_id, segment, purpose, key, call, completion)
@@ -96,12 +104,28 @@ class Cached:
         return completion
 
 
-def _whole(completion: Completion) -> Completion:
-    """``completion`` without halves of characters, which no store takes."""
-    calls = [
-        ToolCall(**{k: whole_characters(v) for k, v in call.model_dump().items()}) for call in completion.tool_calls
-    ]
-    return completion.model_copy(update={"text": whole_characters(completion.text), "tool_calls": tuple(calls)})
+def _texts(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages if message.role != "assistant"]
+
+
+Told = TypeVar("Told", Call, Completion)
+
+
+def _whole(told: Told) -> Told:
+    """``told`` without halves of characters and impossible counts, which no store takes, whatever a model says."""
+    changes: dict[str, Any] = {
+        name: whole_characters(value)
+        for name in ("text", "reply", "model", "finish_reason", "error")
+        if isinstance(value := getattr(told, name, None), str)
+    }
+    changes["tool_calls"] = tuple(
+        ToolCall(**{name: whole_characters(value) for name, value in call.model_dump().items()})
+        for call in told.tool_calls
+    )
+    counts = told.usage.model_dump(exclude={"cost"}).values()
+    if not all(0 <= count < LARGEST_COUNT for count in counts):
+        changes["usage"] = Usage(calls=1, cost=None)
+    return told.model_copy(update=changes)
 
 
 def _without_calls(error: MtagentError) -> MtagentError:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from mtagent.errors import MtagentError, UnreadableReply
+from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
+from mtagent.llm.plain import whole_characters
 from mtagent.prompts import Prompt, Values
 from mtagent.protocols import LLM
 from mtagent.records import Call, Completion, Message, Schema, Tool
@@ -18,6 +19,7 @@ AGAIN = (
     "That reply could not be used: {reason}. Please give the whole reply again, exactly in the form that was asked "
     "for, and nothing else."
 )
+NOTHING = "(no text)"
 GIVEN_UP = "given up while it was under way; what it cost is not known"
 
 
@@ -48,7 +50,8 @@ class Dialogue:
     async def ask(self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T]) -> T:
         """Send ``prompt`` and return what ``read`` makes of the reply.
 
-        A reply that ``read`` refuses with :class:`UnreadableReply` is asked for once more, with the reason.
+        A reply that ``read`` refuses with :class:`UnreadableReply` or :class:`EmptyReply` is asked for once more, with
+        the reason. No reply that ``read`` raises anything for is taken from the call cache again.
         """
         value, _ = await self.ask_fully(prompt, values, purpose, read)
         return value
@@ -60,15 +63,18 @@ class Dialogue:
         messages, schema = prompt.render(values), prompt.reply_schema
         completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
         try:
-            return read(completion.text), completion
-        except UnreadableReply as error:
-            self.mark_unreadable(completion, error)
+            return self._read(completion, read), completion
+        except (UnreadableReply, EmptyReply) as error:
             again = AGAIN.format(reason=error)
-        messages = (*messages, Message(role="assistant", content=completion.text), Message(role="user", content=again))
+        said = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
+        messages = (*messages, Message(role="assistant", content=said), Message(role="user", content=again))
         completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
+        return self._read(completion, read), completion
+
+    def _read(self, completion: Completion, read: Callable[[str], T]) -> T:
         try:
-            return read(completion.text), completion
-        except UnreadableReply as error:
+            return read(completion.text)
+        except Exception as error:
             self.mark_unreadable(completion, error)
             raise
 
@@ -93,7 +99,9 @@ class Dialogue:
             self.calls.append(given_up.model_copy(update={"seconds": time.perf_counter() - began}))
             raise
         except MtagentError as error:
-            failed = Call(purpose=purpose, model=self._llm.model, messages=tuple(messages), error=str(error))
+            failed = Call(
+                purpose=purpose, model=self._llm.model, messages=tuple(messages), error=whole_characters(str(error))
+            )
             paid = [call.model_copy(update={"purpose": purpose}) for call in error.calls]
             self.calls += paid or [failed.model_copy(update={"seconds": time.perf_counter() - began})]
             raise
@@ -112,7 +120,9 @@ class Dialogue:
         )
         return completion
 
-    def mark_unreadable(self, completion: Completion, error: UnreadableReply) -> None:
+    def mark_unreadable(self, completion: Completion, error: Exception) -> None:
         """Say on record why a reply was of no use; the call cache does not give it out again."""
         place, _ = self._places[id(completion)]
-        self.calls[place] = self.calls[place].model_copy(update={"error": f"{type(error).__name__}: {error}"})
+        self.calls[place] = self.calls[place].model_copy(
+            update={"error": whole_characters(f"{type(error).__name__}: {error}")}
+        )

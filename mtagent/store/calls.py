@@ -35,6 +35,10 @@ _USAGE = """SELECT model, total(calls), total(input_tokens), total(cached_tokens
 _EACH_USAGE = """SELECT model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM calls
     WHERE run_id = ? ORDER BY id"""
 
+_DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
+    UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
+    AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
+
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
 
@@ -46,6 +50,8 @@ class CallLog:
         # (run, segment) → keys of paid calls whose usage went into the chain that is being made. A second use of the
         # same reply in this chain must not count it again. Emptied when the chain is saved, so it stays small.
         self._accounted: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
+        # The same for the keys of replies that were recalled, so that they can be distrusted whoever paid for them.
+        self._recalled: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
 
     def record(
         self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
@@ -57,7 +63,7 @@ class CallLog:
             insert_texts(connection, texts)
             connection.execute(_INSERT, row)
         if completion is not None:
-            self._note(run_id, segment, key)
+            _note(self._accounted, run_id, segment, key)
 
     def recall(self, run_id: int, segment: str, key: str) -> Completion | None:
         """The reply to an equal request of any run. Its usage is that of the call where this segment of this run paid
@@ -67,6 +73,7 @@ class CallLog:
         rows = self._database.query(_RECALL, wanted, f"segment {segment!r}")
         if not rows:
             return None
+        _note(self._recalled, run_id, segment, key)
         own, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
         usage = Usage(reused=1)
         if own and self._account(run_id, segment, key):
@@ -94,18 +101,26 @@ class CallLog:
         """The same call by call: some prices depend on the length of a single prompt."""
         return [(model, _usage(values)) for model, *values in self._database.query(_EACH_USAGE, (run_id,))]
 
-    def distrust(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
-        """No longer recall the replies among ``calls`` that could not be used and made the work on ``segment`` fail: it
-        will be tried again, and the same reply would fail again. All other replies are recalled then.
+    def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
+        """No longer recall a ``reply`` to the request ``key``, whoever paid for it. Says whether there was one."""
+        found = connection.execute(
+            "UPDATE calls SET error = ? WHERE key = ? AND reply = ? AND error IS NULL", (error, key, text_hash(reply))
+        )
+        return found.rowcount > 0
+
+    def distrust_calls(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
+        """The same for the replies among the ``calls`` of a ``segment`` that could not be used: they would be refused
+        again. They are its own, or were recalled while it was worked on.
         """
+        recalled = json.dumps(sorted(self._recalled.get((run_id, segment), ())))
         for call in (call for call in calls if call.error and call.reply is not None):
             connection.execute(
-                "UPDATE calls SET error = ? WHERE run_id = ? AND segment = ? AND messages = ? AND reply = ?"
-                " AND tool_calls IS ? AND error IS NULL",
+                _DISTRUST,
                 (
                     call.error,
                     run_id,
                     segment,
+                    recalled,
                     pack_messages(call.messages, {}),
                     text_hash(call.reply or ""),
                     pack_tool_calls(call.tool_calls),
@@ -115,6 +130,7 @@ class CallLog:
     def forget(self, run_id: int, segment: str) -> None:
         """The chain of this segment is complete: what follows belongs to a new one."""
         self._accounted.pop((run_id, segment), None)
+        self._recalled.pop((run_id, segment), None)
 
     def _account(self, run_id: int, segment: str, key: str) -> bool:
         """Whether the usage of an own call still has to go into the chain of the segment; notes that it does."""
@@ -123,13 +139,14 @@ class CallLog:
         finished = "SELECT 1 FROM segments WHERE run_id = ? AND segment = ? AND state <> 'failed'"
         if self._database.query(finished, (run_id, segment)):
             return False
-        self._note(run_id, segment, key)
+        _note(self._accounted, run_id, segment, key)
         return True
 
-    def _note(self, run_id: int, segment: str, key: str) -> None:
-        self._accounted[run_id, segment].add(key)
-        if len(self._accounted) > _UNDER_WAY:
-            del self._accounted[next(iter(self._accounted))]
+
+def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: str, key: str) -> None:
+    keys[run_id, segment].add(key)
+    if len(keys) > _UNDER_WAY:
+        del keys[next(iter(keys))]
 
 
 def insert_texts(connection: Connection, texts: dict[str, str]) -> None:

@@ -192,7 +192,7 @@ class Run(StoredRun):
         """
         segment = rated[0].segment.id
         self._refuse_finished(position, segment)
-        calls = [call for one in rated if one.error is not None for call in one.calls]
+        calls = [call for one in rated for call in one.calls]
         self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
 
     def replace(self, position: int, chain: Chain) -> None:
@@ -233,17 +233,17 @@ class Run(StoredRun):
             )
 
     def _write(self, position: int, chain: Chain) -> None:
-        calls = chain.failed.calls if chain.failed else ()
+        calls = [call for step in chain.steps for call in step.calls]
         self._put(position, chain.segment.id, calls, lambda c: _insert_chain(c, self.id, position, chain))
 
-    def _put(self, position: int, segment: str, failed: Iterable[Call], insert: Callable[[Connection], None]) -> None:
-        """Put rows in the place of what is at ``position``; the replies of ``failed`` calls are not trusted again."""
+    def _put(self, position: int, segment: str, calls: Iterable[Call], insert: Callable[[Connection], None]) -> None:
+        """Put rows in the place of what is at ``position``; failed ``calls`` are not recalled again."""
         self._held()
         with self._database.writing(f"segment {segment!r}") as connection:
             for table in ("segments", "steps", "edits", "ratings", "rated"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", (self.id, position))
             insert(connection)
-            self._calls.distrust(connection, self.id, segment, failed)
+            self._calls.distrust_calls(connection, self.id, segment, calls)
             connection.execute("UPDATE runs SET updated = ? WHERE id = ?", (now(), self.id))
         self._calls.forget(self.id, segment)
 

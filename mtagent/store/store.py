@@ -143,6 +143,13 @@ class Store:
         """
         return self._calls.recall(run_id, segment, key)
 
+    def distrust(self, key: str, reply: str, error: str) -> bool:
+        """Mark a stored ``reply`` to the request ``key`` as failed, so that it is not recalled again; ``error`` says
+        why. Says whether there was one.
+        """
+        with self.database.writing() as connection:
+            return self._calls.distrust(connection, key, reply, error)
+
     def _find_or_add(self, name: str, kind: RunKind, settings: str, inputs: str) -> int:
         with self.database.writing(f"run {name!r}") as connection:
             connection.execute(
