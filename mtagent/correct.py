@@ -164,7 +164,7 @@ def _items(data: Any) -> list[dict[str, Any]]:
 
 def _number(value: Any, most: int) -> int:
     digits = str(value).strip().removesuffix(".0")
-    if isinstance(value, bool) or not digits.isdecimal() or not 1 <= int(digits) <= most:
+    if isinstance(value, bool) or not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= most:
         raise UnreadableReply(f"{str(value)[:40]!r} is not the number of an error")
     return int(digits)
 

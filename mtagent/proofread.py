@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mtagent import paragraphs, prompts
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.plain import plain_text
+from mtagent.llm.plain import is_blank, plain_text
 from mtagent.protocols import LLM
 from mtagent.records import Draft, Segment
 from mtagent.together import together
@@ -37,6 +37,8 @@ class Proofreader:
 
     async def _reword(self, dialogue: Dialogue, segment: Segment, context: str | None, pair: tuple[str, str]) -> str:
         source, translation = pair
+        if is_blank(translation):
+            return translation
         values = prompts.segment_values(segment, translation=translation)
         values |= {"source": source, "context": context}
         return await dialogue.ask(self._prompt, values, "proofread", lambda reply: plain_text(reply, translation))

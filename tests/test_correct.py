@@ -190,6 +190,7 @@ def test_fixes_in_many_shapes(reply: str) -> None:
         ('[{"number": 1}, {"number": 2}]', "no suggestion"),
         ('[{"number": 1, "suggestion": ["a", "b"]}, {"number": 2, "suggestion": ""}]', "no suggestion"),
         ('["holen", ""]', "no object"),
+        (f'[{{"number": "{"9" * 5000}", "suggestion": "x"}}]', "999' is not the number"),
         ('{"fixes": [{"number": 1, "suggestion": "ho', "cut off"),
         ('{"1": "holen", "1": ""}', "same thing twice"),
     ],

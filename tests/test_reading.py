@@ -249,3 +249,30 @@ def test_an_empty_list_after_others_is_no_licence_to_take_the_others(ending: str
 def test_a_value_cut_off_at_the_end_is_an_error_even_if_one_before_it_is_whole() -> None:
     with pytest.raises(RatingParseError):
         read_json(f'{PLAIN}\nIn the end:\n{{"errors": [{{"span": "ba', last=True)
+
+
+BIG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(f'{{"errors": {nest}}}' for nest in ("[" * 150 + "]" * 150, "[" * 900 + "]" * 900, "[" * 5000 + "]" * 5000)),
+        '{"a": ' * 500 + "1" + "}" * 500,
+        "[" * 5000,
+        "Here it is: " + "[" * 990 + "]" * 990 + " and \\ud83d",
+        f'{{"score": {BIG}}}',
+        f'{{"score": -{BIG}, }}',
+        f'Well: [{{"score": {BIG[:400]}}}] \\ud83d',
+    ],
+    ids=lambda reply: reply[:20],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_endless_nesting_and_endless_numbers_are_unreadable_replies(reply: str, last: bool) -> None:
+    with pytest.raises(RatingParseError):
+        read_json(reply, last=last)
+
+
+def test_deep_nesting_and_long_numbers_within_reason_are_read() -> None:
+    assert read_json("[" * 99 + '{"a": 1}' + "]" * 99)
+    assert read_json(f'{{"a": {BIG[:300]}}}') == {"a": int(BIG[:300])}

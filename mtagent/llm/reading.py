@@ -23,6 +23,10 @@ EXCERPT = 120
 LONGEST_REPAIR = 100_000
 STRICT_TRIES = 50  # each failure counts the lines of the whole reply for its message, which would be quadratic
 
+LONGEST_NUMBER = 300  # digits of a whole number
+DEEPEST = 100
+_TOO_DEEP = "the JSON in the reply is nested too deep"
+
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _START = regex.compile(
     r"""\{\s*+(?:["'“„‘}/#\\]|[^\W\d]\w*+\s*+:) | \[\s*+(?:["'“„‘\[\]{/#\\\-\d]|true|false|null|True|False|None)""",
@@ -65,7 +69,8 @@ def read_json(text: str, *, last: bool = False) -> Any:
     wherever it stands.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
-    JSON does not have (NaN), and for half of a character (an escaped lone surrogate).
+    JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, and for half of a character
+    (an escaped lone surrogate).
     """
     return read_answer(text, last=last).value
 
@@ -75,7 +80,13 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
 
     With ``last``, the end of the reply is such a place, whatever stands before it.
     """
-    found = _read_any(whole_characters(text).strip().removeprefix("\ufeff").strip(), last)
+    answer = whole_characters(text).strip().removeprefix("\ufeff").strip()
+    try:
+        found = _read_any(answer, last)
+    except RecursionError:
+        _fail(_TOO_DEEP, answer)
+    if _depth_above(found.value, DEEPEST):
+        _fail(_TOO_DEEP, answer)
     if "\\u" in text:
         written = json.dumps(found.value, ensure_ascii=False)
         if whole_characters(written) != written:
@@ -228,6 +239,27 @@ def without_thoughts(answer: str) -> str:
     return answer[closed[-1].end() :].strip() if closed else answer
 
 
+def _depth_above(value: Any, most: int) -> bool:
+    """Whether lists and objects are nested more than ``most`` deep."""
+    level = [value]
+    for _ in range(most):
+        nested = [item for item in level if isinstance(item, dict | list)]
+        if not nested:
+            return False
+        level = [
+            child
+            for item in nested
+            for child in (
+                item.values()
+                if isinstance(item, dict)
+                else (pair[1] for pair in item)
+                if isinstance(item, Pairs)
+                else item
+            )
+        ]
+    return any(isinstance(item, dict | list) for item in level)
+
+
 class _NotANumber(ValueError):
     """NaN or an infinity."""
 
@@ -241,13 +273,18 @@ def _finite(digits: str) -> float:
     return number if math.isfinite(number) else _refuse_constant(digits)
 
 
+def _integer(digits: str) -> int:
+    """A number that also fits a float; Python refuses to convert those of thousands of digits."""
+    return int(digits) if len(digits) <= LONGEST_NUMBER else _refuse_constant(f"{digits[:20]}…")
+
+
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     as_dict = dict(pairs)
     return as_dict if len(as_dict) == len(pairs) else Pairs(pairs)
 
 
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite
+    strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from mtagent import paragraphs, prompts
 from mtagent.errors import UnreadableReply
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.plain import plain_text
+from mtagent.llm.plain import is_blank, plain_text
 from mtagent.protocols import LLM
 from mtagent.records import Draft, Segment
 from mtagent.together import together
@@ -29,6 +29,8 @@ class LLMTranslator:
         return Draft(text=paragraphs.join(translated, separators), calls=tuple(dialogue.calls))
 
     async def _translate(self, dialogue: Dialogue, segment: Segment, i: int, texts: tuple[str, ...]) -> str:
+        if is_blank(texts[i]):
+            return texts[i]
         values = prompts.segment_values(segment)
         values["source"] = texts[i]
         values["context"] = around(segment, texts, i)
@@ -39,6 +41,8 @@ def _one_paragraph(reply: str, source: str) -> str:
     text = plain_text(reply, source)
     if len(paragraphs.split(text).texts) > 1:
         raise UnreadableReply("it has several paragraphs, and the text to translate has one")
+    if "\n" not in source and "\n" in text.strip():
+        raise UnreadableReply("it has several lines, and the text to translate has one")
     return text
 
 

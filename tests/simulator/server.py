@@ -14,6 +14,7 @@ from aiohttp import web
 
 from tests.simulator import refusals, replies
 from tests.simulator.journal import Entry, Journal, sha256, visible
+from tests.simulator.odd import ODD
 from tests.simulator.settings import Body, Fault, RetryAfterStyle, Settings
 
 BACKLOG = 4096
@@ -92,8 +93,11 @@ class Simulator:
             if transport is not None:
                 transport.abort()
             return False
-        raw = isinstance(answer.payload, str)
-        response.text = answer.payload if raw else json.dumps(answer.payload, ensure_ascii=False)
+        if isinstance(answer.payload, bytes):
+            response.body = answer.payload
+        else:
+            raw = isinstance(answer.payload, str)
+            response.text = answer.payload if raw else json.dumps(answer.payload, ensure_ascii=False)
         response.content_type = "application/json"
         try:
             await response.prepare(request)
@@ -152,6 +156,9 @@ class Simulator:
                 return Answer(200, {**replies.completion(body, number, ""), "choices": []})
             case "azure-filter":
                 return Answer(400, refusals.AZURE_FILTER)
+            case kind if kind in ODD:
+                payload = ODD[kind](self._reply(body, number, None))
+                return Answer(200, payload, {"Content-Encoding": "gzip"} if isinstance(payload, bytes) else {})
         return Answer(200, self._odd_reply(fault, body, number))
 
     def _odd_reply(self, fault: Fault, body: Body, number: int) -> Body:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from tests.simulator.odd import ODD
+
 Body = dict[str, Any]
 Behaviour = Callable[[Body], str | Body]
 RetryAfterStyle = Literal["seconds", "ms", "date", "none"]
@@ -23,7 +25,7 @@ Kind = Literal[
     "nonsense",
     "bad-call",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = (*get_args(Kind), *ODD)
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,21 @@ class Fault:
     """One reply that goes wrong. ``status``, ``retry_after`` (seconds) and ``message`` belong to kind ``status``.
 
     ``nonsense`` is a text that answers nothing; ``bad-call`` is a tool call whose arguments are cut off, or nonsense
-    where no tools were offered.
+    where no tools were offered. The names in :data:`tests.simulator.odd.ODD` are kinds too: replies with status 200 that
+    are odd in one way.
     """
 
-    kind: Kind
+    kind: str
     status: int = 500
     retry_after: float | None = None
     style: RetryAfterStyle = "seconds"
     message: str | None = None
     code: str | None = None
     param: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown fault {self.kind!r}; known: {', '.join(KINDS)}")
 
 
 @dataclass(frozen=True)
