@@ -37,7 +37,7 @@ class Proofreader:
 
     async def _reword(self, dialogue: Dialogue, segment: Segment, context: str | None, pair: tuple[str, str]) -> str:
         source, translation = pair
-        if is_blank(translation):
+        if is_blank(source) and is_blank(translation):
             return translation
         values = prompts.segment_values(segment, translation=translation)
         values |= {"source": source, "context": context}

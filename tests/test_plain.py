@@ -47,7 +47,9 @@ def test_a_reply_without_text_says_nothing(reply: str) -> None:
     assert says_nothing(reply, ["Translate <source>Hello</source> \u200b"])
 
 
-@pytest.mark.parametrize("reply", ["Hallo", "```Hallo```", "<b>Hallo</b>", "{}", "<think>Hm.</think>Hallo", "Ein <think>", "…"])
+@pytest.mark.parametrize(
+    "reply", ["Hallo", "```Hallo```", "<b>Hallo</b>", "{}", "<think>Hm.</think>Hallo", "Ein <think>", "…"]
+)
 def test_a_reply_with_text_says_something(reply: str) -> None:
     assert not says_nothing(reply)
 

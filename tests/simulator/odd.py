@@ -130,7 +130,9 @@ UNREADABLE: dict[str, Callable[[Reply], str | bytes]] = {
 """It is whole, and cannot be read: it is asked for once more."""
 
 BROKEN: dict[str, Callable[[Reply], str]] = {
-    "surrogate_error": lambda reply: json.dumps({"error": {"message": "no \ud800", "code": "\ud800", "param": "\ud800"}}),
+    "surrogate_error": lambda reply: json.dumps(
+        {"error": {"message": "no \ud800", "code": "\ud800", "param": "\ud800"}}
+    ),
     "giant_error": _raw(lambda reply: json.dumps({"error": {"message": 4711, "code": 4711}})),
     "number_content": _message(content=5),
     "parts_of_numbers": _message(content=[{"text": 5}]),
