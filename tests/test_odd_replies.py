@@ -6,7 +6,6 @@ import resource
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from mtagent.store import Store
 from mtagent.translators.llm import LLMTranslator
 from tests.clocks import FakeClock
 from tests.simulator import ODD, Fault, Settings, Simulator
-from tests.simulator.odd import BROKEN, HARMLESS, REFUSING, SAYS_NOTHING, UNCOUNTED, UNREADABLE
+from tests.simulator.odd import BROKEN, REFUSING, SAYS_NOTHING, UNCOUNTED, UNREADABLE
 
 HELLO = (Message(role="system", content="Translate."), Message(role="user", content="Hello"))
 SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object"})
@@ -122,7 +121,7 @@ async def test_of_a_huge_error_only_the_beginning_is_read() -> None:
     fault = Fault("status", 400, message="it is because " + "x" * 50_000_000)
     async with Simulator(Settings(script=[fault])) as server:
         client = OpenAIClient("m", base_url=server.base_url, clock=FakeClock())
-        with pytest.raises(MtagentError, match="HTTP 400: .*it is because xxx") as caught:
+        with pytest.raises(MtagentError, match=r"HTTP 400: .*it is because xxx") as caught:
             await client.complete(HELLO)
         await client.aclose()
     assert len(str(caught.value)) < 1000

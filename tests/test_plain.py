@@ -36,9 +36,9 @@ def test_only_what_wraps_the_text_is_taken_off(reply: str, like: str, text: str)
 
 
 EMPTY = [
-    "", " \n", "<think>Hm.</think>", "\ufeff<think>Hm.</think>\n", "```\n\n```", "```\n```", "```text\n```", "```", "``` ```",
-    "<source> </source>", "<translation-1></translation-1>", "```\n<translation>\n</translation>\n```", "\u200b", "\u00ad\u2060",
-    "<translation>\u200b</translation>", "\u2800",
+    "", " \n", "<think>Hm.</think>", "\ufeff<think>Hm.</think>\n", "```\n\n```", "```\n```", "```text\n```", "```",
+    "``` ```", "<source> </source>", "<translation-1></translation-1>", "```\n<translation>\n</translation>\n```",
+    "\u200b", "\u00ad\u2060", "<translation>\u200b</translation>", "\u2800",
 ]  # fmt: skip
 
 

@@ -192,7 +192,8 @@ NO_COUNTS = ["5", 5.5, -5, math.nan, math.inf, True, 10**30, 10**10, 1e300, [5],
 
 @pytest.mark.parametrize(
     "usage",
-    [{}, {"total_tokens": 15}, {"completion_tokens": 5}, {"prompt_tokens": 10}, {"completion_tokens": 5, "total_tokens": 15}]
+    [{}, {"total_tokens": 15}, {"completion_tokens": 5}, {"prompt_tokens": 10}]
+    + [{"completion_tokens": 5, "total_tokens": 15}]
     + [dict.fromkeys(COUNTS, 0), dict.fromkeys(COUNTS), {"prompt_tokens": 10, "total_tokens": 9}]
     + [COUNTS | {name: value} for value in NO_COUNTS for name in ("prompt_tokens", "completion_tokens")],
     ids=str,

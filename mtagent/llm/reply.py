@@ -50,7 +50,8 @@ def read_reply(payload: object, model: str, *, tools: bool = False, asked: Itera
         return broken_body(payload)
     assert isinstance(payload, Mapping)
     usage = payload.get("usage")
-    problem, detail = None, ""
+    problem: type[ModelError] | None = None
+    detail = ""
     if refusal or finish_reason == "content_filter":
         problem, detail = Refused, clean(words_of(refusal or ""), "")
     elif finish_reason == "length":

@@ -33,8 +33,8 @@ class Fault:
     """One reply that goes wrong. ``status``, ``retry_after`` (seconds) and ``message`` belong to kind ``status``.
 
     ``nonsense`` is a text that answers nothing; ``bad-call`` is a tool call whose arguments are cut off, or nonsense
-    where no tools were offered. The names in :data:`tests.simulator.odd.ODD` are kinds too: replies with status 200 that
-    are odd in one way.
+    where no tools were offered. The names in :data:`tests.simulator.odd.ODD` are kinds too: replies with status 200
+    that are odd in one way.
     """
 
     kind: str
