@@ -60,9 +60,10 @@ async def rate_file(
     """
     output.refuse_collisions(inputs.paths | files_named(config))
     output.refuse_unwritable()
-    with inputs.spooled() as inputs:
-        material = inputs.material(config)
+    with inputs.spooled(config) as (inputs, spooled):
+        material = inputs.material(spooled)
         total = output.refuse_unfit(material)
+        config = config.model_copy(update={"prices": spooled.prices})
         with Store(config.store or default_path()) as store:
             return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
 

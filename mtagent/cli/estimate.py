@@ -38,14 +38,16 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
     """
     from mtagent.estimate import estimate, estimate_ratings
     from mtagent.estimate_table import assumptions, table
+    from mtagent.pricing import Prices
     from mtagent.tokens import counter
 
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         click.echo(f"{offline(config)} Name a model with --model to see what it would cost.", err=True)
     tokens = counter(count)
-    with notices(quiet):
-        found = (estimate_ratings if rating else estimate)(config, files, tokens)
+    with notices(quiet), files.spooled(config) as (files, spooled):
+        found = (estimate_ratings if rating else estimate)(spooled, files, tokens)
+        prices = Prices(spooled.prices)
     click.echo(table(found))
     if not quiet:
-        click.echo(assumptions(config, found, tokens))
+        click.echo(assumptions(config, found, tokens, prices))
