@@ -23,7 +23,7 @@ from mtagent.errors import ConfigError
 from mtagent.formats.files import refuse_pipe
 from mtagent.records import Record, Stage
 
-DEFAULT_MODEL = "gpt-4o-mini"
+DEFAULT_MODEL = "gpt-6-luna"
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _SHORT: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),

@@ -199,7 +199,7 @@ def rate(
     """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
 
     ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
-    of :class:`mtagent.config.Config`, such as ``model="gpt-4o-mini"``. Nothing is stored. A translation that could not
+    of :class:`mtagent.config.Config`, such as ``model="gpt-6-luna"``. Nothing is stored. A translation that could not
     be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
     event loop: there, iterate over :func:`rate_each`, which takes the same.
     """

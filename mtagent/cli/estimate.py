@@ -11,9 +11,9 @@ from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config
 
 EXAMPLES = """\b
 Examples:
-  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-4o-mini
-  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-4o-mini --stage-model postedit=gpt-4o
-  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-4o-mini
+  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-6-luna
+  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-6-luna --stage-model postedit=gpt-6.1-sol
+  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-6-luna
   mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
 """
 _OUTPUTS = ("output", "details")

@@ -7,10 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
-from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, ModelError, RateLimited, Refused, Truncated
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    EmptyReply,
+    ModelError,
+    ModelNotFound,
+    RateLimited,
+    Refused,
+    Truncated,
+)
 from mtagent.llm.backoff import backoff, last_outcome
 from mtagent.llm.clock import Clock
-from mtagent.llm.failure import Failure
+from mtagent.llm.failure import NO_MODEL, Failure
 from mtagent.llm.limiter import Limiter
 from mtagent.llm.parameters import LearntParameters, refused_parameter
 from mtagent.llm.reply import Reply, read_reply
@@ -84,7 +93,7 @@ class OpenAIClient:
         self._clock = clock or Clock()
         self._learnt = LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
-        self._reached = False
+        self._reached = self._answered = False
         self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)
 
     def __repr__(self) -> str:
@@ -128,9 +137,12 @@ class OpenAIClient:
         outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
         usage = exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid)
         if isinstance(outcome, Failure):
-            error = outcome.kind(self._explain(outcome, exchange))
+            # A model that has answered is there: a gateway that then does not find it may do so with the next request.
+            kind = BadRequest if outcome.kind is ModelNotFound and self._answered else outcome.kind
+            error = kind(self._explain(outcome, exchange))
             error.calls = (self._failed_call(purpose, tuple(messages), usage, exchange, str(error)),)
             raise error
+        self._answered = True
         return Completion.model_construct(
             text=outcome.text,
             model=outcome.model,
@@ -253,6 +265,9 @@ class OpenAIClient:
             return (
                 f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
             )
+        if failure.kind is ModelNotFound or failure.code in NO_MODEL:
+            models = f"{self.base_url}/models lists what the server has"
+            return f"{self.model} may be gone, or not open to this key: name another with --model NAME ({models})"
         if failure.kind is BadRequest and failure.status == 404:
             return "check the model's name and the base URL"
         return WAYS_OUT[failure.kind].format(variable=self._api_key_env)
