@@ -541,8 +541,8 @@ def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(shell: Shell, t
 
 @pytest.mark.loopback
 def test_a_model_that_has_answered_is_not_gone_for_one_refusal(shell: Shell) -> None:
-    shell.write("long.en.txt", *SOURCES * 10)
-    shell.write("long.es.txt", *TRANSLATIONS * 10)
+    shell.write("long.en.txt", *(f"The cat sat here {n}." for n in range(30)))
+    shell.write("long.es.txt", *(f"El gato se sentó errado {n}." for n in range(30)))
     faults = ["--fault-rate", "0.3", "--faults", "404"]  # the first is the fourth request
     with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
         done = shell(f"postedit -s long.en.txt -t long.es.txt -l en-es --base-url {server} --concurrency 1 -q -o o.txt")
