@@ -25,7 +25,7 @@ from mtagent.llm.request import request_body
 from mtagent.records import Chain
 from mtagent.sample import path
 
-MODEL = "gpt-4o-mini"
+MODEL = "gpt-6-luna"
 
 
 def sample_file(folder: Path, segments: int) -> Path:

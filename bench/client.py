@@ -14,7 +14,7 @@ from mtagent.llm.limiter import Limiter
 from mtagent.llm.sampling import Sampling
 from mtagent.records import Message
 
-MODEL = "gpt-4o-mini"
+MODEL = "gpt-6-luna"
 TEXT = "Mark every error in this translation, and suggest what should stand in its place. " * 12
 
 

@@ -26,7 +26,7 @@ class Agent:
     ``translator`` is any MT system: a callable, an object with ``.translate``, or a specification such as
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``gate`` and ``llm``
     take objects of your own, or the names that the configuration knows. ``settings`` are those of the configuration
-    file (:class:`mtagent.config.Config`), such as ``model="gpt-4o-mini"`` or ``stages="tp"``; ``config_file`` names
+    file (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names
     such a file.
 
     Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once.

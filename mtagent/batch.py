@@ -39,15 +39,15 @@ async def improve_file(
     files.refuse_collisions(config.limit)
     refuse_overwriting((files.output, files.details), files_named(config))
     files.refuse_unwritable()
-    with files.spooled() as files:
-        decided = effective(config, given)
-        total = _count(decided, files)
+    settings = effective(config, given).for_results()
+    with files.spooled(config) as (files, config):
+        total = _count(effective(config, given), files)
         inputs = files.fingerprint(config)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, given, wrap_llm=models.wrap) as plan:
                 # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
-                name, settings = _identity(config.run, command, decided.for_results(), plan.signatures, inputs, store)
+                name, settings = _identity(config.run, command, settings, plan.signatures, inputs, store)
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 with models.working_on(run):
                     on_start(name, total, min(total, run.counts().done))

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mtagent import languages
 from mtagent.batch import read_segments
@@ -51,12 +52,13 @@ async def calibrate_file(
         refuse_unwritable(output)
     spec = f"himate:stages=se+sr,confidence={kind}"
     config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
-    with files.spooled() as files, Store(config.store or default_path()) as store:
+    settings = config.for_results()
+    with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models = RunModels(config, store)
         async with assembled(config, given, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
-            run = _start(store, config, files, total)
+            run = _start(store, config, settings, files, total)
             with models.working_on(run):
                 on_start(run.name, total, run.counts().done)
                 checks = await _reflect_all(config, files, plan.evaluator, run, on_chain)
@@ -87,8 +89,8 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     return next(iter(pairs)), pairs.total()
 
 
-def _start(store: Store, config: Config, files: Files, total: int) -> Run:
-    settings, inputs = config.for_results(), files.fingerprint(config)
+def _start(store: Store, config: Config, settings: dict[str, Any], files: Files, total: int) -> Run:
+    inputs = files.fingerprint(config)
     digest = hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]
     return store.start(config.run or f"calibrate-{digest}", settings=settings, inputs=inputs, total=total)
 

@@ -20,9 +20,10 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
+from mtagent.formats.files import refuse_pipe
 from mtagent.records import Record, Stage
 
-DEFAULT_MODEL = "gpt-4o-mini"
+DEFAULT_MODEL = "gpt-6-luna"
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _SHORT: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),
@@ -240,13 +241,21 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "
             "give one of the two"
         )
-    if config.calibration is not None and (str(config.calibration) == "-" or config.calibration.is_fifo()):
-        raise ConfigError(
-            f"calibration {config.calibration}: is read more than once, which a pipe cannot be: give a file"
-        )
+    if config.calibration is not None:
+        refuse_pipe(config.calibration, "calibration")
+    if config.prompts is not None:
+        _refuse_without_prompts(config.prompts)
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
+
+
+def _refuse_without_prompts(folder: Path) -> None:
+    """Nothing would be told from the prompts that come with mtagent if they were used in place of the user's own."""
+    if not folder.is_dir():
+        raise ConfigError(f"prompts {folder}: {'is a file; name its folder' if folder.exists() else 'no such folder'}")
+    if not any(folder.glob("*.toml")):
+        raise ConfigError(f"prompts {folder}: there is no prompt in it, which would be a file NAME.toml")
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,6 +288,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
+    folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
     for name in (
         "glossary",
         "keep",
@@ -288,7 +298,7 @@ def _read(path: Path) -> dict[str, Any]:
         "calibration",
     ):  # paths in a file are relative to the file
         if isinstance(data.get(name), str):
-            data[name] = path.parent / Path(data[name]).expanduser()
+            data[name] = folder / Path(data[name]).expanduser()
     return data
 
 

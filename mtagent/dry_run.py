@@ -34,7 +34,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     What a former stage would have written is shown as the text at hand.
     """
     config = config.effective()
-    with files.spooled() as files:
+    with files.spooled(config) as (files, config):
         listener = Listener(config)
         for segment in read_segments(config, files):
             for stage in config.stages or ():

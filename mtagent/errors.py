@@ -20,6 +20,7 @@
     └── ModelError             a request to a model failed
         ├── AuthenticationError   401, 403: the key or its rights
         ├── BadRequest            400, 404, 422 …: repeating it cannot help
+        │   └── ModelNotFound     the server has no such model, or not for this key
         ├── RateLimited           429 until the deadline
         ├── ServerError           5xx, resets and broken bodies until the deadline
         ├── EmptyReply            a reply without text
@@ -116,6 +117,10 @@ class BadRequest(ModelError):
     """The server refused the request (400, 404, 422 …); repeating it cannot help."""
 
 
+class ModelNotFound(BadRequest):
+    """The server has no model of this name, or none that this key may use; no other request will find it either."""
+
+
 class RateLimited(ModelError):
     """The server kept answering 429 until the deadline."""
 
@@ -140,5 +145,5 @@ class OffScript(AssertionError):
     """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
 
 
-FATAL = (AuthenticationError, BudgetSpent, ConfigError, PromptError, StoreError)
+FATAL = (AuthenticationError, BudgetSpent, ConfigError, ModelNotFound, PromptError, StoreError)
 """Errors that concern every segment alike: a run stops at once, and can be resumed."""

@@ -79,15 +79,15 @@ class Text:
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
-    asking = _Asking(effective(config, Given()), tokens)
-    with files.spooled() as files:
+    with files.spooled(config) as (files, config):
+        asking = _Asking(effective(config, Given()), tokens)
         return asyncio.run(asking.chains(read_segments(config, files)))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
-    asking = _Asking(effective(config, Given()).model_copy(update={"forced": False}), tokens)
-    with files.spooled() as files:
+    with files.spooled(config) as (files, config):
+        asking = _Asking(effective(config, Given()).model_copy(update={"forced": False}), tokens)
         return asyncio.run(asking.ratings(read_segments(config, files)))
 
 

@@ -44,14 +44,12 @@ def _cost(low: Usage, high: Usage) -> str:
     return _span(f"${low.cost:.4f}", f"${high.cost:.4f}")
 
 
-def assumptions(config: Config, found: Mapping[str, Range], tokens: Counter) -> str:
+def assumptions(config: Config, found: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:
     """What the figures rest on, a line each."""
     lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other vocabularies make more or fewer", _prices(config)]
     if any(needed.high.cost is None for needed in found.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
-    elif discount := Prices(config.prices).batch_discount(
-        config.model or DEFAULT_MODEL, server_address(config.base_url)
-    ):
+    elif discount := prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url)):
         lines.append(f"in the provider's batch queue {discount:.0%} less; mtagent sends no batches itself")
     return "\n".join(lines)
 

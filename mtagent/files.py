@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -54,12 +57,13 @@ class Files:
         return {option: path for option, path in named.items() if path is not None}
 
     @contextmanager
-    def spooled(self) -> Iterator[Files]:
-        """These files with copies of standard input and pipes, since each is read more than once."""
+    def spooled(self, config: Config) -> Iterator[tuple[Files, Config]]:
+        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
         inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
-        with spooled_copies({name: path for name, path in inputs.items() if path is not None}) as copies:
+        given = {name: path for name, path in inputs.items() if path is not None}
+        with spooled_inputs(given, config) as (copies, config):
             known = self.format or formats.by_path(self.source).name
-            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format)
+            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format), config
 
     def refuse_collisions(self, limit: int | None) -> None:
         """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
@@ -89,10 +93,29 @@ class Files:
 
 
 @contextmanager
+def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dict[str, Path], Config]]:
+    """What :func:`spooled_copies` gives for ``named``, and ``config`` with such copies of the files that it names.
+
+    A run is known by ``config`` as it was: the names of the copies are others every time.
+    """
+    settings = {name: path for name in ("glossary", "keep", "prices") if (path := getattr(config, name)) is not None}
+    with spooled_copies({**named, **settings}) as copies:
+        yield (
+            {name: copies[name] for name in named},
+            config.model_copy(update={name: copies[name] for name in settings}),
+        )
+
+
+@contextmanager
 def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
     """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
     if list(named.values()).count(formats.STANDARD) > 1:
         raise InputError("only one of the files can be standard input")
+    pipes = [(pipe, path) for path in named.values() if (pipe := _pipe(path))]
+    for number, (pipe, path) in enumerate(pipes):
+        if pipe in dict(pipes[:number]):
+            known = "standard input" if path == formats.STANDARD else path
+            raise InputError(f"{known}: is named twice, and a pipe can be read only once: give a file")
     with ExitStack() as stack:
         copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
         try:
@@ -100,6 +123,15 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
         except (InputError, ConfigError) as error:
             error.args = (_with_names(str(error), copies, named),)
             raise
+
+
+def _pipe(path: Path) -> tuple[int, int] | None:
+    """What tells a pipe from others, also under another name; ``None`` for what is none."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
+    except (OSError, ValueError):  # there is no such file, or standard input is none
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:

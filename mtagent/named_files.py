@@ -9,6 +9,7 @@ from pathlib import Path
 from mtagent.config import Config
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.named import parse_spec
+from mtagent.formats.files import refuse_pipe
 from mtagent.store import default_path
 
 
@@ -45,7 +46,10 @@ def prompts_of(config: Config) -> list[Path]:
 
 
 def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
-    return map(parse_spec, filter(None, (config.evaluator, config.judge.evaluator)))
+    for name, options in map(parse_spec, filter(None, (config.evaluator, config.judge.evaluator))):
+        if "path" in options:
+            refuse_pipe(Path(options["path"]), f"{name}:path")
+        yield name, options
 
 
 def _beside(name: str, options: dict[str, str], config: Config) -> list[Path]:

@@ -67,22 +67,33 @@ def _dollars(model: str, base_url: str | None) -> Dollars | None:
 
 
 def _flat(prices: object) -> Dollars | None:
-    """Plain prices per million tokens, and what each request costs besides where the provider asks for that.
+    """Prices per million tokens, by the length of the prompt, and what each request costs besides where it does.
 
-    ``None`` where they depend on the prompt's length or on the time.
+    ``None`` where they depend on the time.
     """
     names = ("input_mtok", "cache_read_mtok", "output_mtok", "requests_kcount")
-    rates = [getattr(prices, name, None) for name in names]
-    fresh, cached, output, requests = (Decimal(0) if rate is None else rate for rate in rates)
-    known = all(isinstance(rate, Decimal) for rate in (fresh, cached, output, requests))
-    if rates[0] is None or rates[2] is None or not known:
+    rates = [_tiers(getattr(prices, name, None)) for name in names]
+    fresh, cached, output, requests = rates
+    if fresh is None or output is None:
         return None
-    if rates[1] is None:
-        cached = fresh
+    cached, requests = cached or fresh, requests or [(-1, Decimal(0))]
 
     def dollars(usage: Usage) -> float:
-        read = min(usage.cached_tokens, usage.input_tokens)
-        tokens = (usage.input_tokens - read) * fresh + read * cached + usage.output_tokens * output
-        return float(tokens / MILLION + usage.calls * requests / 1000)
+        read, prompt = min(usage.cached_tokens, usage.input_tokens), usage.input_tokens
+        tokens = (prompt - read) * _rate(fresh, prompt) + read * _rate(cached, prompt)
+        tokens += usage.output_tokens * _rate(output, prompt)
+        return float(tokens / MILLION + usage.calls * _rate(requests, prompt) / 1000)
 
     return dollars
+
+
+def _tiers(price: object) -> list[tuple[int, Decimal]] | None:
+    """A price as pairs of the prompt's length above which it holds, and the price; the longest first."""
+    if price is None or isinstance(price, Decimal):
+        return None if price is None else [(-1, price)]
+    tiers = [(-1, price.base), *((tier.start, tier.price) for tier in price.tiers)]  # type: ignore[attr-defined]
+    return sorted(tiers, reverse=True)
+
+
+def _rate(tiers: list[tuple[int, Decimal]], prompt: int) -> Decimal:
+    return next(price for start, price in tiers if prompt > start)

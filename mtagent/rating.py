@@ -60,9 +60,10 @@ async def rate_file(
     """
     output.refuse_collisions(inputs.paths | files_named(config))
     output.refuse_unwritable()
-    with inputs.spooled() as inputs:
-        material = inputs.material(config)
+    with inputs.spooled(config) as (inputs, spooled):
+        material = inputs.material(spooled)
         total = output.refuse_unfit(material)
+        config = config.model_copy(update={"prices": spooled.prices})
         with Store(config.store or default_path()) as store:
             return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
 
@@ -198,7 +199,7 @@ def rate(
     """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
 
     ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
-    of :class:`mtagent.config.Config`, such as ``model="gpt-4o-mini"``. Nothing is stored. A translation that could not
+    of :class:`mtagent.config.Config`, such as ``model="gpt-6-luna"``. Nothing is stored. A translation that could not
     be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
     event loop: there, iterate over :func:`rate_each`, which takes the same.
     """

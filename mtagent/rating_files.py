@@ -14,7 +14,7 @@ from mtagent.batch import enriched, segment_defaults
 from mtagent.candidates import Candidates, Material, chosen, side_by_side
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.files import content_hashes, refuse_overwriting, refuse_unwritable, spooled_copies
+from mtagent.files import content_hashes, refuse_overwriting, refuse_unwritable, spooled_inputs
 from mtagent.formats.files import lines_of
 from mtagent.formats.lines import check_counts, read_lines
 from mtagent.formats.ratings import RatingFormat, by_path
@@ -41,17 +41,18 @@ class RatingInputs:
         return files if self.reference is None else {**files, "-r": self.reference}
 
     @contextmanager
-    def spooled(self) -> Iterator[RatingInputs]:
-        """These files with copies of standard input and pipes, since each is read more than once."""
-        with spooled_copies(self.paths) as copies:
+    def spooled(self, config: Config) -> Iterator[tuple[RatingInputs, Config]]:
+        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
+        with spooled_inputs(self.paths, config) as (copies, config):
             known = self.format or formats.by_path(self.source).name
-            yield replace(
+            inputs = replace(
                 self,
                 source=copies["-s"],
                 translations=tuple((name, copies[f"-t {name}"]) for name, _ in self.translations),
                 reference=copies.get("-r"),
                 format=known if copies["-s"] != self.source else self.format,
             )
+            yield inputs, config
 
     def material(self, config: Config) -> Material:
         """What there is to rate. Raises :class:`ConfigError` where the files do not go together."""

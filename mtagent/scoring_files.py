@@ -36,7 +36,7 @@ def score_files(
     if source is None:
         return score_corpus(_without_source(translations, reference, config, wanted.systems), wanted)
     inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
-    with inputs.spooled() as inputs:
+    with inputs.spooled(config) as (inputs, config):
         return score_corpus(_gathered(inputs.material(_whole(config))), wanted)
 
 

@@ -6,12 +6,15 @@ import asyncio
 
 import pytest
 
+from bench import faults
 from bench.client import compare
 from bench.harness import calls_per_second, report, simulator
 from bench.meta_eval import Case
 from bench.meta_eval import compare as compare_ties
 from bench.scores import resampling
 from tests.meta_scores import scores
+from tests.simulator.faults import FAULTS, RARE
+from tests.simulator.replies import completion
 
 
 @pytest.mark.loopback
@@ -50,3 +53,22 @@ def test_both_ways_of_calibrating_ties_find_the_same() -> None:
     small = scores([[1, 2, 4], [2, 2, 5], [1, 1, 9]], [[1, 1, 3], [2, 1, 3], [1, 0, 4]])
     for averaging in ("none", "item", "system"):
         assert compare_ties(Case("small", small, averaging)).endswith("the same")
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("fault", ["500", "422", "broken-json", "parts"])
+async def test_a_run_that_met_a_fault_is_mended_by_the_same_command(fault: str) -> None:
+    row = await faults.measured(fault, faults.Job(segments=20))
+    assert row.right + row.failed == 20
+    assert (row.failed > 0) == (fault == "422")
+    assert row.calls > 50
+    assert (row.then_right, row.repeated, row.then_code) == (20, 0, "0")
+    assert row.dollars is not None
+
+
+def test_every_fault_can_be_sent() -> None:
+    whole = completion({"model": "sim", "messages": []}, 1, "Hola.")
+    wires = {name: spoil({**whole, "usage": {}}) for name, spoil in FAULTS.items() if name != "50-mb"}
+    assert len(FAULTS) >= 25
+    assert {wire.status for wire in wires.values()} >= {0, 200, 400, 401, 403, 404, 408, 409, 429, 500, 502, 503, 529}
+    assert set(RARE) <= set(FAULTS)

@@ -128,7 +128,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("postedit -s en.txt -t es.txt -l en-es --evaluator mine", 1, "no evaluator 'mine'; there are: "),
         ("postedit -s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm asks a model"),
         ("postedit -s en.txt -t es.txt -l en-es --skip-guards mine", 1, "no guard 'mine'; there are: placeholders"),
-        ("postedit -s en.txt -t es.txt -l en-es --stage-model reviewer=x", 1, "write for example postedit=gpt-4o"),
+        ("postedit -s en.txt -t es.txt -l en-es --stage-model reviewer=x", 1, "write for example postedit=gpt-6.1-sol"),
         ("postedit -s en.txt -t es.txt -l en-es --llm remote", 1, "no llm 'remote'"),
         ("postedit -s en.txt -t es.txt -l en-es --base-url localhost", 1, "is not an address"),
         ("postedit -s en.txt -t es.txt -l en-es --model m", 1, "no API key: set the environment variable"),
@@ -247,6 +247,8 @@ def test_an_empty_base_url_is_an_error_and_not_the_default_server(address: str, 
 
 @pytest.mark.parametrize("line", CONFIGURATIONS)
 def test_the_printed_configuration_given_back_is_the_same(line: str, shell: Shell) -> None:
+    (shell.folder / "p").mkdir()
+    shell.write("p/proofread.examples.toml", "")
     printed = shell(f"config {line}", "--domain", 'a "quoted" \\ \x7f dömain').out
     (shell.folder / "elsewhere").mkdir()
     shell.write("elsewhere/m.toml", printed)
@@ -361,6 +363,7 @@ def test_another_input_or_setting_under_the_same_run_is_refused(shell: Shell) ->
 
 def test_an_edited_prompt_is_another_input(shell: Shell) -> None:
     (shell.folder / "p").mkdir()
+    shell.write("p/rubric-mqm.examples.toml", "")
     shell.postedit("--prompts p --run mine")
     shell.write("p/proofread.toml", "")
     assert "prompts/proofread.toml was not set" in shell.postedit("--prompts p --run mine").err
@@ -502,7 +505,7 @@ def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_res
     shell.write("long.en.txt", *SOURCES * 100)
     shell.write("long.es.txt", *TRANSLATIONS * 100)
     log = tmp_path / "log.jsonl"
-    faults = ["--fault-rate", "1", "--faults", "404", "--log", str(log)]
+    faults = ["--fault-rate", "1", "--faults", "422", "--log", str(log)]
     with simulator(*faults) as server:
         line = (
             f"postedit -s long.en.txt -t long.es.txt -l en-es --base-url {server} -o o.txt --concurrency 4 --run mine"
@@ -510,7 +513,7 @@ def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_res
         done = shell(line)
         assert done.code == 1
         assert "stopped: the first 20 segments all failed, the last one with BadRequest: " in lines(done.err)[-1]
-        assert "check the model's name" in lines(done.err)[-1]
+        assert "change the settings or the request" in lines(done.err)[-1]
         assert "the same command again goes on from there" in lines(done.err)[-1]
         assert len(lines(log.read_text(encoding="utf-8"))) <= 24
         assert not (shell.folder / "o.txt").exists()
@@ -519,10 +522,39 @@ def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_res
 
 
 @pytest.mark.loopback
+def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(shell: Shell, tmp_path: Path) -> None:
+    shell.write("long.en.txt", *SOURCES * 100)
+    shell.write("long.es.txt", *TRANSLATIONS * 100)
+    log = tmp_path / "log.jsonl"
+    with simulator("--fault-rate", "1", "--faults", "404", "--log", str(log)) as server:
+        line = "postedit -s long.en.txt -t long.es.txt -l en-es -o o.txt --concurrency 4 --run mine --give-up-after 0"
+        done = shell(f"{line} --base-url {server} --model old-model")
+    assert done.code == 1
+    assert lines(done.err)[-1] == (
+        f"mtagent: old-model at {server}: HTTP 404: The model `old-model` does not exist or is not yours.; old-model "
+        "may be gone, or not open to this key: name another with --model NAME "
+        f"({server}/models lists what the server has)"
+    )
+    assert len(lines(log.read_text(encoding="utf-8"))) <= 4
+    assert not (shell.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_a_model_that_has_answered_is_not_gone_for_one_refusal(shell: Shell) -> None:
+    shell.write("long.en.txt", *(f"The cat sat here {n}." for n in range(30)))
+    shell.write("long.es.txt", *(f"El gato se sentó errado {n}." for n in range(30)))
+    faults = ["--fault-rate", "0.3", "--faults", "404"]  # the first is the fourth request
+    with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
+        done = shell(f"postedit -s long.en.txt -t long.es.txt -l en-es --base-url {server} --concurrency 1 -q -o o.txt")
+    assert done.code == 3
+    assert len(shell.read("o.txt")) == 30
+
+
+@pytest.mark.loopback
 def test_a_segment_that_succeeds_is_hope_for_the_others(shell: Shell) -> None:
     shell.write("long.en.txt", *SOURCES * 10)
     shell.write("long.es.txt", *TRANSLATIONS * 10)
-    with simulator("--script", *["404"] * 5, "--behaviour", "tests.simulator.chain:improving") as server:
+    with simulator("--script", *["422"] * 5, "--behaviour", "tests.simulator.chain:improving") as server:
         line = f"postedit -s long.en.txt -t long.es.txt -l en-es --base-url {server} --concurrency 1 --stages pe -q"
         assert shell(f"{line} --give-up-after 6").code == 3
 

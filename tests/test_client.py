@@ -20,6 +20,7 @@ from mtagent.errors import (
     ConfigError,
     EmptyReply,
     ModelError,
+    ModelNotFound,
     RateLimited,
     Refused,
     ServerError,
@@ -467,6 +468,7 @@ async def test_a_server_that_takes_no_messages_of_tools_gets_text_although_none_
         (400, "Unrecognized request argument supplied: tools"),
         (400, "Function calling is not enabled for this model"),
         (400, "deepseek-reasoner does not support Function Calling"),
+        (400, "Function tools with reasoning_effort are not supported for gpt-6-luna in /v1/chat/completions."),
         (422, "body.tools: Extra inputs are not permitted"),
         (404, "No endpoints found that support tool use."),
         (500, "tools param requires --jinja flag"),
@@ -479,6 +481,44 @@ async def test_servers_without_tools_are_understood(connect: Connect, status: in
     assert session.client.left_out == ("tools",)
     assert session.clock.slept == []
     assert len(session.requests) == 2
+
+
+async def test_tools_are_left_out_where_reasoning_does_not_go_with_them(connect: Connect) -> None:
+    fault = Fault(
+        "status", 400, message="Function tools with reasoning_effort are not supported", param="reasoning_effort"
+    )
+    session = await connect(Settings(script=[fault]), sampling=Sampling(reasoning_effort="low"))
+    assert (await session.ask(tools=[SEARCH])).text == "Hello"
+    assert session.client.left_out == ("tools",)
+    assert session.requests[-1]["reasoning_effort"] == "low"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (404, "The model `gpt-4-0314` does not exist or you do not have access to it."),
+        (404, "The model `m` has been deprecated, learn more here: https://example.com"),
+        (404, 'model "m" not found, try pulling it first'),
+        (404, "models/m is not found for API version v1main, or is not supported for generateContent."),
+        (404, "No endpoints found for acme/m."),
+        (400, "Invalid model: m"),
+        (400, "m is not a valid model ID"),
+        (400, "Model Not Exist"),
+    ],
+)
+async def test_a_model_that_is_gone_is_told_from_other_refusals(connect: Connect, status: int, message: str) -> None:
+    session = await connect(Settings(script=[Fault("status", status, message=message, code="")]))
+    with pytest.raises(ModelNotFound, match=r"m may be gone, .* with --model NAME \(http://.*/models lists"):
+        await session.ask()
+    assert len(session.requests) == 1
+
+
+async def test_a_model_that_has_answered_is_not_gone(connect: Connect) -> None:
+    session = await connect(Settings(script=["fine", Fault("status", 404)]))
+    await session.ask()
+    with pytest.raises(BadRequest) as raised:
+        await session.ask()
+    assert not isinstance(raised.value, ModelNotFound)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"postedit {FILES} -q --run texts",
         f"rate {FILES} -q --evaluator rules --name ratings",
         "rate --show 1 --run ratings",
-        f"estimate {FILES} --model gpt-4o-mini",
+        f"estimate {FILES} --model gpt-6-luna",
         "score -t better.txt -r es.txt -l en-es -m bleu",
         "score -t better.txt -r es.txt -l en-es -m bleu -f json",
         "demo",

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from genai_prices import Usage as Tokens
 from genai_prices import calc_price
+from genai_prices.data_snapshot import get_snapshot
 
+from mtagent.config import DEFAULT_MODEL
 from mtagent.pricing import Prices, price
 from mtagent.records import Usage
 
-MODELS = ["gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]
+MODELS = [DEFAULT_MODEL, "gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]
 USAGE = Usage(input_tokens=2000, cached_tokens=1280, output_tokens=300, reasoning_tokens=100)
 
 
@@ -33,6 +35,14 @@ def test_long_prompts_cost_more_where_the_list_says_so() -> None:
     assert short is not None
     assert long is not None
     assert long > 3.5 * short
+
+
+def test_the_default_model_is_sold_and_cheap() -> None:
+    cost = price(DEFAULT_MODEL, Usage(calls=1, input_tokens=1_000_000 // 4), "https://api.openai.com/v1")
+    assert cost is not None
+    assert cost < 0.1
+    _, model = get_snapshot().find_provider_model(DEFAULT_MODEL, None, "openai", None)
+    assert not model.deprecated
 
 
 @pytest.mark.parametrize("base_url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "https://llm.example/v1"])

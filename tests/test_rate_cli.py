@@ -16,7 +16,7 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.cli.rate import command
-from mtagent.config import Config
+from mtagent.config import DEFAULT_MODEL, Config
 from mtagent.store import Store
 from tests import killing
 from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run, start
@@ -225,7 +225,7 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])
     assert files(f"{FILES} --base-url {server} --evaluator rubric-mqm -o o.jsonl --name one").code == 0
     shown = files("rate --show es/1").out
-    assert lines(shown)[4].startswith("1. rate  (gpt-4o-mini, ")
+    assert lines(shown)[4].startswith(f"1. rate  ({DEFAULT_MODEL}, ")
     assert " tokens, price unknown, " in shown
     assert "characters, -v shows all)" in shown
     assert "messages with examples (-v shows them)" in shown
@@ -298,7 +298,7 @@ def test_equal_texts_are_asked_for_once_and_the_table_adds_up(server: str, files
 
 @pytest.mark.loopback
 def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_only_it(files: Shell) -> None:
-    with simulator("--script", "404", "--behaviour", "tests.simulator.evaluators:answer") as address:
+    with simulator("--script", "422", "--behaviour", "tests.simulator.evaluators:answer") as address:
         line = f"{FILES} --base-url {address} -o o.jsonl --concurrency 1"
         done = files(line)
         assert done.code == 3
@@ -312,7 +312,9 @@ def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_on
 
 
 @pytest.mark.loopback
-def test_a_wrong_key_stops_the_run_and_an_unknown_model_gives_up(files: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_and_an_unknown_model_stop_the_run_and_other_refusals_give_up(
+    files: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
     with simulator("--api-key", "right") as address:
         done = files(f"{FILES} --base-url {address} -o o.jsonl")
@@ -320,6 +322,10 @@ def test_a_wrong_key_stops_the_run_and_an_unknown_model_gives_up(files: Shell, m
         assert "HTTP 401" in lines(done.err)[-1]
         assert "sk-wrong" not in done.err
     with simulator("--fault-rate", "1", "--faults", "404") as address:
+        done = files(f"{FILES} --base-url {address} -o o.jsonl --model gone")
+        assert done.code == 1
+        assert "gone may be gone, or not open to this key: name another with --model NAME" in lines(done.err)[-1]
+    with simulator("--fault-rate", "1", "--faults", "422") as address:
         done = files(f"{FILES} --base-url {address} -o o.jsonl --give-up-after 2 --concurrency 1")
         assert done.code == 1
         assert "stopped: the first 2 segments all failed" in lines(done.err)[-1]

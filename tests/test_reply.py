@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from mtagent.errors import AuthenticationError, BadRequest, EmptyReply, RateLimited, Refused, ServerError, Truncated
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    EmptyReply,
+    ModelNotFound,
+    RateLimited,
+    Refused,
+    ServerError,
+    Truncated,
+)
 from mtagent.llm.failure import Failure, clean, retry_after, status_failure
 from mtagent.llm.parameters import refused_parameter
 from mtagent.llm.reply import Reply, read_reply, read_usage
@@ -315,7 +324,9 @@ def test_an_odd_error_body_has_words_that_can_be_stored(odd: Any) -> None:
         (400, "content_filter", Refused, False),
         (401, None, AuthenticationError, False),
         (403, None, AuthenticationError, False),
+        (403, "model_not_found", AuthenticationError, False),
         (404, None, BadRequest, False),
+        (404, "model_not_found", ModelNotFound, False),
         (408, None, ServerError, True),
         (409, None, ServerError, True),
         (422, None, BadRequest, False),

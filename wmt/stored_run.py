@@ -21,6 +21,7 @@ from mtagent.estimate import Range, estimate
 from mtagent.estimate_table import assumptions, table
 from mtagent.files import Files
 from mtagent.formats.files import replacing
+from mtagent.pricing import Prices
 from mtagent.store import RunSummary
 from mtagent.tokens import counter
 
@@ -78,5 +79,5 @@ def told_beforehand(config: Config, files: Files, show: int) -> dict[str, Range]
             click.echo(request.shown)
     tokens = counter()
     found = estimate(config, files, tokens)
-    click.echo(f"{table(found)}\n{assumptions(config, found, tokens)}")
+    click.echo(f"{table(found)}\n{assumptions(config, found, tokens, Prices(config.prices))}")
     return found

@@ -11,9 +11,9 @@ from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config
 
 EXAMPLES = """\b
 Examples:
-  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-4o-mini
-  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-4o-mini --stage-model postedit=gpt-4o
-  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-4o-mini
+  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-6-luna
+  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-6-luna --stage-model postedit=gpt-6.1-sol
+  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-6-luna
   mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
 """
 _OUTPUTS = ("output", "details")
@@ -38,14 +38,16 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
     """
     from mtagent.estimate import estimate, estimate_ratings
     from mtagent.estimate_table import assumptions, table
+    from mtagent.pricing import Prices
     from mtagent.tokens import counter
 
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         click.echo(f"{offline(config)} Name a model with --model to see what it would cost.", err=True)
     tokens = counter(count)
-    with notices(quiet):
-        found = (estimate_ratings if rating else estimate)(config, files, tokens)
+    with notices(quiet), files.spooled(config) as (files, spooled):
+        found = (estimate_ratings if rating else estimate)(spooled, files, tokens)
+        prices = Prices(spooled.prices)
     click.echo(table(found))
     if not quiet:
-        click.echo(assumptions(config, found, tokens))
+        click.echo(assumptions(config, found, tokens, prices))

@@ -16,7 +16,7 @@ from mtagent.formats.files import STANDARD
 
 CALIBRATE_EXAMPLES = """\b
 Examples:
-  mtagent himate calibrate -s dev.src -t dev.tgt -l zh-en --model gpt-4o-mini
+  mtagent himate calibrate -s dev.src -t dev.tgt -l zh-en --model gpt-6-luna --reasoning-effort none
   mtagent himate calibrate -s dev.src -t dev.tgt -l en-de --percentile 50 -o threshold.json
 """
 EXAMPLES = """\b

@@ -76,7 +76,7 @@ MODEL_OPTIONS = [
     click.option("--max-tokens", type=int, help="Most tokens in a reply."),
     click.option("--top-p", type=float, help="Share of the probability that is sampled from."),
     click.option("--seed", type=int, help="Sampling seed."),
-    click.option("--reasoning-effort", help="How much a reasoning model thinks: low, medium, high."),
+    click.option("--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
     click.option(
         "--prices", type=FILE, metavar="FILE.toml", help="Prices of your own; they go before the public ones."
     ),
@@ -199,7 +199,7 @@ def read_config(options: dict[str, Any]) -> Config:
     for stage_model in options.pop("stage_model", ()):
         stage, _, model = stage_model.partition("=")
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
-            raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-4o")
+            raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-6.1-sol")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(options.pop("config_file", None), overrides)
     tell_licences((config.evaluator, config.judge.evaluator))

@@ -13,7 +13,7 @@ EXAMPLES = """\b
 Examples:
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl --base-url http://localhost:8080/v1
-  mtagent postedit -s segments.jsonl -o better.jsonl --stages pe --gate pairwise --judge-model gpt-4o
+  mtagent postedit -s segments.jsonl -o better.jsonl --stages pe --gate pairwise --judge-model gpt-6.1-sol
   mtagent postedit -s en.txt -t es.txt -l en-es --limit 3 --dry-run
 """
 

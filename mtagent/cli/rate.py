@@ -164,7 +164,7 @@ async def _print_requests(config: Config, what: RatingInputs | str, systems: tup
 @contextmanager
 def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> Iterator[Iterator[Candidates]]:
     if isinstance(what, RatingInputs):
-        with what.spooled() as inputs:
+        with what.spooled(config) as (inputs, config):
             yield inputs.material(config).candidates()
     else:
         with existing_store(config.store) as store:

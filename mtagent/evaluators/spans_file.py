@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mtagent import __version__, mqm
 from mtagent.errors import ConfigError, EvaluationError
+from mtagent.formats.files import refuse_pipe
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.span_files import Annotation, SpanFormat, read_annotations, recognised
 from mtagent.span_files.matching import Annotations, same_system
@@ -38,6 +39,7 @@ class SpansFile:
     ) -> None:
         if path is None:
             raise ConfigError("spans-file rates with a file: write spans-file:path=FILE")
+        refuse_pipe(path, "spans-file:path")
         read_as = format or recognised(path)
         self._annotations = Annotations(read_annotations(path, read_as), path, system=system, rater=rater)
         self._system_is_chosen = system is not None

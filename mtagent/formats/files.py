@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from mtagent.errors import InputError, OutputError
+from mtagent.errors import ConfigError, InputError, OutputError
 
 STANDARD = Path("-")
 """The path that stands for standard input or output."""
@@ -63,10 +63,16 @@ def spooled(path: Path) -> Iterator[Path]:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="mtagent-") as folder:
-        copy = Path(folder, "input")
+        copy = Path(folder, "input" if path == STANDARD else path.name)  # the ending may tell the format
         with _opened(path) as source, copy.open("wb") as file:
             shutil.copyfileobj(source, file)
         yield copy
+
+
+def refuse_pipe(path: Path, what: str) -> None:
+    """Raise :class:`ConfigError` where ``path`` can be read only once; ``what`` says who names it."""
+    if path == STANDARD or path.is_fifo():
+        raise ConfigError(f"{what} {path}: is read more than once, which a pipe cannot be: give a file")
 
 
 class Sink:

@@ -12,6 +12,7 @@ from mtagent.errors import (
     BadRequest,
     EmptyReply,
     ModelError,
+    ModelNotFound,
     RateLimited,
     Refused,
     ServerError,
@@ -19,7 +20,7 @@ from mtagent.errors import (
 )
 from mtagent.llm.backoff import backoff, last_outcome
 from mtagent.llm.clock import Clock
-from mtagent.llm.failure import Failure
+from mtagent.llm.failure import NO_MODEL, Failure
 from mtagent.llm.limiter import Limiter
 from mtagent.llm.parameters import LearntParameters, refused_parameter
 from mtagent.llm.reply import Reply, read_reply
@@ -95,7 +96,7 @@ class OpenAIClient:
         self._clock = clock or Clock()
         self._learnt = LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
-        self._reached = False
+        self._reached = self._answered = False
         self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)
 
     def __repr__(self) -> str:
@@ -139,11 +140,14 @@ class OpenAIClient:
         exchange = Exchange(self._deadline, self._clock.now(), call, bool(tools))
         outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
         if isinstance(outcome, Failure):
-            error = outcome.kind(self._explain(outcome, exchange))
+            # A model that has answered is there: a gateway that then does not find it may do so with the next request.
+            kind = BadRequest if outcome.kind is ModelNotFound and self._answered else outcome.kind
+            error = kind(self._explain(outcome, exchange))
             last = exchange.failed.pop() if outcome.answered else call
             seconds = self._clock.now() - exchange.started
             error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
             raise error
+        self._answered = True
         return Completion.model_construct(
             text=outcome.text,
             model=outcome.model,
@@ -269,6 +273,9 @@ class OpenAIClient:
             )
         if failure.answered and failure.kind is ServerError:
             return "asked twice: see whether the server works as it should, or try another model"
+        if failure.kind is ModelNotFound or failure.code in NO_MODEL:
+            models = f"{self.base_url}/models lists what the server has"
+            return f"{self.model} may be gone, or not open to this key: name another with --model NAME ({models})"
         if failure.kind is BadRequest and failure.status == 404:
             return "check the model's name and the base URL"
         return WAYS_OUT[failure.kind].format(variable=self._api_key_env)

@@ -10,13 +10,28 @@ from typing import Any
 
 import regex
 
-from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimited, Refused, ServerError
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    ModelError,
+    ModelNotFound,
+    RateLimited,
+    Refused,
+    ServerError,
+)
 from mtagent.llm.plain import whole_characters
 
 LONGEST_MESSAGE = 400
 CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+NO_MODEL = frozenset({"model_not_found", "model_not_available", "DeploymentNotFound"})
+_SAYS_NO_MODEL = regex.compile(
+    r"\bmodels?\b.{0,200}(?:not (?:exist|found)|no longer (?:available|exists|supported)"
+    r"|been (?:deprecated|retired|removed|shut ?down|decommissioned))"
+    r"|\b(?:invalid|unknown|no such) model\b|not a valid model|no endpoints found for",
+    regex.IGNORECASE | regex.DOTALL,
+)
 _SECRETS = regex.compile(r"\bsk-[\w*.\-]{3,}+|(?i:\bbearer\s++)[^\s\"',]++")
 
 
@@ -45,13 +60,13 @@ def status_failure(status: int, headers: Mapping[str, str], body: object, *, now
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
     error = _error_object(body)
     code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
-    kind, transient = _class_of(status, code)
     message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
+    kind, transient = _class_of(status, code, message)
     wait = retry_after(headers, now) if transient else None
     return Failure(kind, message, status, transient, wait, param, code)
 
 
-def _class_of(status: int, code: str | None) -> tuple[type[ModelError], bool]:
+def _class_of(status: int, code: str | None, message: str) -> tuple[type[ModelError], bool]:
     if code in FILTERED:
         return Refused, False
     if status in (401, 403):
@@ -60,6 +75,8 @@ def _class_of(status: int, code: str | None) -> tuple[type[ModelError], bool]:
         return RateLimited, code not in NO_MONEY
     if status >= 500 or status in CONFLICTS_AND_TIMEOUTS:
         return ServerError, True
+    if code in NO_MODEL or (status in (400, 404, 410) and _SAYS_NO_MODEL.search(message)):
+        return ModelNotFound, False
     return BadRequest, False
 
 

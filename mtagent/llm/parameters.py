@@ -125,6 +125,8 @@ def refused_parameter(failure: Failure, sent: Body) -> str | None:
         return "tools" if tools and failure.status in _ALSO_NO_TOOLS and _says_no_tools(failure.message) else None
     candidates = [name for name in OPTIONAL if name in sent or (name == "tools" and tools)]
     root = (failure.param or "").split(".")[0].split("[")[0]
+    if root == "reasoning_effort" and tools and _MENTION["tools"].search(failure.message):
+        root = "tools"  # "Function tools with reasoning_effort are not supported": tools can be said in words
     if root in candidates:
         candidates = [root]
     unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mtagent import __version__
 from mtagent.errors import ConfigError, InputError
+from mtagent.formats.files import refuse_pipe
 from mtagent.formats.ratings.mtme import plain_name
 from mtagent.metrics.score_formats import Found, read_scores
 from mtagent.protocols import Metric
@@ -32,6 +33,7 @@ class ScoresFile:
     ) -> None:
         if path is None:
             raise ConfigError("scores-file scores with a file: write scores-file:path=FILE")
+        refuse_pipe(path, "scores-file:path")
         self.higher_is_better = not lower
         self._path, self._label, self._named, self._system = path, label, system, ""
 

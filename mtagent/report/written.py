@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,7 @@ from mtagent.comparison.runs import How, compare_held
 from mtagent.errors import ConfigError
 from mtagent.exports import stored_inputs
 from mtagent.exports.target import Target
-from mtagent.files import refuse_overwriting
+from mtagent.files import refuse_overwriting, spooled_copies
 from mtagent.formats.files import replacing
 from mtagent.metrics.significance import Resampling
 from mtagent.protocols import Metric
@@ -53,6 +53,11 @@ class Asked:
         named = {f"--baseline {name}": path for name, path in self.baselines}
         return named | ({"-r": self.reference} if self.reference else {})
 
+    def reading(self, copies: Mapping[str, Path]) -> Asked:
+        """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
+        baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
+        return replace(self, reference=copies.get("-r"), baselines=baselines)
+
 
 def write_report(
     store: Store, name: str, output: Path, form: Form = "html", asked: Asked = Asked(), *, force: bool = False
@@ -67,10 +72,11 @@ def write_report(
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
     refuse_overwriting([output], asked.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    pieces = _pieces(store, held_run(store, name), form, asked)
-    with replacing(output) as file:
-        for piece in pieces:
-            file.write(piece)
+    with spooled_copies(asked.reads) as copies:
+        pieces = _pieces(store, held_run(store, name), form, asked.reading(copies))
+        with replacing(output) as file:
+            for piece in pieces:
+                file.write(piece)
 
 
 def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:

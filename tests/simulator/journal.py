@@ -15,7 +15,10 @@ SECRET_HEADERS = frozenset({"authorization", "api-key", "x-api-key"})
 
 @dataclass(frozen=True)
 class Entry:
-    """One request. ``status`` is 0 where the connection was dropped; ``sent`` says whether the reply went out whole."""
+    """One request. ``status`` is 0 where the connection was dropped; ``sent`` says whether the reply went out whole.
+
+    ``fault`` is the named one that it was answered with.
+    """
 
     id: str
     start: float
@@ -25,6 +28,7 @@ class Entry:
     sha256: str
     body: Body
     headers: dict[str, str]
+    fault: str | None = None
 
 
 def sha256(body: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import time
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from aiohttp import web
 
 from tests.simulator import refusals, replies
+from tests.simulator.faults import FAULTS
 from tests.simulator.journal import Entry, Journal, sha256, visible
 from tests.simulator.odd import ODD
 from tests.simulator.settings import Body, Fault, RetryAfterStyle, Settings
@@ -27,6 +29,7 @@ class Answer(NamedTuple):
     status: int
     payload: Any
     headers: dict[str, str] = {}  # noqa: RUF012
+    fault: str | None = None
 
 
 class Simulator:
@@ -84,7 +87,9 @@ class Simulator:
         response.headers["x-request-id"] = f"req_{number}"
         sent = await self._send(request, response, answer)
         headers = visible(request.headers)
-        self.journal.write(Entry(f"req_{number}", start, time.time(), answer.status, sent, sha256(body), body, headers))
+        self.journal.write(
+            Entry(f"req_{number}", start, time.time(), answer.status, sent, sha256(body), body, headers, answer.fault)
+        )
         return response
 
     async def _send(self, request: web.Request, response: web.Response, answer: Answer) -> bool:
@@ -118,6 +123,8 @@ class Simulator:
         if self.settings.latency:
             await asyncio.sleep(self.settings.latency)
         step = self._script.popleft() if self._script else self._draw()
+        if step is not None and step == self.settings.named:
+            return await self._named(step, body, number)
         if isinstance(step, dict):
             return Answer(200, step)
         if isinstance(step, Fault):
@@ -126,8 +133,17 @@ class Simulator:
 
     def _draw(self) -> Fault | str | None:
         if self.settings.fault_rate and self._random.random() < self.settings.fault_rate:
-            return self._random.choice(self.settings.faults)
+            return self.settings.named or self._random.choice(self.settings.faults)
         return None
+
+    async def _named(self, name: str, body: Body, number: int) -> Answer:
+        wire = FAULTS[name](self._reply(body, number, None))
+        if wire.delay:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wire.delay):
+                    await self._hanging.wait()
+        headers = {"Content-Type": wire.content_type, **wire.headers}
+        return Answer(wire.status, wire.content, headers, fault=name)
 
     def _over_limit(self) -> float | None:
         """Seconds until the window has room again, ``None`` where it has room now."""

@@ -59,7 +59,8 @@ class Settings:
     names parameters that are refused with a 400 in OpenAI's wording; ``tools`` refuses their traces in messages too;
     ``json_schema`` and ``json_object`` refuse that kind of ``response_format`` only. ``truncate_below`` cuts replies
     to requests that allow fewer tokens than that. ``fault_rate`` picks one of ``faults`` at random for that share of
-    the requests. ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
+    the requests; with ``named``, one of :data:`tests.simulator.faults.FAULTS`, always that. ``log`` is a file for the
+    journal; ``keep`` keeps the journal in memory as well.
     """
 
     behaviour: Behaviour | None = None
@@ -75,6 +76,7 @@ class Settings:
     reasoning_tokens: int = 0
     fault_rate: float = 0.0
     faults: Sequence[Fault] = field(default_factory=lambda: (Fault("status", 500), Fault("reset"), Fault("bad-json")))
+    named: str | None = None
     seed: int = 0
     api_key: str | None = None
     log: str | None = None
