@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-
-import regex
+from urllib.parse import urlsplit
 
 from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimited, Refused, ServerError
+from mtagent.masking import masked
 
 LONGEST_MESSAGE = 400
+_LONGEST_READ = 100_000
 CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
-_SECRETS = regex.compile(r"\bsk-[\w*.\-]{3,}+|(?i:\bbearer\s++)[^\s\"',]++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,12 @@ class Failure:
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
     error = _error_object(body)
-    code, param = _text(error.get("code")), _text(error.get("param"))
+    code, param = _text(error.get("code"), key), _text(error.get("param"), key)
     kind, transient = _class_of(status, code)
-    message = clean(_message(error, body), key) or "no message"
+    if 300 <= status < 400 and (location := headers.get("location")):
+        message = redirected(location, key, "make it the base URL")
+    else:
+        message = clean(_message(error, body), key) or "no message"
     wait = retry_after(headers, now) if transient else None
     return Failure(kind, message, status, transient, wait, param, code)
 
@@ -75,10 +78,22 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 def clean(text: str, key: str) -> str:
     """``text`` in one line, without the key or anything that looks like one, shortened."""
-    if key:
-        text = text.replace(key, "[key]")
-    text = _SECRETS.sub("[key]", " ".join(text[: 4 * LONGEST_MESSAGE].split()))
+    text = masked(" ".join(text[:_LONGEST_READ].split()), key)
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def redirected(location: str, key: str, way_out: str) -> str:
+    """What to say of a redirect to ``location``. None is followed: the key and the texts would go to whoever is there.
+
+    What the address holds beside host and path is not shown.
+    """
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        parts = urlsplit("")
+    host = parts.netloc.rpartition("@")[2]
+    to = f"{parts.scheme or 'http'}://{host}{parts.path}" if host else parts.path or "elsewhere"
+    return f"the server redirects to {clean(to, key)}; key and texts do not follow: if that is the right address, {way_out}"
 
 
 def _error_object(body: object) -> Mapping[str, Any]:
@@ -93,8 +108,8 @@ def _message(error: Mapping[str, Any], body: object) -> str:
     return str(error.get("message") or error.get("detail") or body or "")
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _text(value: object, key: str) -> str | None:
+    return None if value is None else masked(str(value), key)
 
 
 def _number(value: str | None) -> float | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 
 import aiohttp
 import openai
@@ -15,6 +16,7 @@ from mtagent.errors import BadRequest, ServerError
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import Failure, clean, status_failure
 from mtagent.llm.request import Body
+from mtagent.masking import KeyFilter, masked_reply
 
 LONGEST_CONNECT = 30.0
 
@@ -25,7 +27,8 @@ class Transport:
     """Posts chat completions to one server."""
 
     def __init__(self, base_url: str, key: str, timeout: float, clock: Clock) -> None:
-        self._base_url = base_url
+        self._base_url, _, query = base_url.partition("?")
+        self._path = f"/chat/completions?{query}" if query else "/chat/completions"
         self._key = key
         self._timeout = timeout
         self._clock = clock
@@ -37,9 +40,9 @@ class Transport:
         try:
             async with asyncio.timeout(seconds):
                 # cast_to=object: plain JSON. Building the package's own records would cost more than all else here.
-                reply = await self._openai().post("/chat/completions", cast_to=object, body=body)
+                reply = await self._openai().post(self._path, cast_to=object, body=body)
             # Text comes back where the server does not call its reply JSON.
-            return json.loads(reply) if isinstance(reply, str) else reply
+            return masked_reply(json.loads(reply) if isinstance(reply, str) else reply, self._key)
         except openai.APIStatusError as error:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
@@ -64,12 +67,14 @@ class Transport:
         if self._client is None or self._loop is not loop:
             self._loop = loop
             timeout = openai.Timeout(self._timeout, connect=min(self._timeout, LONGEST_CONNECT))
+            for name in ("httpx", "httpx2"):  # they log each request with the words of the server's status line
+                logging.getLogger(name).addFilter(KeyFilter(self._key))
             self._client = openai.AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=timeout,
-                http_client=openai.DefaultAioHttpClient(timeout=timeout),
+                http_client=openai.DefaultAioHttpClient(timeout=timeout, follow_redirects=False),
             )
         return self._client
 
