@@ -32,7 +32,9 @@ _SHAPES = regex.compile(
     """,
     regex.VERBOSE,
 )
-_NAME = r"(?:api|access|auth|subscription|account|secret|functions?)[\-_\ ]?(?:key|token)|client[\-_]secret|passwd|password"
+_NAME = (
+    r"(?:api|access|auth|subscription|account|secret|functions?)[\-_\ ]?(?:key|token)|client[\-_]secret|passwd|password"
+)
 _NAMED = regex.compile(
     rf"""(?i)(?<before>
         [?&;][\w.\-]*(?:key|token|secret|sig|signature|passw(?:or)?d|pwd|auth|credentials?|code)=   # in a query

@@ -93,7 +93,8 @@ def redirected(location: str, key: str, way_out: str) -> str:
         parts = urlsplit("")
     host = parts.netloc.rpartition("@")[2]
     to = f"{parts.scheme or 'http'}://{host}{parts.path}" if host else parts.path or "elsewhere"
-    return f"the server redirects to {clean(to, key)}; key and texts do not follow: if that is the right address, {way_out}"
+    where = f"the server redirects to {clean(to, key)}"
+    return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
 
 
 def _error_object(body: object) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from mtagent.errors import ConfigError
 from mtagent.llm.request import OPENAI
-from mtagent.masking import key_in, masked
+from mtagent.masking import key_in
 
 NO_KEY = "no-key-needed"
 
@@ -39,8 +39,7 @@ def address_problem(address: str) -> str:
             "or in the one that --api-key-env names"
         )
     if not usable:
-        shown = f" {address!r}" if address.isprintable() and "@" not in address and "?" not in address else ""
-        return f"{masked(shown)} is not an address; it looks like http://localhost:8000/v1".lstrip()
+        return "is not an address; it looks like http://localhost:8000/v1"
     return "has a part after '#', which no server receives: leave it out" if "#" in address else ""
 
 

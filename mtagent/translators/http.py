@@ -46,10 +46,13 @@ class LibreTranslate:
     ) -> None:
         if found := key_in(url):
             raise ConfigError(
-                f"the address of the LibreTranslate server holds {found}: put the key in the environment variable {API_KEY}"
+                f"the address of the LibreTranslate server holds {found}: "
+                f"put the key in the environment variable {API_KEY}"
             )
         if not _is_address(url):
-            raise ConfigError(f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000")
+            raise ConfigError(
+                f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000"
+            )
         self.name = name
         self._url = url.rstrip("/").removesuffix("/translate")
         self._timeout = timeout
@@ -139,7 +142,9 @@ def _is_address(url: str) -> bool:
 def _codes(reply: object, name: str) -> dict[str, str]:
     codes = [item.get("code") for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
     if not codes or not all(isinstance(code, str) for code in codes):
-        raise TranslatorError(f"{name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}")
+        raise TranslatorError(
+            f"{name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
+        )
     return {str(code).lower(): str(code) for code in codes}
 
 
