@@ -26,7 +26,8 @@ _SHAPES = regex.compile(
       | (?:AKIA|ASIA)[A-Z0-9*]{8,}                  # Amazon
       | eyJ[\w*\-]{6,}(?:\.[\w*\-]*){0,4}           # a JSON Web Token
       | [A-Za-z0-9]{20,}JQQJ99[A-Za-z0-9]{10,})     # Azure
-    | \b(?i:bearer)\s+(?!(?i:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+
+    | \b(?i:bearer\s+(?:(?:bearer|basic)\s+)*+
+        (?!(?:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+)
     | \b(?i:basic)\s+(?=[A-Za-z0-9]*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_\-]{6,}=*
     | (?<=://)[^\s/@?\#"']+(?=@)                    # user:password@host
     """,
@@ -35,14 +36,16 @@ _SHAPES = regex.compile(
 _NAME = (
     r"(?:api|access|auth|subscription|account|secret|functions?)[\-_\ ]?(?:key|token)|client[\-_]secret|passwd|password"
 )
+_KEY_NAME = regex.compile(rf"(?i:x-)?(?i:{_NAME}|authorization)")
 _NAMED = regex.compile(
     rf"""(?i)(?<before>
         [?&;][\w.\-]*(?:key|token|secret|sig|signature|passw(?:or)?d|pwd|auth|credentials?|code)=   # in a query
-      | (?:{_NAME})["'\\]*\s*[:=]\s*["'\\]+                                                     # in JSON
       | (?:{_NAME})\s*[:=]\s*(?=[^\s"',;&<>]*[0-9*])                                             # in a header
       | \b(?:key|token|secret)(?:\s+(?:provided|given|used|is|was))?:?\s+["'`(]*(?=[^\s"',;<>\[\]{{}}]{{8}})
         (?=[^\s"',;<>\[\]{{}}]*[0-9*])                                                           # in a sentence
-    )(?!\[key\]|\{{)[^\s"'\\&,;<>\#]+""",
+    )(?!\[key\]|\{{)[^\s"'\\&,;<>\#]+
+    | (?<before>(?:{_NAME})["'\\]*\s*[:=]\s*["'\\]+)[^"'\\]+                                  # in JSON
+    """,
     regex.VERBOSE,
 )
 _HEX = regex.compile(r"(?<![\w\-])[0-9A-Fa-f]{32}(?![\w\-])")  # Azure's older keys, and much else
@@ -68,7 +71,12 @@ def masked_data(value: Any, key: str = "") -> Any:
     if isinstance(value, str):
         return masked(value, key)
     if isinstance(value, Mapping):
-        return {masked_data(name, key): masked_data(item, key) for name, item in value.items()}
+        return {
+            masked_data(name, key): MASK
+            if isinstance(item, str) and _KEY_NAME.fullmatch(str(name))
+            else masked_data(item, key)
+            for name, item in value.items()
+        }
     return [masked_data(item, key) for item in value] if isinstance(value, list) else value
 
 
@@ -101,7 +109,8 @@ def _forms(key: str) -> regex.Pattern[str]:
     if len(key) < SHORT:
         return regex.compile(rf"(?<![\w\-]){regex.escape(key)}(?![\w\-])")
     in_json = json.dumps(key)[1:-1]
-    forms = {key, in_json, json.dumps(in_json)[1:-1], key.replace("/", "\\/"), html.escape(key), repr(key)[1:-1]}
+    forms = {key, in_json, json.dumps(in_json)[1:-1], html.escape(key), repr(key)[1:-1]}
+    forms |= {form.replace("/", "\\/") for form in (key, in_json)}
     forms.add("".join(f"\\u{ord(letter):04x}" if letter in "<>&'" else letter for letter in in_json))
     raw = key.encode()
     for before in range(3):  # what stands before the key shifts its Base64 by as many bytes

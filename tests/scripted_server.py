@@ -62,14 +62,14 @@ def scripted_server() -> Iterator[ScriptedServer]:
             self.end_headers()
             self.wfile.write(says.body.encode())
 
-        do_GET = do_POST = _answer
+        do_GET = do_POST = _answer  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
             """Nothing: standard error is searched for keys."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         script.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield script

@@ -9,11 +9,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+import regex
+
 from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimited, Refused, ServerError
-from mtagent.masking import masked
+from mtagent.masking import masked, masked_data
 
 LONGEST_MESSAGE = 400
 _LONGEST_READ = 100_000
+_BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
 CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
@@ -40,8 +43,9 @@ class Failure:
 
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
+    body = masked_data(body, key)
     error = _error_object(body)
-    code, param = _text(error.get("code"), key), _text(error.get("param"), key)
+    code, param = _text(error.get("code")), _text(error.get("param"))
     kind, transient = _class_of(status, code)
     if 300 <= status < 400 and (location := headers.get("location")):
         message = redirected(location, key, "make it the base URL")
@@ -77,8 +81,11 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def clean(text: str, key: str) -> str:
-    """``text`` in one line, without the key or anything that looks like one, shortened."""
-    text = masked(" ".join(text[:_LONGEST_READ].split()), key)
+    """``text`` in one line, without the key or anything that looks like one, shortened.
+
+    Bytes that broke a connection (``b'…'``) are left out: of a broken answer nobody knows what they hold.
+    """
+    text = masked(_BYTES.sub("b'…'", " ".join(text[:_LONGEST_READ].split())), key)
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
@@ -109,8 +116,8 @@ def _message(error: Mapping[str, Any], body: object) -> str:
     return str(error.get("message") or error.get("detail") or body or "")
 
 
-def _text(value: object, key: str) -> str | None:
-    return None if value is None else masked(str(value), key)
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _number(value: str | None) -> float | None:

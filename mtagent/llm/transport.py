@@ -67,7 +67,7 @@ class Transport:
         if self._client is None or self._loop is not loop:
             self._loop = loop
             timeout = openai.Timeout(self._timeout, connect=min(self._timeout, LONGEST_CONNECT))
-            for name in ("httpx", "httpx2"):  # they log each request with the words of the server's status line
+            for name in ("httpx", "httpx2", "openai._base_client"):  # they log what status line and headers say
                 logging.getLogger(name).addFilter(KeyFilter(self._key))
             self._client = openai.AsyncOpenAI(
                 api_key=self._key,
