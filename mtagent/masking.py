@@ -18,6 +18,9 @@ MASK = "[key]"
 SHORT = 8
 """A configured key of fewer characters is masked only where it stands as a word: ``key`` also stands in ``monkey``."""
 
+_NAME_LENGTH = 64
+_LONGEST = 20_000
+
 _SHAPES = regex.compile(
     r"""(?<![A-Za-z0-9])(?:
         sk-(?![A-Z][a-z]{3}\b)[\w*.\-]{3,}          # OpenAI, Anthropic, OpenRouter …; sk-Latn is Slovak
@@ -26,7 +29,7 @@ _SHAPES = regex.compile(
       | (?:AKIA|ASIA)[A-Z0-9*]{8,}                  # Amazon
       | eyJ[\w*\-]{6,}(?:\.[\w*\-]*){0,4}           # a JSON Web Token
       | [A-Za-z0-9]{20,}JQQJ99[A-Za-z0-9]{10,})     # Azure
-    | \b(?i:bearer\s+(?:(?:bearer|basic)\s+)*+
+    | \b(?i:bearer\s+(?:(?:bearer|basic)\s+){0,2}+
         (?!(?:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+)
     | \b(?i:basic)\s+(?=[A-Za-z0-9]*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_\-]{6,}=*
     | (?<=://)[^\s/@?\#"']+(?=@)                    # user:password@host
@@ -66,10 +69,13 @@ def masked(text: str, key: str = "", *, hexadecimal: bool = True) -> str:
     return _HEX.sub(MASK, text) if hexadecimal else text
 
 
+_masked_name = lru_cache(maxsize=1024)(masked)  # the names of fields and models come again in every reply
+
+
 def masked_data(value: Any, key: str = "") -> Any:
-    """Parsed JSON with every text in it masked, the names of fields included."""
+    """Parsed JSON with every text in it masked, the names of fields included. What is longer than a message is cut."""
     if isinstance(value, str):
-        return masked(value, key)
+        return _masked_name(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
     if isinstance(value, Mapping):
         return {
             masked_data(name, key): MASK
@@ -80,7 +86,7 @@ def masked_data(value: Any, key: str = "") -> Any:
     return [masked_data(item, key) for item in value] if isinstance(value, list) else value
 
 
-def masked_reply(payload: Any, key: str = "") -> Any:
+def masked_reply(payload: Any, key: str = "") -> object:
     """The body of a chat completion with everything masked but what the model wrote.
 
     Its text is never altered: a translation may hold whatever the source holds.

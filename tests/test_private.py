@@ -236,7 +236,7 @@ def test_an_endless_pipe_is_an_error_that_names_the_bound(
         ": is longer than 1e-05 GiB, the most that is copied from a pipe: give a file, or set MTAGENT_SPOOL_GIB to more"
     )
     done = run(
-        shell.folder, "postedit", "-s", "-", "-t", "es.txt", "-l", "en-es", "--format", "txt", stdin="x" * 20_000
+        shell.folder, "postedit", "-s", "-", "-t", "es.txt", "-l", "en-es", "--format", "lines", stdin="x" * 20_000
     )
     assert done.code == 1
     assert "mtagent: standard input: is longer than" in done.err

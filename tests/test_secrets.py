@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -393,6 +394,15 @@ async def test_what_a_model_writes_is_never_altered(
 @pytest.mark.parametrize("payload", [None, 1, "x", [], {}, {"choices": [1]}, {"choices": [{"message": 2}]}])
 def test_bodies_of_any_form_can_be_masked(payload: object) -> None:
     assert masked_reply(payload, OWN) == payload
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "key ", "Bearer ", "basic ", "api_key", "&token", "?a=", "eyJ.", "://", "://a@", "key: '", " ", "\\"]
+)
+def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
+    start = time.perf_counter()
+    masked(piece * (200_000 // len(piece)), OWN)
+    assert time.perf_counter() - start < 60  # a second; where each character looks at all others, some minutes
 
 
 @pytest.mark.parametrize(

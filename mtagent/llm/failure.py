@@ -15,7 +15,7 @@ from mtagent.errors import AuthenticationError, BadRequest, ModelError, RateLimi
 from mtagent.masking import masked, masked_data
 
 LONGEST_MESSAGE = 400
-_LONGEST_READ = 100_000
+_LONGEST_READ = 20_000
 _BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
 CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
