@@ -13,14 +13,15 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator
 
 from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
 from mtagent.formats.files import refuse_pipe
+from mtagent.llm.server import address_problem
+from mtagent.masking import key_in, masked
 from mtagent.records import Record, Stage
 
 DEFAULT_MODEL = "gpt-6-luna"
@@ -45,8 +46,8 @@ _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 def _address(address: str) -> str:
     if not address.strip():
         raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
-    if "@" in urlsplit(address).netloc:
-        raise ValueError("holds a user name or password; keys are read from the environment only")
+    if problem := address_problem(address):
+        raise ValueError(problem)
     return address
 
 
@@ -73,6 +74,14 @@ class ModelSettings(Record):
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     reasoning_effort: str | None = None
+
+    @field_validator("*")
+    @classmethod
+    def _without_key(cls, value: Any) -> Any:
+        """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
+        if isinstance(value, str) and (found := key_in(value)):
+            raise ValueError(f"holds {found}; it would be stored: keys are read from the environment only")
+        return value
 
 
 class JudgeSettings(ModelSettings):
@@ -312,6 +321,6 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
         near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"
-    if first["loc"][-1] in _NOT_SHOWN:
+    if first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
-    return f"{where}{name}: {first['msg'].lower()} (got {first['input']!r})"
+    return f"{where}{name}: {first['msg'].lower()} (got {masked(repr(first['input']))})"

@@ -20,6 +20,7 @@ import regex
 from mtagent.errors import StoreError
 from mtagent.records import Found, Record
 from mtagent.store import default_path as store_path
+from mtagent.store.database import make_private_file, make_private_folder
 
 APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
@@ -253,9 +254,10 @@ def _delete(connection: sqlite3.Connection, entries: list[int]) -> None:
 def _opened(path: Path, writing: bool, wait: float) -> sqlite3.Connection:
     if writing:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
         except OSError as error:
             raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
+        make_private_file(path)
     address = f"{path.as_uri()}?mode={'rwc' if writing else 'ro'}"
     connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
     try:

@@ -214,14 +214,15 @@ async def test_keys_come_from_the_environment_and_stay_out_of_messages(
 
 
 @pytest.mark.loopback
-async def test_a_key_is_not_sent_on_to_another_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_redirect_is_followed_with_a_key_or_without(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "k3y")
     server.status = 302
     with pytest.raises(SearchError, match="status 302"):
         await parse(f"{server.url}/{{query}}#key=MY_KEY").find("x")
     assert [request.path for request in server.requests] == ["/x"]
-    await parse(f"{server.url}/{{query}}#list=results").find("y")
-    assert [request.path for request in server.requests[1:]] == ["/y", "/elsewhere"]
+    with pytest.raises(SearchError, match="the server redirects to /elsewhere; key and texts do not follow"):
+        await parse(f"{server.url}/{{query}}#list=results").find("y")
+    assert [request.path for request in server.requests[1:]] == ["/y"]
 
 
 async def test_another_programs_database_is_no_knowledge(tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 import click
 
@@ -77,6 +81,9 @@ def cli() -> None:
     standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
     4 the budget is spent.
     """
+    from mtagent.spool import remove_stale
+
+    remove_stale()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -89,8 +96,13 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
 
     Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
     """
+    stopped_by = signal.SIGINT
     try:
-        command(arguments, standalone_mode=False)
+        with _stoppable() as signals:
+            try:
+                command(arguments, standalone_mode=False)
+            finally:
+                stopped_by = signals[0] if signals else stopped_by
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
@@ -110,10 +122,40 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         click.echo(f"mtagent: the output cannot be written: {str(error.strerror).lower()}", err=True)
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
-        click.echo(
-            "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
-        )
-        sys.exit(130)
+        with suppress(OSError):  # the terminal may be gone
+            click.echo(
+                "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
+            )
+        sys.exit(128 + stopped_by)
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[signal.Signals]]:
+    """SIGTERM and SIGHUP stop a command as Ctrl-C does, so that no copy of people's texts and no process is left.
+
+    Yields the list of those that came. A signal that is ignored (`nohup`) stays ignored.
+    """
+    came: list[signal.Signals] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.append(signal.Signals(number))
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        interrupt = signal.getsignal(signal.SIGINT)  # asyncio has its own while it runs
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)
+
+    heard = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+    if threading.current_thread() is not threading.main_thread():
+        heard = []
+    heard = [number for number in heard if signal.getsignal(number) is signal.SIG_DFL]
+    for number in heard:
+        signal.signal(number, stop)
+    try:
+        yield came
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _discard_output() -> None:

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats.files import replacing
 from mtagent.records import Completion, Record
+from mtagent.store.database import make_private_folder
 
 Kind = Literal["logprobs", "verbal"]
 FOLDER = "himate"
@@ -122,7 +123,7 @@ def keep(calibration: Calibration, folder: Path) -> Path:
     """Write a calibration to where :func:`read` finds it, and say where that is."""
     path = file_of(folder, calibration.model, calibration.pair, calibration.confidence)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
     except OSError as error:
         raise OutputError(f"{path.parent}: cannot be made: {(error.strerror or str(error)).lower()}") from error
     write(calibration, path)

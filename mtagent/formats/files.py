@@ -6,18 +6,19 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.spool import COPY, LIMIT, most_bytes, spool_folder
 
 STANDARD = Path("-")
 """The path that stands for standard input or output."""
 
 BOM = "\ufeff"
+_CHUNK = 2**20
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -58,14 +59,16 @@ def has_bom(path: Path) -> bool:
 
 @contextmanager
 def spooled(path: Path) -> Iterator[Path]:
-    """A path that can be read twice: a temporary copy of standard input or a pipe, any other path itself."""
+    """A path that can be read twice: a temporary copy of standard input or a pipe, any other path itself.
+
+    The copy is private and goes when the block ends; see :mod:`mtagent.spool`.
+    """
     if path != STANDARD and (path.is_file() or path.is_dir() or not path.exists()):
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="mtagent-") as folder:
-        copy = Path(folder, "input" if path == STANDARD else path.name)  # the ending may tell the format
-        with _opened(path) as source, copy.open("wb") as file:
-            shutil.copyfileobj(source, file)
+    with spool_folder() as folder:
+        copy = folder / (COPY if path == STANDARD else COPY + "".join(path.suffixes))  # the ending may tell the format
+        _copy(path, copy)
         yield copy
 
 
@@ -73,6 +76,31 @@ def refuse_pipe(path: Path, what: str) -> None:
     """Raise :class:`ConfigError` where ``path`` can be read only once; ``what`` says who names it."""
     if path == STANDARD or path.is_fifo():
         raise ConfigError(f"{what} {path}: is read more than once, which a pipe cannot be: give a file")
+
+
+def _copy(path: Path, copy: Path) -> None:
+    name = "standard input" if path == STANDARD else str(path)
+    left = most = most_bytes()
+    with _opened(path) as source, open(copy, "xb", opener=_private) as file:
+        while chunk := source.read(_CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                raise InputError(
+                    f"{name}: is longer than {most / 2**30:.3g} GiB, the most that is copied from a pipe: give a file, "
+                    f"or set {LIMIT} to more"
+                )
+            try:
+                file.write(chunk)
+                file.flush()
+            except OSError as error:
+                folder = copy.parent.parent
+                raise InputError(
+                    f"{name}: cannot be copied to {folder}: {_reason(error)}; give a file, or another folder in TMPDIR"
+                ) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class Sink:
@@ -135,8 +163,8 @@ def _device(path: Path) -> Iterator[Sink]:
 def _beside(path: Path) -> Iterator[Sink]:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".mtagent-{secrets.token_hex(6)}.tmp")
-    with _reported(path):
-        file = temporary.open("xb")
+    with _reported(path):  # in the place of a private file nobody else may look in meanwhile
+        file = open(temporary, "xb", opener=_private if target.exists() else None)  # noqa: SIM115
     try:
         yield Sink(path, file)
         with _reported(path):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import regex
 
@@ -20,8 +21,11 @@ from mtagent.errors import (
     ServerError,
 )
 from mtagent.llm.plain import whole_characters
+from mtagent.masking import masked, masked_data
 
 LONGEST_MESSAGE = 400
+_LONGEST_READ = 20_000
+_BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
 CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
@@ -32,7 +36,6 @@ _SAYS_NO_MODEL = regex.compile(
     r"|\b(?:invalid|unknown|no such) model\b|not a valid model|no endpoints found for",
     regex.IGNORECASE | regex.DOTALL,
 )
-_SECRETS = regex.compile(r"\bsk-[\w*.\-]{3,}+|(?i:\bbearer\s++)[^\s\"',]++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,13 @@ class Failure:
 
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
+    body = masked_data(body, key)
     error = _error_object(body)
     code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
-    message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
+    if 300 <= status < 400 and (location := headers.get("location")):
+        message = redirected(location, key, "make it the base URL")
+    else:
+        message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
     kind, transient = _class_of(status, code, message)
     wait = retry_after(headers, now) if transient else None
     return Failure(kind, message, status, transient, wait, param, code)
@@ -94,11 +101,27 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def clean(text: str, key: str) -> str:
-    """``text`` in one line, without the key or anything that looks like one, shortened."""
-    if key:
-        text = text.replace(key, "[key]")
-    text = _SECRETS.sub("[key]", " ".join(text[: 4 * LONGEST_MESSAGE].split()))
+    """``text`` in one line, without the key or anything that looks like one, shortened.
+
+    Bytes that broke a connection (``b'…'``) are left out: of a broken answer nobody knows what they hold.
+    """
+    text = masked(_BYTES.sub("b'…'", " ".join(text[:_LONGEST_READ].split())), key)
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def redirected(location: str, key: str, way_out: str) -> str:
+    """What to say of a redirect to ``location``. None is followed: the key and the texts would go to whoever is there.
+
+    What the address holds beside host and path is not shown.
+    """
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        parts = urlsplit("")
+    host = parts.netloc.rpartition("@")[2]
+    to = f"{parts.scheme or 'http'}://{host}{parts.path}" if host else parts.path or "elsewhere"
+    where = f"the server redirects to {clean(to, key)}"
+    return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
 
 
 def _error_object(body: object) -> Mapping[str, Any]:

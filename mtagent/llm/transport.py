@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,6 +18,7 @@ from mtagent.errors import BadRequest, ServerError
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import Failure, clean, status_failure
 from mtagent.llm.request import ROOM, Body
+from mtagent.masking import KeyFilter, masked_reply
 
 LONGEST_CONNECT = 30.0
 
@@ -94,7 +96,8 @@ class Transport:
     """Posts chat completions to one server."""
 
     def __init__(self, base_url: str, key: str, timeout: float, clock: Clock) -> None:
-        self._base_url = base_url
+        self._base_url, _, query = base_url.partition("?")
+        self._path = f"/chat/completions?{query}" if query else "/chat/completions"
         self._key = key
         self._timeout = timeout
         self._clock = clock
@@ -107,10 +110,10 @@ class Transport:
         token = _READING.set(reading)
         try:
             async with asyncio.timeout(seconds):
-                await self._openai().post("/chat/completions", cast_to=object, body=body)
+                await self._openai().post(self._path, cast_to=object, body=body)
             if reading.content is None:
                 return self._useless(f"the reply is larger than {reading.bound:,} bytes, which nobody asked for")
-            return _parsed(reading.content)
+            return masked_reply(_parsed(reading.content), self._key)
         except openai.APIStatusError as error:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
@@ -142,12 +145,14 @@ class Transport:
         if self._client is None or self._loop is not loop:
             self._loop = loop
             timeout = openai.Timeout(self._timeout, connect=min(self._timeout, LONGEST_CONNECT))
+            for name in ("httpx", "httpx2", "openai._base_client"):  # they log what status line and headers say
+                logging.getLogger(name).addFilter(KeyFilter(self._key))
             self._client = openai.AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=timeout,
-                http_client=BoundedClient(timeout=timeout),
+                http_client=BoundedClient(timeout=timeout, follow_redirects=False),
             )
         return self._client
 

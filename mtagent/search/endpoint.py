@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from mtagent.errors import ConfigError, SearchError
-from mtagent.llm.failure import clean
+from mtagent.llm.failure import clean, redirected
+from mtagent.masking import key_in, masked
 from mtagent.records import Found
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class Endpoint:
         if not isinstance(finds, list):
             place = f"at {self._paths.list!r}" if self._paths.list else "as the whole answer"
             raise SearchError(f"{self._where}: no list of finds {place}; say where it is with #list=…")
-        found = [find for find in map(self._found, finds) if find.title or find.text]
+        key = self._key()
+        found = [find for find in (self._found(find, key) for find in finds) if find.title or find.text]
         if finds and not found:
             raise SearchError(
                 f"{self._where}: no find has a text at {self._paths.title!r} or {self._paths.text!r}; "
@@ -79,9 +81,11 @@ class Endpoint:
             )
         return found[:limit]
 
-    def _found(self, find: Any) -> Found:
-        title, text, url = (_at(find, path) for path in (self._paths.title, self._paths.text, self._paths.url))
-        return Found(title=_text(title), text=_text(text), source=_text(url))
+    def _found(self, find: Any, key: str) -> Found:
+        """What a model reads and the store keeps: a server may say its key in it, most likely in an address."""
+        paths = (self._paths.title, self._paths.text, self._paths.url)
+        title, text, url = (masked(_text(_at(find, path)), key, hexadecimal=False) for path in paths)
+        return Found(title=title, text=text, source=url)
 
     async def _answer(self, query: str, limit: int) -> Any:
         from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -93,16 +97,19 @@ class Endpoint:
         try:
             async with (
                 ClientSession(timeout=ClientTimeout(total=self._timeout)) as session,
-                session.get(address, headers=self._headers(key), allow_redirects=not key) as response,
+                session.get(address, headers=self._headers(key), allow_redirects=False) as response,
             ):
-                return self._parsed(await self._body(response), key)
+                return self._parsed(await self._body(response, key), key)
         except TimeoutError:
             reason = f"no answer within {self._timeout:g} s"
         except (ClientError, OSError, ValueError) as error:  # the error's words may hold the address, and so the key
             reason = f"no connection, or it broke ({type(error).__name__})"
         raise SearchError(f"{self._where}: {reason}; is the address right, and the server there?")
 
-    async def _body(self, response: ClientResponse) -> bytes:
+    async def _body(self, response: ClientResponse, key: str) -> bytes:
+        if 300 <= response.status < 400 and (location := response.headers.get("Location")):
+            moved = redirected(location, key, "write it in the search")
+            raise SearchError(f"{self._where}: status {response.status}: {moved}")
         if response.status != 200:
             raise SearchError(f"{self._where}: {self._status(response.status)}")
         body = bytearray()
@@ -116,7 +123,7 @@ class Endpoint:
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
-            begins = " ".join(clean(body[:200].decode(errors="replace"), key).split())[:80]
+            begins = clean(body.decode(errors="replace"), key)[:80]
             hint = self._hint or "the address must answer with JSON"
             raise SearchError(f"{self._where}: the answer is not JSON, it begins {begins!r}; {hint}") from None
 
@@ -176,6 +183,11 @@ def _check(template: str, paths: Paths) -> None:
         raise ConfigError("search: write the address of a server, for example searxng:http://localhost:8888")
     if "@" in parts.netloc:
         raise ConfigError("search: the address holds a password; keys are read from the environment only, see #key=")
+    if found := key_in(template):
+        raise ConfigError(
+            f"search: the address holds {found}: write {{key}} there, and name the environment variable that holds the "
+            "key with #key=NAME"
+        )
     if "{query}" not in template:
         raise ConfigError("search: the address has no {query}, the place for what is looked for")
     if ("{key}" in template or paths.header) and not paths.key:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,12 +95,35 @@ def _advice(error: sqlite3.Error) -> str:
     return f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make ``folder``, and what is missing above it, for this user alone; a folder that is there stays as it is."""
+    missing = [path for path in folder.parents if not path.exists()]
+    for path in [*reversed(missing), folder]:
+        if not path.is_dir():
+            path.mkdir(mode=0o700, exist_ok=True)  # another process may be first
+            path.chmod(0o700)  # whatever the umask takes away
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file for this user alone. One that is there keeps its mode, which may have been chosen.
+
+    SQLite gives the mode of a database to the log and the journal beside it.
+    """
+    try:
+        made = os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError:
+        return  # it is there, or SQLite will say why it cannot be
+    os.close(made)
+    path.chmod(0o600)  # whatever the umask takes away
+
+
 def _open(path: str) -> sqlite3.Connection:
     if path != MEMORY:
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(Path(path).parent)
         except OSError as error:
             raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
+        make_private_file(Path(path))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         _refuse_strangers(connection, path)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError
+from mtagent.llm.failure import clean, redirected
+from mtagent.masking import key_in, masked, masked_data
 from mtagent.records import Draft, Segment
 from mtagent.translators.lines import checked
 from mtagent.translators.turns import Turns
@@ -28,7 +30,8 @@ class LibreTranslate:
     ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
     segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
     lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
-    that doubles from ``pause`` seconds. Raises :class:`TranslatorError` with the status and the server's message.
+    that doubles from ``pause`` seconds. No redirect is followed. Raises :class:`TranslatorError` with the status and
+    the server's message, without the key.
     """
 
     def __init__(
@@ -41,8 +44,15 @@ class LibreTranslate:
         attempts: int = 4,
         pause: float = 0.5,
     ) -> None:
+        if found := key_in(url):
+            raise ConfigError(
+                f"the address of the LibreTranslate server holds {found}: "
+                f"put the key in the environment variable {API_KEY}"
+            )
         if not _is_address(url):
-            raise ConfigError(f"{url!r} is not the address of a server: write for example http://localhost:5000")
+            raise ConfigError(
+                f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000"
+            )
         self.name = name
         self._url = url.rstrip("/").removesuffix("/translate")
         self._timeout = timeout
@@ -64,11 +74,11 @@ class LibreTranslate:
                 "target": await self._code(segment.target_lang),
                 "format": "text",
             }
-            if key := os.environ.get(API_KEY):
+            if key := _key():
                 question["api_key"] = key
             reply = await self._ask("POST", "/translate", question)
         text = reply.get("translatedText") if isinstance(reply, dict) else reply
-        return Draft(text=checked(text, self.name))
+        return Draft(text=checked(text if isinstance(text, str) else masked_data(text, _key()), self.name))
 
     async def aclose(self) -> None:
         """Close the connections. A later :meth:`draft` opens them again."""
@@ -84,7 +94,7 @@ class LibreTranslate:
         if code is None:
             known = ", ".join(sorted(self._codes.values()))
             raise TranslatorError(
-                f"{self.name}: the server at {self._url} has no language {language!r}; it has {known}"
+                f"{self.name}: the server at {self._url} has no language {language!r}; it has {masked(known, _key())}"
             )
         return code
 
@@ -95,7 +105,9 @@ class LibreTranslate:
         for attempt in range(1, self._attempts + 1):
             wait = self._pause * 2 ** (attempt - 1)
             try:
-                async with self._connected().request(method, self._url + path, json=body) as response:
+                async with self._connected().request(
+                    method, self._url + path, json=body, allow_redirects=False
+                ) as response:
                     if response.status == 200:
                         return await response.json(content_type=None)
                     failure = f"status {response.status}: {await _message(response)}"
@@ -103,9 +115,9 @@ class LibreTranslate:
                         raise TranslatorError(f"{where}: {failure}")
                     wait = _asked_pause(response, wait)
             except ValueError as cause:
-                raise TranslatorError(f"{where}: the reply is not JSON: {cause}") from cause
+                raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
-                failure = f"{type(cause).__name__}: {cause}"
+                failure = f"{type(cause).__name__}: {clean(str(cause), _key())}"
             if attempt < self._attempts:
                 await asyncio.sleep(wait)
         raise TranslatorError(f"{where}: {failure} (after {self._attempts} attempts)")
@@ -130,13 +142,20 @@ def _is_address(url: str) -> bool:
 def _codes(reply: object, name: str) -> dict[str, str]:
     codes = [item.get("code") for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
     if not codes or not all(isinstance(code, str) for code in codes):
-        raise TranslatorError(f"{name}: the server's list of languages cannot be read: {repr(reply)[:80]}")
+        raise TranslatorError(
+            f"{name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
+        )
     return {str(code).lower(): str(code) for code in codes}
 
 
 async def _message(response: ClientResponse) -> str:
-    body = await response.text(errors="replace")
-    return " ".join(body.split())[:200] or "no message"
+    if 300 <= response.status < 400 and (location := response.headers.get("Location")):
+        return redirected(location, _key(), "write it after libretranslate:")
+    return clean(await response.text(errors="replace"), _key())[:200] or "no message"
+
+
+def _key() -> str:
+    return os.environ.get(API_KEY, "").strip()
 
 
 def _asked_pause(response: ClientResponse, otherwise: float) -> float:

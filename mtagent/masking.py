@@ -1,0 +1,163 @@
+"""Keys are never shown or stored: they are masked in what servers say, and refused in addresses and other settings."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+
+import regex
+
+MASK = "[key]"
+SHORT = 8
+"""A configured key of fewer characters is masked only where it stands as a word: ``key`` also stands in ``monkey``."""
+
+_DEEPEST = 50
+_NAME_LENGTH = 64
+_LONGEST = 20_000
+
+_SHAPES = regex.compile(
+    r"""(?<![A-Za-z0-9])(?:
+        sk-(?![A-Z][a-z]{3}\b)[\w*.\-]{3,}          # OpenAI, Anthropic, OpenRouter …; sk-Latn is Slovak
+      | (?:gsk_|r8_|hf_|gh[oprsu]_|github_pat_|glpat-|xox[abeoprs]-|xai-|pplx-|nvapi-|ya29\.)[\w*.\-]{6,}
+      | AIza[\w*\-]{8,}                             # Google
+      | (?:AKIA|ASIA)[A-Z0-9*]{8,}                  # Amazon
+      | eyJ[\w*\-]{6,}(?:\.[\w*\-]*){0,4}           # a JSON Web Token
+      | [A-Za-z0-9]{20,}JQQJ99[A-Za-z0-9]{10,})     # Azure
+    | \b(?i:bearer\s+(?:(?:bearer|basic)\s+){0,2}+
+        (?!(?:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+)
+    | \b(?i:basic)\s+(?=[A-Za-z0-9]*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_\-]{6,}=*
+    | (?<=://)[^\s/@?\#"']+(?=@)                    # user:password@host
+    """,
+    regex.VERBOSE,
+)
+_NAME = (
+    r"(?:api|access|auth|subscription|account|secret|functions?)[\-_\ ]?(?:key|token)|client[\-_]secret|passwd|password"
+)
+_KEY_NAME = regex.compile(rf"(?i:x-)?(?i:{_NAME}|authorization)")
+_NAMED = regex.compile(
+    rf"""(?i)(?<before>
+        [?&;][\w.\-]*(?:key|token|secret|sig|signature|passw(?:or)?d|pwd|auth|credentials?|code)=   # in a query
+      | (?:{_NAME})\s*[:=]\s*(?=[^\s"',;&<>]*[0-9*])                                             # in a header
+      | \b(?:key|token|secret)(?:\s+(?:provided|given|used|is|was))?:?\s+["'`(]*(?=[^\s"',;<>\[\]{{}}]{{8}})
+        (?=[^\s"',;<>\[\]{{}}]*[0-9*])                                                           # in a sentence
+    )(?!\[key\]|\{{)[^\s"'\\&,;<>\#]+
+    | (?<before>(?:{_NAME})["'\\]*\s*[:=]\s*["'\\]+)[^"'\\]+                                  # in JSON
+    """,
+    regex.VERBOSE,
+)
+_HEX = regex.compile(r"(?<![\w\-])[0-9A-Fa-f]{32}(?![\w\-])")  # Azure's older keys, and much else
+_SECRET_FIELD = regex.compile(
+    r"(?i)(?:key|token|secret|sig|signature|passw(?:or)?d|pwd|auth|authorization|credentials?|^code)$"
+)
+_ADDRESS = regex.compile(r"https?:/*[^\s#]+", regex.IGNORECASE)
+
+
+def masked(text: str, key: str = "", *, hexadecimal: bool = True) -> str:
+    """``text`` without the configured ``key`` in any of its forms, and without anything that looks like another key.
+
+    ``hexadecimal``: whether 32 hexadecimal digits look like a key. They may also be a request's number or a checksum.
+    """
+    if key:
+        text = _forms(key).sub(MASK, text)
+    text = _NAMED.sub(rf"\g<before>{MASK}", _SHAPES.sub(MASK, text))
+    return _HEX.sub(MASK, text) if hexadecimal else text
+
+
+_masked_name = lru_cache(maxsize=1024)(masked)  # the names of fields and models come again in every reply
+
+
+def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
+    """Parsed JSON with every text in it masked, the names of fields included.
+
+    What is longer than a message is cut, and what is nested deeper than anything that means something is left out.
+    """
+    if depth > _DEEPEST:
+        return MASK
+    if isinstance(value, str):
+        return _masked_name(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
+    if isinstance(value, Mapping):
+        return {
+            masked_data(name, key): MASK
+            if isinstance(item, str) and _KEY_NAME.fullmatch(str(name))
+            else masked_data(item, key, depth + 1)
+            for name, item in value.items()
+        }
+    return [masked_data(item, key, depth + 1) for item in value] if isinstance(value, list) else value
+
+
+def masked_reply(payload: Any, key: str = "") -> object:
+    """The body of a chat completion with everything masked but what the model wrote.
+
+    Its text is never altered: a translation may hold whatever the source holds.
+    """
+    choices = payload.get("choices") if isinstance(payload, Mapping) else None
+    if not isinstance(choices, list):
+        return masked_data(payload, key)
+    about = masked_data({name: item for name, item in payload.items() if name != "choices"}, key)
+    return {**about, "choices": [_masked_choice(choice, key) for choice in choices]}
+
+
+def _masked_choice(choice: Any, key: str) -> Any:
+    if not isinstance(choice, Mapping) or not isinstance(choice.get("message"), Mapping):
+        return masked_data(choice, key)
+    message = choice["message"]
+    written = {name: message[name] for name in ("content", "tool_calls") if name in message}
+    said = {name: item for name, item in message.items() if name not in written}
+    about = {name: item for name, item in choice.items() if name not in ("message", "logprobs")}
+    kept = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+    return {**masked_data(about, key), **kept, "message": {**masked_data(said, key), **written}}
+
+
+@lru_cache(maxsize=16)
+def _forms(key: str) -> regex.Pattern[str]:
+    """``key`` as it is, in URLs, in JSON, in HTML, and in Base64, in whatever place it has there."""
+    if len(key) < SHORT:
+        return regex.compile(rf"(?<![\w\-]){regex.escape(key)}(?![\w\-])")
+    in_json = json.dumps(key)[1:-1]
+    forms = {key, in_json, json.dumps(in_json)[1:-1], html.escape(key), repr(key)[1:-1]}
+    forms |= {form.replace("/", "\\/") for form in (key, in_json)}
+    forms.add("".join(f"\\u{ord(letter):04x}" if letter in "<>&'" else letter for letter in in_json))
+    raw = key.encode()
+    for before in range(3):  # what stands before the key shifts its Base64 by as many bytes
+        encoded = base64.b64encode(bytes(before) + raw).decode()
+        inner = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+    either_case = {quote(key), quote(key, safe=""), quote_plus(key), raw.hex()}
+    whole = sorted((regex.escape(form) for form in forms), key=len, reverse=True)
+    whole += [f"(?i:{regex.escape(form)})" for form in sorted(either_case, key=len, reverse=True)]
+    return regex.compile("|".join(whole))
+
+
+def key_in(setting: str) -> str:
+    """What in a setting looks like a key, in words; ``""`` where nothing does. ``{key}`` and ``$KEY`` are none."""
+    for address in _ADDRESS.findall(setting):
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            continue  # whoever opens it will say so
+        if "@" in parts.netloc:
+            return "a user name or password"
+        for name, value in parse_qsl(parts.query):
+            if _SECRET_FIELD.search(name) and value != "{key}":
+                return f"a key in its query ({masked(name)}=)"
+    shapes = (match[0] for match in _SHAPES.finditer(setting))
+    return "what looks like a key" if any("$" not in shape and "{" not in shape for shape in shapes) else ""
+
+
+@dataclass(frozen=True)
+class KeyFilter:
+    """Masks what other packages log of requests and answers. Equal filters are added to a logger once."""
+
+    key: str = field(repr=False)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, masked."""
+        record.msg, record.args = masked(record.getMessage(), self.key), ()
+        return True
