@@ -8,7 +8,7 @@ from mtagent.errors import EmptyReply, UnreadableReply
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _TAGGED = regex.compile(r"\A<(source|translation)(?:-\d++)?+>(.*)</\1(?:-\d++)?+>\Z", regex.DOTALL)
-_FENCED = regex.compile(r"\A```[\w-]*+[ \t]*+\n(.*)\n```\Z", regex.DOTALL)
+_FENCED = regex.compile(r"\A```[\w-]*+[ \t]*+\n(?:(.*)\n)?```\Z", regex.DOTALL)
 _BROKEN = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 
 
@@ -22,7 +22,7 @@ def plain_text(reply: str, like: str) -> str:
     """
     text = _without_thoughts(whole_characters(reply), like).strip()
     if not like.lstrip().startswith("```") and (fenced := _FENCED.match(text)):
-        text = fenced[1].strip()
+        text = (fenced[1] or "").strip()
     tagged = _TAGGED.match(text)
     if tagged and f"<{tagged[1]}" not in like and f"</{tagged[1]}" not in tagged[2]:
         text = tagged[2].strip()
