@@ -33,7 +33,20 @@ _EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
 _LATIN = regex.compile(r"\p{Latin}")
 _PLAIN_NAME = regex.compile(r"[a-z]{4,}")
 _HTML_NAMES = frozenset(
-    ["article", "aside", "blockquote", "button", "caption", "cite", "code", "figure", "font", "footer", "form", "header"]
+    [
+        "article",
+        "aside",
+        "blockquote",
+        "button",
+        "caption",
+        "cite",
+        "code",
+        "figure",
+        "font",
+        "footer",
+        "form",
+        "header",
+    ]
     + ["iframe", "input", "label", "mark", "math", "param", "picture", "quote", "samp", "script", "section", "select"]
     + ["small", "source", "span", "strong", "style", "table", "tbody", "tfoot", "thead", "time", "title", "video"]
 )

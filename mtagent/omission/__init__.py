@@ -7,4 +7,14 @@ from mtagent.omission.growth import LENGTH_LIMIT, commentary, grown
 from mtagent.omission.loss import STRICTNESS, loss_evidence, lost
 from mtagent.omission.split import letters, paragraphs, sentences
 
-__all__ = ["LENGTH_LIMIT", "STRICTNESS", "commentary", "grown", "letters", "loss_evidence", "lost", "paragraphs", "sentences"]
+__all__ = [
+    "LENGTH_LIMIT",
+    "STRICTNESS",
+    "commentary",
+    "grown",
+    "letters",
+    "loss_evidence",
+    "lost",
+    "paragraphs",
+    "sentences",
+]

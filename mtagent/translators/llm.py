@@ -54,10 +54,10 @@ class LLMTranslator:
                 raise UnreadableReply("it holds no text") from None
             if len(paragraphs.split(text).texts) > 1:
                 raise UnreadableReply("it has several paragraphs, and the text to translate has one")
-            if _repeats(instructions, text) and not _repeats(instructions, source):
-                raise UnreadableReply("it repeats the instructions")
             if reason := why_unusable(segment.model_copy(update={"source": source}), text):
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
+            if _repeats(instructions, text) and not _repeats(instructions, source):
+                raise UnreadableReply("it repeats the instructions")
             return text
 
         return await dialogue.ask(self._prompt, values, "translate", read)
