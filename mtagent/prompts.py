@@ -3,8 +3,9 @@
 A prompt file holds ``version``, the parts of the ``[[system]]`` message, few-shot ``[[examples]]`` (``values`` and
 ``reply``), the parts of the last ``[[user]]`` message, and optionally the JSON ``schema`` of the reply. A part is
 ``text``, in which ``{{name}}`` stands for a variable, or ``quote``: a variable shown between tags that its text cannot
-close (``<source-1a2b3c4d>``, with a code that depends on the text), after an optional ``label``. ``when = "name"`` shows a part or an example only if that variable is set,
-``unless`` only if it is not. A variable that is missing is an error before anything is sent.
+close (``<source-1a2b3c4d>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
+shows a part or an example only if that variable is set, ``unless`` only if it is not. A variable that is missing is an
+error before anything is sent.
 """
 
 from __future__ import annotations

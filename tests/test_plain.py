@@ -21,6 +21,8 @@ from mtagent.llm.plain import plain_text, whole_characters
         ("```\nHallo\n```", "```\nHello\n```", "```\nHallo\n```"),
         ("<translation>\nHallo\n</translation>", "Hello", "Hallo"),
         ("<source-2>Hallo</source-2>", "Hello", "Hallo"),
+        ("<source-1a2b3c4d>Hallo</source-1a2b3c4d>", "Hello", "Hallo"),
+        ("<translation-0f9e8d7c>\nHallo\n</translation>", "Hello", "Hallo"),
         ("<source>Hallo</source>", "<source>Hello</source>", "<source>Hallo</source>"),
         ("<source>a</source> b <source>c</source>", "x", "<source>a</source> b <source>c</source>"),
         ("<think>Hm.</think>\n\nHallo", "Hello", "Hallo"),
@@ -35,7 +37,7 @@ def test_only_what_wraps_the_text_is_taken_off(reply: str, like: str, text: str)
     assert plain_text(reply, like) == text
 
 
-@pytest.mark.parametrize("reply", ["", " \n", "<think>Hm.</think>", "```\n\n```", "<source> </source>"])
+@pytest.mark.parametrize("reply", ["", " \n", "<think>Hm.</think>", "```\n\n```", "```\n```", "<source> </source>"])
 def test_a_reply_without_text_is_an_error(reply: str) -> None:
     with pytest.raises(EmptyReply):
         plain_text(reply, "Hello")

@@ -274,7 +274,11 @@ async def test_a_comparison_asks_in_both_orders_at_once() -> None:
         if purpose == "rate-evaluate":
             both.clear()
             return assessed(2)
-        return '{"winner": "A"}' if f"<translation_a>{TEXT}" in without_codes(messages[-1].content) else '{"winner": "Tie"}'
+        return (
+            '{"winner": "A"}'
+            if f"<translation_a>{TEXT}" in without_codes(messages[-1].content)
+            else '{"winner": "Tie"}'
+        )
 
     evaluating = ScriptedLLM(judge)
     judging = Judge(judge)

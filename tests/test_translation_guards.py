@@ -184,7 +184,7 @@ async def test_a_system_that_breaks_is_not_asked_again() -> None:
         ("```\n\n```", "it holds no text"),
         ("100", "words: the source has words"),
         (
-            "You translate everything that the source says, and nothing else. The text to translate stands between tags",
+            "You translate everything that the source says, and nothing else. The text to translate stands between",
             "it repeats the instructions",
         ),
     ],

@@ -33,22 +33,9 @@ _EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
 _LATIN = regex.compile(r"\p{Latin}")
 _PLAIN_NAME = regex.compile(r"[a-z]{4,}")
 _HTML_NAMES = frozenset(
-    [
-        "article",
-        "aside",
-        "blockquote",
-        "button",
-        "caption",
-        "cite",
-        "code",
-        "figure",
-        "font",
-        "footer",
-        "form",
-        "header",
-    ]
-    + ["iframe", "input", "label", "mark", "math", "param", "picture", "quote", "samp", "script", "section", "select"]
-    + ["small", "source", "span", "strong", "style", "table", "tbody", "tfoot", "thead", "time", "title", "video"]
+    "article aside blockquote button caption cite code figure font footer form header iframe input label mark math "
+    "param picture quote samp script section select small source span strong style table tbody tfoot thead time title video "
+    "abbr body center embed head html legend link main meta object option pre ruby track wbr area base".split()
 )
 
 
@@ -120,7 +107,7 @@ def script(segment: Segment, text: str) -> Iterator[str]:
 
 
 def placeholders(segment: Segment, text: str) -> Iterator[str]:
-    r"""Every placeholder of the source is there. Escapes (``\n``) and entities may be lost: systems read them as text."""
+    r"""Every placeholder of the source is there. Escapes (``\n``) and entities may go: they often are mere text."""
     lost = _keys(segment.source) - _keys(text)
     yield from (f"{key} is missing" for key in lost.elements())
 
@@ -153,4 +140,4 @@ TRANSLATION_GUARDS: dict[str, Complaints] = {
     "placeholders": placeholders,
     "tags": tags,
 }
-"""The guards over a translation without a text before it, each named like the guard over a change that it stands for."""
+"""The guards over a translation without a text before it, each named like the guard over a change."""

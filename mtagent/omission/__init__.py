@@ -1,6 +1,7 @@
 """What an edit of a translation dropped, and what it added that is no translation; deterministic, without a model.
 
-:func:`lost` and :func:`grown` compare source, text before and text after an edit; :func:`commentary` needs no text before.
+:func:`lost` and :func:`grown` compare source, text before and text after an edit; :func:`commentary` needs no text
+before.
 """
 
 from mtagent.omission.growth import LENGTH_LIMIT, commentary, grown

@@ -88,11 +88,12 @@ _ON_TRANSLATING = regex.compile(
     r"|\b(?:provide|like)\b[^.!?\n]{0,60}\btranslated?\b"
     r"|\b(?:this|provided|current|original|human) (?:\w+ )?translation\b"
     r"|(?:\b(?:hier (?:ist|sind|folgt|is)|aquí (?:está|tiene)|aqui (?:está|vai)|ecco|voici|här är|her er|zde je|tu je"
-    r"|oto|вот|ось|ето|íme|iată|ορίστε|işte|đây là|berikut)\b|以下是|以下は|这是|這是|다음은|यहाँ|هذا هو|هذه هي|إليك|להלן|הנה)"
+    r"|oto|вот|ось|ето|íme|iată|ορίστε|işte|đây là|berikut)\b|以下是|以下は|这是|這是|다음은"
+    r"|यहाँ|هذا هو|هذه هي|إليك|להלן|הנה)"
     rf"[^.!?。！？\n]{{0,60}}?(?:{_TRANSLATION})"
     r"|\bdiese? (?:\w+ )?übersetzung (?:klingt|ist|lautet|wirkt)\b|\bkann\b[^.!?\n]{0,60}\bnicht übersetzen\b"
-    r"|\b(?:no puedo traducir|não posso traduzir|non posso tradurre|ne (?:peux|puis) pas traduire|kan [^.!?\n]{0,40}niet "
-    r"vertalen|не (?:могу|можу) пере(?:вести|класти))\b"
+    r"|\b(?:no puedo traducir|não posso traduzir|non posso tradurre|ne (?:peux|puis) pas traduire|"
+    r"kan [^.!?\n]{0,40}niet vertalen|не (?:могу|можу) пере(?:вести|класти))\b"
     r"|(?:无法|不能|無法)(?:提供)?(?:翻译|翻譯)|翻訳(?:することは|は)?でき(?:ません|ない)|번역할 수 없|अनुवाद नहीं कर"
     r"|لا (?:يمكنني|أستطيع) (?:ترجمة|أن أترجم)|לא (?:יכול|יכולה|אוכל) לתרגם",
     regex.IGNORECASE,
@@ -101,21 +102,27 @@ _SPEAKS_OF_TRANSLATING = regex.compile(_TRANSLATE, regex.IGNORECASE)
 _DECLINES = regex.compile(
     r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
     r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
-    r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)"
-    r"|\bes tut mir leid, (?:aber )?(?:ich kann )?dabei kann ich nicht (?:behilflich|helfen)|\blo siento, (?:pero )?no puedo "
-    r"(?:ayudar|asistir|cumplir)|\b(?:désolée?|regrette), (?:mais )?je ne (?:peux|puis) pas (?:vous )?(?:aider|répondre)"
-    r"|\b(?:desculpe|sinto muito), (?:mas )?não posso (?:ajudar|atender)|\bmi dispiace, (?:ma )?non posso (?:aiutar|assister)"
-    r"|к сожалению, я не могу (?:помочь|выполнить)|抱歉，?(?:但)?我(?:无法|不能)(?:协助|帮助|满足|提供)|申し訳(?:ありません|ございません)が、(?:その|この)?"
+    r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)"
+    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)"
+    r"|\bes tut mir leid, (?:aber )?(?:ich kann )?dabei kann ich nicht (?:behilflich|helfen)|"
+    r"\blo siento, (?:pero )?no puedo (?:ayudar|asistir|cumplir)|\b(?:désolée?|regrette), (?:mais )?"
+    r"je ne (?:peux|puis) pas (?:vous )?(?:aider|répondre)"
+    r"|\b(?:desculpe|sinto muito), (?:mas )?não posso (?:ajudar|atender)|"
+    r"\bmi dispiace, (?:ma )?non posso (?:aiutar|assister)"
+    r"|к сожалению, я не могу (?:помочь|выполнить)|抱歉，?(?:但)?我(?:无法|不能)(?:协助|帮助|满足|提供)"
+    r"|申し訳(?:ありません|ございません)が、(?:その|この)?"
     r"(?:ご)?(?:要望|リクエスト|依頼)",
     regex.IGNORECASE,
 )
 _SPEAKS_OF_HELP = regex.compile(
-    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
-    r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|sorry|hulp|pomoc|"
+    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|"
+    r"hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
+    r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|hulp|pomoc|"
     r"pomoh|pomoz|pomóc|przykr|přeb?ač|omlouv|lituj|помо|допомо|извин|прости|жал|вибач|прост|segít|sajnál|ajut|scuz|βοηθ|"
     r"λυπ|συγγνώμη|yardım|üzgün|özür|giúp|xin lỗi|bantu|maaf|auta|autta|apua|pahoittel|aita|abi|vaband|kahju|palīdz|padė|"
     r"帮|幫|助|抱歉|对不起|對不起|遗憾|遺憾|不好意思|人工智能|模型|手伝|役|助け|申し訳|すみ|ごめん|恐れ入|残念|도와|도움|죄송|미안|유감|मदद|"
-    r"सहायता|क्षमा|माफ|खेद|ساعد|آسف|عذر|أسف|עזור|עזר|סיוע|מצטער|סליחה|ช่วย|ขอโทษ|เสียใจ|உதவ|மன்னி|සමාව|කණගාටු|උදව්|मद्दत|کمک|متأسف|مدد|معذرت",
+    r"सहायता|क्षमा|माफ|खेद|ساعد|آسف|عذر|أسف|עזור|עזר|סיוע|מצטער|סליחה|ช่วย|ขอโทษ|เสียใจ|"
+    r"உதவ|மன்னி|සමාව|කණගාටු|උදව්|मद्दत|کمک|متأسف|مدد|معذرت",
     regex.IGNORECASE,
 )
 

@@ -31,8 +31,8 @@ async def _framed(line: str, translate: Callable[[str], Awaitable[str]]) -> str:
 def checked(reply: object, name: str) -> str:
     """``reply`` as the translation of a text that is not blank.
 
-    Raises :class:`UnusableTranslation` for anything that is no text, for blank text, and for half of a character (a lone
-    surrogate): none of them is a translation.
+    Raises :class:`UnusableTranslation` for anything that is no text, for blank text, and for half of a character (a
+    lone surrogate): none of them is a translation.
     """
     if not isinstance(reply, str):
         raise UnusableTranslation(f"{name}: expected a string as the translation, got {_shown(reply)}")
