@@ -42,7 +42,7 @@ class Table:
 def text(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
     """The tables one below the other, each under its title."""
     lines = [line for table in tables for line in (*_columns(table), "")]
-    return "\n".join([*lines, *below, *(f"warning: {one}" for one in warnings)]).rstrip("\n")
+    return "\n".join([*lines, *below, *(f"warning: {visible(one, one_line=True)}" for one in warnings)]).rstrip("\n")
 
 
 def markdown(

@@ -503,7 +503,7 @@ async def test_the_errors_are_those_of_the_last_evaluation() -> None:
 def test_the_signature_names_all_that_a_score_depends_on() -> None:
     llm = ScriptedLLM([], model="core-m")
     plain = RATE(llm).signature
-    assert plain.startswith("rate|model:core-m|prompt:rate-core@1#")
+    assert plain.startswith("rate|model:core-m|prompt:rate-core@2#")
     assert plain.endswith("|rounds:10|search:none|order:1|version:0.1.0")
     rich = RATE(llm, ScriptedLLM([], model="judge-m"), Notes(), rounds=5).signature
     assert "|model:core-m|judges:judge-m|" in rich
