@@ -1,7 +1,8 @@
 """Translate → Postedit → Proofread for one segment. Start reading here.
 
-Each stage proposes edits to the last accepted text. The guards refuse what damages it, the gate decides on the rest,
-and the step says what became of every edit. Whatever fails, the segment keeps its last accepted text.
+A translation is held against its source; one that is none is asked for once more, and then fails. Each later stage
+proposes edits to the last accepted text: the guards refuse what damages it, the gate decides on the rest, and the step
+says what became of every edit. Whatever fails, the segment keeps its last accepted text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from mtagent import edits, guards
 from mtagent.correct import Corrector, is_error_free
-from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, TranslatorError
+from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, UnusableTranslation
 from mtagent.evaluators.checked import checked_evaluator, rating_by, signature_of
 from mtagent.gate import Gate, OpenGate
 from mtagent.gate_calibration.use import Threshold
@@ -21,6 +22,7 @@ from mtagent.proofread import Proofreader
 from mtagent.protocols import Evaluator, Translator
 from mtagent.records import Call, Chain, Edit, Rating, Segment, Stage, Step, Verdict
 from mtagent.translators.lines import checked
+from mtagent.translators.llm import LLMTranslator
 
 
 @dataclass(frozen=True)
@@ -123,14 +125,36 @@ class _Work:
 
     async def _translate(self) -> Step:
         assert self.plan.translator is not None
-        draft = await self.plan.translator.draft(self.segment)
+        try:
+            text = await self._drafted(self.plan.translator)
+        except UnusableTranslation as error:
+            if isinstance(self.plan.translator, LLMTranslator):
+                raise  # it has asked again itself, saying why
+            self._calls += error.calls
+            text = await self._drafted(self.plan.translator)
+        return self._step("translate", "kept", f"translated by {self.plan.translator.name}", text=text)
+
+    async def _drafted(self, translator: Translator) -> str:
+        """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
+        asks_again = isinstance(translator, LLMTranslator)
+        more: dict[str, Any] = {"why_unusable": self._why_unusable} if asks_again else {}
+        draft = await translator.draft(self.segment, **more)
         self._calls += draft.calls
-        text, name = checked(draft.text, self.plan.translator.name), self.plan.translator.name
+        text, name = checked(draft.text, translator.name), translator.name
         if "\n" not in self.segment.source:
             text = text.strip("\r\n")
         if not _same_lines(self.segment.source, text):
-            raise TranslatorError(f"{name} made several lines of one")
-        return self._step("translate", "kept", f"translated by {name}", text=text)
+            raise UnusableTranslation(f"{name} made several lines of one")
+        if not asks_again and (reason := self._why_unusable(self.segment, text)):
+            raise UnusableTranslation(f"{name}: {reason}")
+        return text
+
+    def _why_unusable(self, segment: Segment, text: str) -> str | None:
+        """What the guards have against ``text`` as a translation of ``segment``. Without a gate only form counts."""
+        skip = self.plan.skip_guards
+        if self.plan.gate.name == "none":
+            skip |= guards.TRANSLATION_GUARDS.keys() - {"control"}
+        return "; ".join(map(str, guards.refusals(segment, text, skip=skip))) or None
 
     async def _postedit(self) -> Step:
         assert self.plan.evaluator is not None

@@ -14,7 +14,7 @@ from mtagent.evaluators.rubric_mqm import parse
 from mtagent.protocols import Asked
 from mtagent.records import Chain, Completion, Message, Segment
 
-_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
+_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\w+|)>(.*?)</\1\2>", re.DOTALL)
 
 
 class DemoModel:

@@ -12,6 +12,7 @@
     │   └── RunLocked          another process is working on this run
     ├── PromptError            a prompt is broken, or a variable is missing
     ├── TranslatorError        a wrapped MT system failed
+    │   └── UnusableTranslation   it answered, and the answer is no translation
     ├── UnreadableReply        a model's reply does not have the form that was asked for
     │   └── RatingParseError   … and so is no rating (also an EvaluationError)
     ├── SearchError            a search for background knowledge failed
@@ -83,6 +84,10 @@ class PromptError(MtagentError):
 
 class TranslatorError(MtagentError):
     """A wrapped MT system failed."""
+
+
+class UnusableTranslation(TranslatorError):
+    """An MT system answered with what is no translation of the text. It is asked once more."""
 
 
 class EvaluationError(MtagentError):

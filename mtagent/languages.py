@@ -134,6 +134,17 @@ def script(code: str) -> str:
 
 
 @lru_cache(maxsize=1024)
+def only_script(code: str) -> str | None:
+    """The script that a text in this language is certainly written in; ``None`` where it may be in several."""
+    canonical = _code(code)
+    if canonical is None:
+        return None
+    language = _language(canonical)
+    several = language.language in _IN_SEVERAL_SCRIPTS and not language.script
+    return None if several or script(canonical) == UNKNOWN_SCRIPT else script(canonical)
+
+
+@lru_cache(maxsize=1024)
 def has_spaces(code: str) -> bool:
     """Whether words are separated by spaces; false for Chinese, Japanese, Thai, Lao, Khmer, Burmese, Tibetan …"""
     return script(code) not in _SPACELESS

@@ -1,10 +1,15 @@
-"""Elements of XML and HTML as text. All text is escaped here and nowhere else."""
+"""Text made harmless for XML and HTML, a terminal, a spreadsheet. It is escaped here and nowhere else."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
+_ACTING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_NOT_SHOWN = re.compile(f"[{_ACTING}]")
+_NOT_ON_A_LINE = re.compile(f"[\t\n{_ACTING}]")
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -21,3 +26,19 @@ def element(tag: str, content: str = "", /, **attributes: str | float | None) ->
         if value is not None
     )
     return f"<{tag}{told}>{content}</{tag}>" if content else f"<{tag}{told}/>"
+
+
+def visible(text: str, *, one_line: bool = False) -> str:
+    """``text`` for a terminal: what would act there is shown instead, as ``\\u001b``.
+
+    That is control characters, but for line feed and tab unless all is ``one_line``, changes of direction, and half
+    characters. Marks of direction (U+200E, U+200F) stay: they move nothing but their neighbours.
+    """
+    acting = _NOT_ON_A_LINE if one_line else _NOT_SHOWN
+    return acting.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+
+
+def harmless(cell: str) -> str:
+    """``cell`` for a spreadsheet, which runs what begins like a formula: that gets an apostrophe (as OWASP advises)."""
+    shown = cell.encode(errors="replace").decode()
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown

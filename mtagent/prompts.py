@@ -3,8 +3,9 @@
 A prompt file holds ``version``, the parts of the ``[[system]]`` message, few-shot ``[[examples]]`` (``values`` and
 ``reply``), the parts of the last ``[[user]]`` message, and optionally the JSON ``schema`` of the reply. A part is
 ``text``, in which ``{{name}}`` stands for a variable, or ``quote``: a variable shown between tags that its text cannot
-close, after an optional ``label``. ``when = "name"`` shows a part or an example only if that variable is set,
-``unless`` only if it is not. A variable that is missing is an error before anything is sent.
+close (``<source-1a2b3c4d>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
+shows a part or an example only if that variable is set, ``unless`` only if it is not. A variable that is missing is an
+error before anything is sent.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import json
 import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib import resources
@@ -119,14 +121,14 @@ class Prompt(Record):
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         shown = [part for part in parts if _applies(part, values)]
-        suffix = _free_suffix([(part.quote, self._value(part.quote, values)) for part in shown if part.quote])
-        return "\n".join(self._show(part, values, suffix) for part in shown)
+        codes = _codes([(part.quote, self._value(part.quote, values)) for part in shown if part.quote])
+        return "\n".join(self._show(part, values, codes) for part in shown)
 
-    def _show(self, part: Part, values: Values, suffix: str) -> str:
+    def _show(self, part: Part, values: Values, codes: Mapping[str, str]) -> str:
         text = _VARIABLE.sub(lambda m: self._value(m[1], values), part.text or part.label)
         if part.quote is None:
             return text
-        tag = part.quote + suffix
+        tag = f"{part.quote}-{codes[part.quote]}"
         return f"{text}\n<{tag}>{self._value(part.quote, values)}</{tag}>".lstrip("\n")
 
     def _value(self, name: str, values: Values) -> str:
@@ -149,20 +151,27 @@ def _applies(part: Part | Example, values: Values) -> bool:
     )
 
 
-def _free_suffix(quotes: list[tuple[str, str]]) -> str:
-    """The shortest of ``""``, ``-1``, ``-2`` … with which no quoted text can open or close a tag of the message."""
-    plain = [_SPACE.sub("", text).casefold() for _, text in quotes if "<" in text]
-    if not plain:
-        return ""
-    tags = {tag.casefold() for tag, _ in quotes}
-    taken = {
-        int(n or 0)
-        for text in plain
-        for tag, n in re.findall(r"</?([^<>/\d-]{1,40})(?:-(\d{1,9}))?", text)
-        if tag in tags
+def _codes(quotes: list[tuple[str, str]]) -> dict[str, str]:
+    """The code of each tag: a hash of its own text, so that who writes a text cannot know it.
+
+    A code that any of the texts holds, in whatever disguise, is replaced by another. The same texts have the same codes
+    always, so that a request can be found again and the beginnings of requests stay alike.
+    """
+    held = _skeleton("\n".join(text for _, text in quotes))
+    return {
+        tag: next(code for n in count() if (code := _hash(f"{tag}\0{n}\0{text}")) not in held) for tag, text in quotes
     }
-    suffix = next(n for n in count() if n not in taken)
-    return f"-{suffix}" if suffix else ""
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def _skeleton(text: str) -> str:
+    """``text`` as it looks to a careless reader: without spaces, invisible characters, letter case and full width."""
+    if not text.isascii():
+        text = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+    return _SPACE.sub("", text).casefold()
 
 
 @cache

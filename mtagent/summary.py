@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from mtagent.markup import visible
 from mtagent.mqm import SEVERITIES
 from mtagent.records import Chain, Rated, Step, Usage
 
@@ -65,6 +66,7 @@ def stage_table(chains: Iterable[Chain]) -> str:
 
 def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """``rows`` as lines: the first column to the left, the others to the right."""
+    rows = [[visible(cell, one_line=True) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))

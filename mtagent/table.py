@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtagent.markup import element, plain
+from mtagent.markup import element, plain, visible
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>|~#]")
 _LATEX = str.maketrans(
@@ -42,7 +42,7 @@ class Table:
 def text(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
     """The tables one below the other, each under its title."""
     lines = [line for table in tables for line in (*_columns(table), "")]
-    return "\n".join([*lines, *below, *(f"warning: {one}" for one in warnings)]).rstrip("\n")
+    return "\n".join([*lines, *below, *(f"warning: {visible(one, one_line=True)}" for one in warnings)]).rstrip("\n")
 
 
 def markdown(
@@ -74,11 +74,11 @@ def html(table: Table, summary: str = "The numbers as a table") -> str:
 
 def escaped(words: str) -> str:
     """``words`` in one line, with nothing in it that Markdown would read as more than text."""
-    return _MARKDOWN.sub(r"\\\g<0>", " ".join(words.split()))
+    return visible(_MARKDOWN.sub(r"\\\g<0>", " ".join(words.split())))
 
 
 def _columns(table: Table) -> list[str]:
-    lines = [table.head, *table.rows]
+    lines = [[visible(cell, one_line=True) for cell in line] for line in (table.head, *table.rows)]
     sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
     body = [
         "  ".join(

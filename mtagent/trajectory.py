@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from mtagent.errors import StoreError
+from mtagent.markup import visible
 from mtagent.records import Call, Chain, ErrorSpan, Message, Rated, Rating, Segment, ToolCall, Usage
 from mtagent.store import StoredRun
 
@@ -61,13 +62,14 @@ def _stories(run: StoredRun, segment: str, system: str | None, full: bool) -> li
 
 def _head(segment: Segment, who: str, translation: str | None) -> list[str]:
     texts = {"source": segment.source, "translation": translation, "reference": segment.reference}
-    title = f"segment {segment.id}, {who}, {segment.source_lang}-{segment.target_lang}"
+    title = visible(f"segment {segment.id}, {who}, {segment.source_lang}-{segment.target_lang}", one_line=True)
     return [title, *(_field(name, text) for name, text in texts.items() if text is not None)]
 
 
 def _dialogue(calls: Sequence[Call], full: bool) -> Iterator[str]:
     for number, call in enumerate(calls, 1):
-        yield f"\n{number}. {call.purpose}  ({call.model}, {_cost(call.usage)}, {call.seconds:.1f} s)"
+        model = visible(call.model, one_line=True)
+        yield f"\n{number}. {call.purpose}  ({model}, {_cost(call.usage)}, {call.seconds:.1f} s)"
         former, common = _continued(calls[: number - 1], call)
         if common:
             yield _field("before", f"as in call {former} ({common} message{'s' if common > 1 else ''})")

@@ -58,7 +58,7 @@ def test_a_run_is_signed_by_its_editor_and_its_judge_also_where_nothing_was_rate
     signatures = improved(tmp_path, chains).settings["signatures"]
     assert set(signatures) == {"postedit", "judge"}
     assert signatures["postedit"] in {rating.signature for chain in chains for s in chain.steps for rating in s.ratings}
-    assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@1#")
+    assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@2#")
     (tmp_path / "en.txt").write_text("\n", encoding="utf-8")
     assert improved(tmp_path, chains).settings["signatures"] == signatures
 

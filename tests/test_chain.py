@@ -309,7 +309,7 @@ async def test_each_paragraph_is_shown_its_neighbours(stage: Stage) -> None:
     llm = ScriptedLLM(["Uno.", "Dos.", "Tres."])
     given = None if stage == "translate" else "Uno.\n\nDos.\n\nTres."
     await improve(segment("One.\n\nTwo.\n\nThree.", given), plan(llm, (stage,)))
-    contexts = [request.messages[-1].content.split("</context>")[0] for request in llm.requests]
+    contexts = [request.messages[-1].content.split("</context-")[0] for request in llm.requests]
     assert ["One." in context for context in contexts] == [False, True, False]
     assert ["Two." in context for context in contexts] == [True, False, True]
     assert ["Three." in context for context in contexts] == [False, True, False]

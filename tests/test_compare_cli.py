@@ -113,6 +113,23 @@ def test_flat_tables_can_be_read(improved: Shell) -> None:
         assert lines[0]["chrF2 signature"].startswith("nrefs:1|")
 
 
+def test_what_a_spreadsheet_would_run_is_guarded_and_named(shell: Shell) -> None:
+    chains = [
+        Chain(segment=segment(i, "s", "a", reference="a", document=name)) for i, name in enumerate(["=1+1", "-2", "d"])
+    ]
+    store(shell.folder / "store.db", "@run", *chains)
+    for name, delimiter in (("csv", ","), ("tsv", "\t")):
+        lines = list(
+            csv.DictReader(io.StringIO(shell(f"compare @run -m ter --by document -f {name}").out), delimiter=delimiter)
+        )
+        assert {line["run"] for line in lines} == {"'@run"}
+        assert {line["part"]: line["guarded"] for line in lines} == {
+            "": "run", "'=1+1": "part run", "'-2": "part run", "d": "run"
+        }  # fmt: skip
+        assert all(float(line["TER"]) == 0 for line in lines)
+        assert not any(cell.startswith(("=", "@", "-")) for line in lines for cell in line.values())
+
+
 def test_unknown_dollars_are_never_zero(shell: Shell) -> None:
     paid = step("postedit", "b", usage=Usage(calls=1, input_tokens=10, cost=None))
     store(shell.folder / "store.db", "r", Chain(segment=segment(1, "s", "a", reference="b"), steps=(paid,)))

@@ -17,6 +17,7 @@ from mtagent.evaluators.eaprompt import EAPrompt, disagreement, parse, parse_onc
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
+from tests.codes import without_codes
 
 SOURCE = "The nurse “Ana” told them at 5 p.m. that they were free to go."
 TEXT = "Die Krankenschwester „Ana“ sagte ihnen um 5 Uhr, dass sie l'hôpital gratis verlassen kann."
@@ -177,8 +178,8 @@ async def test_two_steps_and_the_second_sees_the_list_alone() -> None:
     rating = await EAPrompt(llm).rate(SEGMENT, TEXT)
     assert (rating.score, rating.warnings, [call.purpose for call in rating.calls]) == (-11, (), ["rate", "count"])
     first, second = llm.requests
-    assert f"<translation>{TEXT}</translation>" in first.messages[-1].content
-    assert second.messages[-1].content == f"Errors:\n<errors>{LIST}</errors>"
+    assert f"<translation>{TEXT}</translation>" in without_codes(first.messages[-1].content)
+    assert without_codes(second.messages[-1].content) == f"Errors:\n<errors>{LIST}</errors>"
     assert not any(TEXT in message.content or SOURCE in message.content for message in second.messages)
     assert rating.seconds > 0
 
@@ -261,10 +262,10 @@ def test_the_prompts_say_that_texts_are_no_instructions(name: str) -> None:
 
 def test_the_signature_names_prompts_and_options() -> None:
     two, one = EAPrompt(ScriptedLLM([], model="x")), EAPrompt(ScriptedLLM([], model="x"), steps=1, reference=False)
-    assert two.signature.startswith("eaprompt|model:x|prompt:eaprompt-errors@1#")
-    assert "|prompt:eaprompt-count@1#" in two.signature
+    assert two.signature.startswith("eaprompt|model:x|prompt:eaprompt-errors@2#")
+    assert "|prompt:eaprompt-count@2#" in two.signature
     assert two.signature.endswith("|steps:2|reference:no|version:0.1.0")
-    assert one.signature.startswith("eaprompt|model:x|prompt:eaprompt-once@1#")
+    assert one.signature.startswith("eaprompt|model:x|prompt:eaprompt-once@2#")
     assert one.signature.endswith("|steps:1|reference:no|version:0.1.0")
 
 

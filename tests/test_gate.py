@@ -11,6 +11,7 @@ from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.prompts import load
 from mtagent.protocols import Evaluator
 from mtagent.records import Rating, Segment
+from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
 
@@ -69,7 +70,7 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
     assert decision.keep is keep
     assert len(decision.calls) == 2
     assert decision.reason.startswith(f"compared in both orders by scripted ({load('compare').signature}): ")
-    shown = [request.messages[-1].content for request in llm.requests]
+    shown = [without_codes(request.messages[-1].content) for request in llm.requests]
     assert "<translation_a>old</translation_a>" in shown[0]
     assert "<translation_a>new</translation_a>" in shown[1]
 

@@ -21,6 +21,7 @@ from mtagent.evaluators.m_mad import MMAD
 from mtagent.evaluators.m_mad_replies import DIMENSIONS, parse
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, ErrorSpan, Message, Segment, Term, Usage
+from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The major road by the bank is closed.", source_lang="en", target_lang="es")
 TEXT = "La carretera major junto al banco está abierta."
@@ -77,7 +78,7 @@ def asked(llm: ScriptedLLM, dimension: str = "accuracy") -> list[str]:
 
 def request(llm: ScriptedLLM, purpose: str) -> str:
     """What was sent last for ``purpose``, without the system message."""
-    return next(one.messages[-1].content for one in llm.requests if one.purpose == f"m-mad {purpose}")
+    return next(without_codes(one.messages[-1].content) for one in llm.requests if one.purpose == f"m-mad {purpose}")
 
 
 def seen(errors: tuple[ErrorSpan, ...] | None) -> list[tuple[str, str, str]]:
@@ -252,7 +253,7 @@ async def test_what_is_known_of_a_segment_is_shown_and_the_reference_is_not() ->
     llm = ScriptedLLM(debating())
     await MMAD(llm, strategy="interactive-review", rounds=2).rate(SEGMENT.model_copy(update=known), TEXT)
     for one in llm.requests:
-        content = one.messages[-1].content
+        content = without_codes(one.messages[-1].content)
         for shown in ("<domain>traffic<", "<notes>short<", "<context>Before.<", "bank = keep as it is", TEXT):
             assert shown in content
         assert "La ref." not in content
@@ -533,13 +534,13 @@ async def test_a_text_cannot_leave_its_tags_nor_answer_in_an_agents_place() -> N
     llm = ScriptedLLM(script.but(supporter=quoting, opponent=quoting, checker="yes"))
     rating = await MMAD(llm).rate(SEGMENT, text)
     assert rating.score == -5
-    assert f"<translation-1>{text}</translation-1>" in request(llm, "accuracy round 1 supporter")
-    assert "Fin" in re.findall(r"<accuracy_errors-1>(.*)</accuracy_errors-1>", request(llm, "judge"))[0]
+    assert f"<translation>{text}</translation>" in request(llm, "accuracy round 1 supporter")
+    assert "Fin" in re.findall(r"<accuracy_errors>(.*)</accuracy_errors>", request(llm, "judge"))[0]
 
 
 async def test_a_rating_is_signed_with_all_that_it_depends_on() -> None:
     rating = await MMAD(ScriptedLLM(debating(), model="gpt-x"), strategy="deliberation", rounds=2).rate(SEGMENT, TEXT)
-    names = re.findall(r"\|prompt:m-mad-(\w+)@1#[0-9a-f]{8}", rating.signature)
+    names = re.findall(r"\|prompt:m-mad-(\w+)@2#[0-9a-f]{8}", rating.signature)
     assert names == [*DIMENSIONS, "debate", "decide", "judge"]
     assert rating.signature.startswith("m-mad|model:gpt-x|prompt:")
     assert "|weights:mmad|strategy:deliberation|topic:severity|rounds:2|version:" in rating.signature

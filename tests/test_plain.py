@@ -21,6 +21,8 @@ from mtagent.llm.plain import plain_text, says_nothing, whole_characters
         ("```\nHallo\n```", "```\nHello\n```", "```\nHallo\n```"),
         ("<translation>\nHallo\n</translation>", "Hello", "Hallo"),
         ("<source-2>Hallo</source-2>", "Hello", "Hallo"),
+        ("<source-1a2b3c4d>Hallo</source-1a2b3c4d>", "Hello", "Hallo"),
+        ("<translation-0f9e8d7c>\nHallo\n</translation>", "Hello", "Hallo"),
         ("<source>Hallo</source>", "<source>Hello</source>", "<source>Hallo</source>"),
         ("<source>a</source> b <source>c</source>", "x", "<source>a</source> b <source>c</source>"),
         ("<think>Hm.</think>\n\nHallo", "Hello", "Hallo"),

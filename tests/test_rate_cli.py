@@ -19,6 +19,7 @@ from mtagent.cli.rate import command
 from mtagent.config import DEFAULT_MODEL, Config
 from mtagent.store import Store
 from tests import killing
+from tests.codes import without_codes
 from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run, start
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
@@ -229,7 +230,7 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
     assert " tokens, price unknown, " in shown
     assert "characters, -v shows all)" in shown
     assert "messages with examples (-v shows them)" in shown
-    assert "<translation>El gato errado aquí.</translation>" in shown
+    assert "<translation>El gato errado aquí.</translation>" in without_codes(shown)
     assert 'reply        {"errors": [{"span": "errado"' in shown
     assert "rating       rubric-mqm: -3" in shown
     assert "error        major mistranslation 'errado' (8–14) → 'acertado'" in shown

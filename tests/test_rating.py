@@ -34,6 +34,7 @@ from mtagent.rating_files import RatingInputs, RatingOutput, named_translation
 from mtagent.records import Call, Completion, ErrorSpan, Message, Rating, Segment, Usage
 from mtagent.reverting import revert
 from mtagent.store import Store
+from tests.codes import without_codes
 from tests.simulator import chain as simulated
 
 PAID = Call(purpose="rate", model="m", reply="…", usage=Usage(calls=1, input_tokens=10, cost=0.5))
@@ -535,7 +536,7 @@ def test_a_reply_that_made_a_rating_fail_is_not_recalled_and_the_others_are(tmp_
     bad = {"dos"}
 
     def reply(messages: Sequence[Message], purpose: str) -> Completion:
-        text = [m.content for m in messages if "<translation>" in m.content][-1]
+        text = [content for m in messages if "<translation>" in (content := without_codes(m.content))][-1]
         failing = text.split("<translation>")[1].split("<")[0] in bad
         return Completion(text="Excellent!" if failing else "[]", model="m", usage=Usage(calls=1, input_tokens=5))
 

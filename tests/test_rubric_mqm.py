@@ -23,6 +23,7 @@ from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.sampling import Sampling
 from mtagent.records import Chain, Message, Segment
 from mtagent.store import Store
+from tests.codes import without_codes
 
 FILES: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}
 TEXT = "El Banco pagó a el banco «central» ayer, y el perro rojo durmió."
@@ -210,10 +211,10 @@ async def test_a_rating_is_signed_and_scored() -> None:
     llm = ScriptedLLM([f'{{"errors": [{ONE}]}}'], model="gpt-x")
     rating = await RubricMQM(llm).rate(segment, TEXT)
     assert rating.score == -3
-    assert rating.signature.startswith("rubric-mqm|model:gpt-x|prompt:rubric-mqm@1#")
+    assert rating.signature.startswith("rubric-mqm|model:gpt-x|prompt:rubric-mqm@2#")
     assert rating.signature.endswith("|scale:1-4|forced:no|reference:no|version:0.1.0")
     assert llm.requests[0].schema is not None
-    assert "<reference>" not in llm.requests[0].messages[-1].content
+    assert "<reference" not in llm.requests[0].messages[-1].content
 
 
 async def test_an_error_free_rating_scores_zero() -> None:
@@ -338,7 +339,7 @@ async def test_a_reference_is_shown_unless_it_is_switched_off(shown: bool) -> No
     segment = Segment(id="1", source="s", source_lang="en", target_lang="es", reference="La referencia.")
     llm = ScriptedLLM(['{"errors": []}'])
     rating = await RubricMQM(llm, reference=shown).rate(segment, TEXT)
-    assert ("<reference>La referencia.</reference>" in llm.requests[0].messages[-1].content) is shown
+    assert ("<reference>La referencia.</reference>" in without_codes(llm.requests[0].messages[-1].content)) is shown
     assert f"|reference:{'yes' if shown else 'no'}|" in rating.signature
 
 
@@ -474,7 +475,7 @@ class Icelandic:
     def __call__(self, messages: Sequence[Message], purpose: str) -> str:
         if purpose in self.texts:
             return self.texts[purpose]
-        (rated,) = re.findall("<translation>(.*)</translation>", messages[-1].content)
+        (rated,) = re.findall("<translation>(.*)</translation>", without_codes(messages[-1].content))
         (stage,) = [stage for stage, text in self.texts.items() if text == rated]
         return json.dumps({"errors": self.errors[stage]}, ensure_ascii=False)
 

@@ -21,6 +21,7 @@ from mtagent.proofread import Proofreader
 from mtagent.records import Completion, Message, Segment, Usage
 from mtagent.runner import improve_all
 from mtagent.store import Store
+from tests.codes import without_codes
 
 
 def segments(count: int) -> list[Segment]:
@@ -71,7 +72,7 @@ def flaky(failing: set[str], kind: type[ScriptedLLM] = ScriptedLLM) -> ScriptedL
     """Rewords each text once it is asked; the segments in ``failing`` fail, and that is not free."""
 
     def reply(messages: Sequence[Message], purpose: str) -> Completion | Exception:
-        text = messages[-1].content.split("<translation>")[1].split("<")[0]
+        text = without_codes(messages[-1].content).split("<translation>")[1].split("<")[0]
         if text in failing:
             return ServerError("down")
         return Completion(text=f"Bien {text}", model="m", usage=Usage(calls=1, input_tokens=10, cost=0.25))

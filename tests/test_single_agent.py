@@ -178,7 +178,7 @@ async def test_a_neutral_remark_is_no_error_and_stays_readable() -> None:
 async def test_a_rating_is_signed_timed_and_keeps_its_call() -> None:
     llm = ScriptedLLM([f"[{ONE}]"], model="gpt-x")
     rating = await SingleAgent(llm).rate(SEGMENT, TEXT)
-    assert rating.signature.startswith("single-agent|model:gpt-x|prompt:single-agent@1#")
+    assert rating.signature.startswith("single-agent|model:gpt-x|prompt:single-agent@2#")
     assert rating.signature.endswith(f"|{SIGNATURE}|weights:himate|version:0.1.0")
     assert ([call.purpose for call in rating.calls], rating.explanation) == (["rate"], None)
     assert rating.seconds > 0

@@ -14,6 +14,7 @@ from types import FrameType
 import click
 
 from mtagent import __version__
+from mtagent.cli.terminal import guard_the_rest, say, show_misuse
 from mtagent.errors import BudgetSpent, MtagentError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -88,6 +89,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
+    guard_the_rest()
     run(cli, arguments)
 
 
@@ -106,10 +108,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        error.show()
+        show_misuse(error)
         sys.exit(error.exit_code)
     except MtagentError as error:
-        click.echo(f"mtagent: {error}", err=True)
+        say(f"mtagent: {error}")
         try:
             sys.stdout.flush()
         except OSError:
@@ -119,13 +121,11 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         if error.errno not in _FULL or error.filename is not None:
             raise
         _discard_output()
-        click.echo(f"mtagent: the output cannot be written: {str(error.strerror).lower()}", err=True)
+        say(f"mtagent: the output cannot be written: {str(error.strerror).lower()}")
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         with suppress(OSError):  # the terminal may be gone
-            click.echo(
-                "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
-            )
+            say("mtagent: stopped. What was finished is stored: the same command again goes on from there.")
         sys.exit(128 + stopped_by)
 
 

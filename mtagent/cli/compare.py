@@ -9,6 +9,7 @@ import click
 from mtagent import table
 from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, WIDTH_OPTION, read_config, with_options
 from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
+from mtagent.cli.terminal import display, say
 from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, paper
 from mtagent.comparison.tables import below, tables
 from mtagent.rating_files import named_translation
@@ -58,13 +59,16 @@ def command(**options: Any) -> None:
     more["by"] = _groupings(options.pop("by"))
     config = read_config(options)
     if layout == "paper":
-        click.echo(paper.shown(paper.compare_variants(names, config, wanted=wanted, **more), format_name, width))
+        display(paper.shown(paper.compare_variants(names, config, wanted=wanted, **more), format_name, width))
         return
     comparison = compare_runs(names, config, wanted=wanted, **more)
-    click.echo(_shown(comparison, format_name, width))
+    shown = _shown(comparison, format_name, width)
     if format_name in ("csv", "tsv"):
+        click.echo(shown)
         for warning in comparison.warnings:
-            click.echo(f"mtagent: warning: {warning}", err=True)
+            say(f"mtagent: warning: {warning}")
+    else:
+        display(shown)
 
 
 def _shown(comparison: Comparison, format_name: str, width: int | None) -> str:

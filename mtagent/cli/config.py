@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mtagent.cli.options import SETTING_OPTIONS, read_config, with_options
+from mtagent.markup import visible
 
 EXAMPLES = """\b
 Examples:
@@ -37,5 +38,5 @@ def command(**options: Any) -> None:
 
 
 def _toml(value: Any) -> str:
-    """A text, number, truth value or list in TOML: as in JSON, but for one character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A text, number, truth value or list in TOML: as in JSON, with everything escaped that acts on a terminal."""
+    return visible(json.dumps(value, ensure_ascii=False))

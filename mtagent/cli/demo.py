@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mtagent.cli.terminal import display
 from mtagent.demo import run_demo
 from mtagent.records import Chain
 from mtagent.summary import stage_table
@@ -17,11 +18,9 @@ def command() -> None:
     """
     chains = run_demo()
     for chain in chains:
-        click.echo(_story(chain) + "\n")
-    click.echo(stage_table(chains))
-    click.echo(
-        "\nNo model was called: the replies were written for this demo, good ones and ones that must be refused."
-    )
+        display(_story(chain) + "\n")
+    display(stage_table(chains))
+    display("\nNo model was called: the replies were written for this demo, good ones and ones that must be refused.")
 
 
 def _story(chain: Chain) -> str:

@@ -8,6 +8,7 @@ import click
 
 from mtagent.cli.improve import notices, offline
 from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, read_files, with_options
+from mtagent.cli.terminal import display, say
 
 EXAMPLES = """\b
 Examples:
@@ -43,11 +44,11 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
 
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
-        click.echo(f"{offline(config)} Name a model with --model to see what it would cost.", err=True)
+        say(f"{offline(config)} Name a model with --model to see what it would cost.")
     tokens = counter(count)
     with notices(quiet), files.spooled(config) as (files, spooled):
         found = (estimate_ratings if rating else estimate)(spooled, files, tokens)
         prices = Prices(spooled.prices)
-    click.echo(table(found))
+    display(table(found))
     if not quiet:
-        click.echo(assumptions(config, found, tokens, prices))
+        display(assumptions(config, found, tokens, prices))

@@ -9,6 +9,7 @@ import click
 
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.runs import STORE
+from mtagent.cli.terminal import say
 from mtagent.exports import EXPORTS, Export, Mtme, export_run
 from mtagent.formats import STANDARD
 
@@ -57,12 +58,10 @@ def command(
     with existing_store(store) as opened:
         report = export_run(opened, run, kind, output, systems=wanted, partial=partial, force=force)
     for remark in report.remarks:
-        click.echo(f"mtagent: {remark}", err=True)
+        say(f"mtagent: {remark}")
     if report.missing:
         count, first = len(report.missing), report.missing[0]
-        click.echo(
-            f"mtagent: segments without a translation, which is left empty: {count} (first: {first!r})", err=True
-        )
+        say(f"mtagent: segments without a translation, which is left empty: {count} (first: {first!r})")
     sys.exit(3 if report.missing else 0)
 
 

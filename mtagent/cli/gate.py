@@ -9,6 +9,7 @@ import click
 
 from mtagent.cli.options import FILE
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
+from mtagent.cli.terminal import display, say
 
 EXAMPLES = """\b
 Examples:
@@ -75,9 +76,9 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     if output is not None:
         refuse_unsigned(found.signature, inputs.paths)
     if not quiet and output != STANDARD:
-        click.echo(tables.text(found))
+        display(tables.text(found))
     for remark in found.remarks:
-        click.echo(f"mtagent: {remark}", err=True)
+        say(f"mtagent: {remark}")
     if output is not None:
         write(found, output)
 
@@ -106,4 +107,4 @@ def show(file: Path) -> None:
     from mtagent.gate_calibration import tables
     from mtagent.gate_calibration.calibration import read
 
-    click.echo(tables.text(read(file)))
+    display(tables.text(read(file)))

@@ -11,8 +11,10 @@ import click
 
 from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, with_options
 from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import say
 from mtagent.files import Files
 from mtagent.formats.files import STANDARD
+from mtagent.markup import visible
 
 CALIBRATE_EXAMPLES = """\b
 Examples:
@@ -94,7 +96,7 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
         click.echo(f"{found.threshold:.6g}")
     if not quiet:
         about = f"{found.n} confidences from {found.smallest:.4g} to {found.largest:.4g} ({found.confidence})"
-        click.echo(f"mtagent: threshold {found.threshold:.6g} for {found.pair}: {about}; in {path}", err=True)
+        say(f"mtagent: threshold {found.threshold:.6g} for {found.pair}: {about}; in {path}")
     sys.exit(3 if found.failed else 0)
 
 
@@ -119,7 +121,7 @@ def show(store: Path | None) -> None:
     )
     click.echo("\t".join(columns))
     for found in read_all((store or default_path()).parent):
-        click.echo("\t".join(_cell(getattr(found, column)) for column in columns))
+        click.echo("\t".join(visible(_cell(getattr(found, column)), one_line=True) for column in columns))
 
 
 def _cell(value: object) -> str:

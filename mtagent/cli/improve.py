@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
 from mtagent.batch import improve_file
 from mtagent.cli.options import read_config, read_files
 from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 from mtagent.files import Files
 
@@ -30,7 +29,7 @@ def improve_command(command: str, options: dict[str, Any]) -> None:
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and config.judge.evaluator is None and not quiet:
-        click.echo(offline(config), err=True)
+        say(offline(config))
     if dry_run:
         with notices(quiet):
             _print_prompts(config, files)
@@ -48,10 +47,10 @@ def _print_prompts(config: Config, files: Files) -> None:
 
     total = requests = 0
     for request in rendered_requests(config, files):
-        click.echo(request.shown)
+        display(request.shown)
         total, requests = total + request.tokens, requests + 1
     estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
-    click.echo(f"{estimate}; the gate's requests come on top. Nothing was sent.", err=True)
+    say(f"{estimate}; the gate's requests come on top. Nothing was sent.")
 
 
 class _Once(logging.Handler):
@@ -66,7 +65,7 @@ class _Once(logging.Handler):
         message = record.getMessage()
         if message not in self._shown:
             self._shown.add(message)
-            click.echo(f"mtagent: {message}", err=True)
+            say(f"mtagent: {message}")
 
 
 @contextmanager

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from mtagent.cli.options import FILE
+from mtagent.cli.terminal import display, say
 from mtagent.knowledge import Knowledge, default_path
+from mtagent.markup import visible
 from mtagent.notes import read_notes
 
 KNOWLEDGE = click.option(
@@ -38,7 +40,7 @@ def add(files: tuple[Path, ...], title: str | None, knowledge: Path | None) -> N
     with Knowledge(knowledge or default_path(), writing=True) as opened:
         for source, entries in read:
             added = opened.add(source, entries)
-            click.echo(f"{source}: {added.entries} entries, {added.new} new, {added.gone} gone", err=True)
+            say(f"{source}: {added.entries} entries, {added.new} new, {added.gone} gone")
 
 
 @command.command("list")
@@ -47,7 +49,7 @@ def list_sources(knowledge: Path | None) -> None:
     """The sources and how many entries each has, tab-separated."""
     with Knowledge(knowledge or default_path()) as opened:
         for source, entries in opened.sources():
-            click.echo(f"{source}\t{entries}")
+            click.echo(f"{visible(source, one_line=True)}\t{entries}")
 
 
 @command.command("search")
@@ -59,10 +61,10 @@ def search(query: tuple[str, ...], limit: int, knowledge: Path | None) -> None:
     with Knowledge(knowledge or default_path()) as opened:
         found = opened.search(" ".join(query), limit)
     for entry in found:
-        click.echo(f"{entry.source}: {entry.title}")
-        click.echo("".join(f"    {line}\n" for line in entry.text.split("\n")))
+        display(visible(f"{entry.source}: {entry.title}", one_line=True))
+        display("".join(f"    {line}\n" for line in entry.text.split("\n")))
     if not found:
-        click.echo("nothing found", err=True)
+        say("nothing found")
 
 
 @command.command("remove")
@@ -74,4 +76,4 @@ def remove(source: str, knowledge: Path | None) -> None:
         known = {name for name, _ in opened.sources()}
         absolute = str(Path(source).expanduser().absolute())
         count = opened.remove(absolute if absolute in known else source)
-    click.echo(f"{source}: {count} entries removed", err=True)
+    say(f"{source}: {count} entries removed")

@@ -10,6 +10,7 @@ import click
 from mtagent import table
 from mtagent.cli.options import FILE
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
+from mtagent.cli.terminal import display, say
 from mtagent.comparison import GROUPINGS
 from mtagent.exports.target import Target
 from mtagent.meta_eval.data import as_json
@@ -93,12 +94,12 @@ def command(**options: Any) -> None:
     remarks = warnings(matches, found)
     if target is not None:
         for remark in write_folder(matches, target, options["lp"]):
-            click.echo(f"mtagent: {remark}", err=True)
+            say(f"mtagent: {remark}")
     if options["format_name"] == "json":
-        click.echo(as_json(found, spans, remarks))
+        display(as_json(found, spans, remarks))
     else:
         shown = _READ[options["format_name"]]
-        click.echo(shown(tables(found, spans, options["width"]), below(found, spans), remarks))
+        display(shown(tables(found, spans, options["width"]), below(found, spans), remarks))
 
 
 _SEVERAL = {
@@ -140,10 +141,9 @@ def _target(options: dict[str, Any]) -> Target | None:
 
 def _tell_of_waiting(matches: Sequence[Match], options: dict[str, Any]) -> None:
     if "acc-t" in options["tests"] and "none" in (options["averaging"] or ("none",)) and len(matches[0].rows) > _MANY:
-        click.echo(
+        say(
             "mtagent: ties are calibrated anew in each permutation: of all scores together this takes minutes for each "
-            "two evaluators; --average item takes seconds",
-            err=True,
+            "two evaluators; --average item takes seconds"
         )
 
 

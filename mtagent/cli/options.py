@@ -10,6 +10,7 @@ import click
 
 from mtagent import config as configuration
 from mtagent import languages
+from mtagent.cli.terminal import say
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.files import Files
@@ -209,7 +210,7 @@ def read_config(options: dict[str, Any]) -> Config:
 def tell_licences(specs: Iterable[object]) -> None:
     """Tell whoever chooses a COMET model by name, as a metric or an evaluator, under which licence it is."""
     for line in licence_notes(spec for spec in specs if isinstance(spec, str)):
-        click.echo(f"mtagent: {line}", err=True)
+        say(f"mtagent: {line}")
 
 
 def existing_store(path: Path | None) -> Store:

@@ -8,10 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Never, Self
 
-import click
 from tqdm import tqdm
 
+from mtagent.cli.terminal import display, say
 from mtagent.formats import STANDARD
+from mtagent.markup import visible
 from mtagent.records import Chain, Rated, Usage
 from mtagent.store import RunSummary
 from mtagent.store.rows import segment_state
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from mtagent.rating import RatingReport
 
 _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short, so that 80 columns hold it
+
+_NAMED = 10  # failed segments that the summary names
 
 
 class Progress:
@@ -40,6 +43,7 @@ class Progress:
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
         self._empty = 0
+        self._failed: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
 
@@ -57,7 +61,7 @@ class Progress:
         if self._quiet:
             return
         if done:
-            click.echo(f"mtagent: resuming run {name}: {done} of {total} segments are done", err=True)
+            say(f"mtagent: resuming run {name}: {done} of {total} segments are done")
         self._bar = tqdm(
             total=total,
             initial=done,
@@ -73,6 +77,7 @@ class Progress:
         self._counts[segment_state(chain)] += 1
         self._empty += chain.failed is not None and not chain.text
         name = chain.segment.id
+        self._failed += [f"{name} ({chain.failed.stage})"] if chain.failed else []
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
         self._say(
@@ -95,7 +100,7 @@ class Progress:
         """All ``lines`` if verbose, else the ``failures`` alone."""
         if self._verbose or not self._quiet:
             for line in lines if self._verbose else failures:
-                tqdm.write(line, file=sys.stderr)
+                tqdm.write(visible(line, one_line=True), file=sys.stderr)
 
     def _move(self, usage: Usage) -> None:
         self._usage += usage
@@ -112,24 +117,27 @@ class Progress:
         counts, usage = summary.counts, summary.usage
         what = f"{counts.changed} changed, {counts.kept} unchanged, {counts.rejected} rejected, {counts.failed} failed"
         cost = self._paid(usage)
-        click.echo(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}", err=True)
+        say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
-            click.echo(f"mtagent: {line}", err=True)
+            say(f"mtagent: {line}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"
-            click.echo(f"mtagent: {kept}; the same command again retries only them.", err=True)
+            say(f"mtagent: {kept}; the same command again retries only them.")
+            if self._failed:  # none where all of them failed in a former session
+                more = f" and {len(self._failed) - _NAMED} more" if len(self._failed) > _NAMED else ""
+                say(f"mtagent: failed: {', '.join(self._failed[:_NAMED])}{more}")
 
     def finish_rated(self, report: RatingReport, paths: Iterable[Path]) -> None:
         """Say what was rated, how each system did, and which files were written."""
         if self._quiet:
             return
         run, failed = report.run, sum(system.failed for system in report.systems)
-        click.echo(system_table(report.systems), err=True)
+        display(system_table(report.systems), err=True)
         what = f"{sum(system.rated for system in report.systems)} rated, {failed} failed"
         if blank := sum(system.blank for system in report.systems):
             what += f", {blank} without words"
-        click.echo(f"mtagent: {what}; {self._paid(run.usage)}; run {run.name}", err=True)
+        say(f"mtagent: {what}; {self._paid(run.usage)}; run {run.name}")
         files = [str(path) for path in paths if path != STANDARD]
         warned = sum(system.warned for system in report.systems)
         first = next((system.warning for system in report.systems if system.warning), None)
@@ -138,9 +146,9 @@ class Progress:
             *report.remarks,
             *([f"written: {', '.join(files)}"] if files else []),
         ):
-            click.echo(f"mtagent: {remark}", err=True)
+            say(f"mtagent: {remark}")
         if failed:
-            click.echo("mtagent: means are of what was rated; the same command again retries what failed.", err=True)
+            say("mtagent: means are of what was rated; the same command again retries what failed.")
 
     def _paid(self, usage: Usage) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""

@@ -28,6 +28,7 @@ from mtagent.cli.options import (
     with_options,
 )
 from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 from mtagent.formats import STANDARD
 from mtagent.formats.ratings import RATING_FORMATS
@@ -115,7 +116,7 @@ def command(**options: Any) -> None:
     inputs = _inputs(options, systems)
     what, config = rated_run or inputs, read_config(options)
     if config.offline and config.evaluator is None and not quiet:
-        click.echo(OFFLINE, err=True)
+        say(OFFLINE)
     with notices(quiet):
         if dry_run:
             asyncio.run(_print_requests(config, what, systems))
@@ -155,10 +156,10 @@ async def _print_requests(config: Config, what: RatingInputs | str, systems: tup
     total = requests = 0
     with _candidates(config, what, systems) as candidates:
         async for request in first_requests(config, candidates):
-            click.echo(request.shown)
+            display(request.shown)
             total, requests = total + request.tokens, requests + 1
     estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
-    click.echo(f"{estimate}; what is asked after the first replies comes on top. Nothing was sent.", err=True)
+    say(f"{estimate}; what is asked after the first replies comes on top. Nothing was sent.")
 
 
 @contextmanager
@@ -179,4 +180,4 @@ def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
     path: Path | None = options["store"]
     with existing_store(path) as store:
         stored = store.read(run or store.newest("rating"))
-        click.echo(show_ratings(stored, shown, full=options["verbose"]))
+        display(show_ratings(stored, shown, full=options["verbose"]))

@@ -9,6 +9,7 @@ import click
 
 from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
 from mtagent.cli.runs import STORE
+from mtagent.cli.terminal import say
 from mtagent.formats import STANDARD
 from mtagent.metrics.named import each_once
 
@@ -63,7 +64,7 @@ def command(
     with existing_store(store) as opened:
         write_report(opened, run, output, form or _by_name(output), asked, force=force)
     if output != STANDARD:
-        click.echo(f"mtagent: written: {output}", err=True)
+        say(f"mtagent: written: {output}")
 
 
 def _by_name(output: Path) -> Form:

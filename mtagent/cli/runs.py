@@ -11,11 +11,13 @@ from mtagent import formats
 from mtagent.batch import write_outputs
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.progress import dollars
+from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
 from mtagent.exports import refuse_incomplete, stored_inputs
 from mtagent.exports.target import Target
 from mtagent.files import Files, refuse_overwriting, same_file, spooled_copies
 from mtagent.formats import STANDARD
+from mtagent.markup import visible
 from mtagent.records import Chain
 from mtagent.reverting import numbered
 from mtagent.store import RunSummary, StoredRun, default_path
@@ -45,7 +47,7 @@ def list_runs(store: Path | None) -> None:
     click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
     with existing_store(store) as opened:
         for run in opened.runs():
-            click.echo("\t".join(_columns(run)))
+            click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
 
 
 def _columns(run: RunSummary) -> list[str]:
@@ -74,24 +76,33 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         stored = opened.read(run)
         if segment is not None:
             rating = stored.kind == "rating"
-            click.echo(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
+            display(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
             return
         summary = opened.run(run)
-        click.echo(f"{summary.name}: {summary.state}, started {summary.started}, {summary.counts.done} segments done")
+        display(
+            visible(summary.name, one_line=True)
+            + f": {summary.state}, started {summary.started}, {summary.counts.done} segments done"
+        )
         rating = summary.kind == "rating"
-        click.echo(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
+        display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
         click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
-        click.echo(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
+        display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 
 def _show_chain(chain: Chain) -> str:
-    lines = [f"segment  {chain.segment.id}", f"source   {chain.segment.source}", f"given    {chain.given or ''}"]
+    lines = [
+        visible(f"segment  {chain.segment.id}", one_line=True),
+        f"source   {chain.segment.source}",
+        f"given    {chain.given or ''}",
+    ]
     numbers = {id(edit): number for number, _, edit in numbered(chain)}
     for step in chain.steps:
-        lines.append(f"{step.stage}: {step.verdict} ({step.reason})")
+        lines.append(visible(f"{step.stage}: {step.verdict} ({step.reason})", one_line=True))
         for edit in step.edits:
             why = f": {edit.detail}" if edit.detail else ""
-            lines.append(f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{why}")
+            lines.append(
+                f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
+            )
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")
     return "\n".join([*lines, f"text     {chain.text}"])
@@ -163,4 +174,4 @@ def _export_ratings(
     _, remarks = write_ratings(run, written)
     files = [str(path) for path in written.paths if path != STANDARD]
     for remark in (*remarks, *([f"written: {', '.join(files)}"] if files else [])):
-        click.echo(f"mtagent: {remark}", err=True)
+        say(f"mtagent: {remark}")

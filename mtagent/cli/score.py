@@ -19,6 +19,7 @@ from mtagent.cli.options import (
 )
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
+from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 from mtagent.rating_files import named_translation
 from mtagent.scoring import ScoreReport, Wanted
@@ -78,9 +79,9 @@ def command(**options: Any) -> None:
     report = _report(options, wanted)
     if by_sentence:
         for line in _SENTENCES[format_name](report, width):
-            click.echo(line)
+            display(line)
     else:
-        click.echo(FORMATS[format_name](report, width))
+        display(FORMATS[format_name](report, width))
 
 
 def _refuse_misuse(options: dict[str, Any]) -> None:
@@ -107,5 +108,5 @@ def _report(options: dict[str, Any], wanted: Wanted) -> ScoreReport:
     if run is not None:
         return score_run(run, config, reference=reference, wanted=wanted)
     if source is None and config.target_lang is None:
-        click.echo(_NO_LANGUAGE, err=True)
+        say(_NO_LANGUAGE)
     return score_files(translations, reference, config, source=source, source_format=source_format, wanted=wanted)

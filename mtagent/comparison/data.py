@@ -10,6 +10,7 @@ from typing import Any
 
 from mtagent.comparison.rows import Cell, Comparison, Part, Row
 from mtagent.json_text import dumped
+from mtagent.markup import harmless
 
 _OUTCOMES = ("kept", "unchanged", "rejected", "failed", "reverted", "idle")
 _TOKENS = ("calls", "reused", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
@@ -89,16 +90,27 @@ def _part(part: Part, comparison: Comparison) -> dict[str, Any]:
 def flat(comparison: Comparison, delimiter: str = ",") -> str:
     """A line for each row, and for each row in each part; the columns ``grouping`` and ``part`` are empty for all.
 
-    An empty cell is what there is not; dollars that are not known are ``unknown``.
+    An empty cell is what there is not; dollars that are not known are ``unknown``. A cell or column that a spreadsheet
+    would run gets an apostrophe before it (:func:`mtagent.markup.harmless`); the column ``guarded`` names such cells.
     """
     lines = [_line(row, comparison) for row in comparison.rows]
     lines += [line for name, parts in (comparison.parts or {}).items() for line in _lines_of(name, parts, comparison)]
-    columns = list(dict.fromkeys(column for line in lines for column in line))
+    lines = [_guarded(line) for line in lines]
+    columns = [*dict.fromkeys(column for line in lines for column in line if column != "guarded"), "guarded"]
     sheet = io.StringIO()
     writer = csv.DictWriter(sheet, columns, delimiter=delimiter, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     return sheet.getvalue().rstrip("\n")
+
+
+def _guarded(line: dict[str, Any]) -> dict[str, Any]:
+    """``line`` with what a spreadsheet would run made harmless, and named."""
+    made = {harmless(name): harmless(value) if isinstance(value, str) else value for name, value in line.items()}
+    return {
+        **made,
+        "guarded": " ".join(harmless(name) for name, value in line.items() if made[harmless(name)] != value),
+    }
 
 
 def _line(row: Row, comparison: Comparison) -> dict[str, Any]:

@@ -2,5 +2,6 @@
 
 from mtagent.guards.newly import Complaints, Guard, newly
 from mtagent.guards.screening import GUARDS, Damage, damages, screen
+from mtagent.guards.translation import TRANSLATION_GUARDS, refusals
 
-__all__ = ["GUARDS", "Complaints", "Damage", "Guard", "damages", "newly", "screen"]
+__all__ = ["GUARDS", "TRANSLATION_GUARDS", "Complaints", "Damage", "Guard", "damages", "newly", "refusals", "screen"]

@@ -9,7 +9,7 @@ import regex
 from mtagent.errors import EmptyReply, UnreadableReply
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
-_TAGGED = regex.compile(r"\A<(source|translation)(?:-\d++)?+>(.*)</\1(?:-\d++)?+>\Z", regex.DOTALL)
+_TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+>\Z", regex.DOTALL)
 _FENCED = regex.compile(r"\A```[\w-]*+[ \t]*+\n(?:(.*)\n)?```\Z", regex.DOTALL)
 _BARE_FENCE = regex.compile(r"```(?:[\w-]*+|\s*+```)")
 _INVISIBLE = regex.compile(r"[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*+")

@@ -13,6 +13,7 @@ from mtagent.marks.characters import (
     language_of,
     letters_of,
     remembered,
+    runs_right_to_left,
     script_of,
     words,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "prose",
     "quantities",
     "remembered",
+    "runs_right_to_left",
     "script_of",
     "tags",
     "unmatched",

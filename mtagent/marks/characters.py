@@ -50,6 +50,11 @@ _DIRECTION = regex.compile(r"[\u200e\u200f]")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
 
 
+def runs_right_to_left(lang: str) -> bool:
+    """Whether the script of ``lang`` runs from right to left."""
+    return script_of(lang) in _RIGHT_TO_LEFT
+
+
 def control_characters(text: str, lang: str = "") -> list[str]:
     """Control, private-use, replacement and odd invisible characters and lone surrogates, as ``U+XXXX``.
 
@@ -58,7 +63,7 @@ def control_characters(text: str, lang: str = "") -> list[str]:
     if text.isascii() and text.isprintable():
         return []
     found = _ODD.findall(text)
-    if script_of(lang) not in _RIGHT_TO_LEFT:
+    if not runs_right_to_left(lang):
         found += _DIRECTION.findall(text)
     return [f"U+{ord(character):04X}" for character in found]
 

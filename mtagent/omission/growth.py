@@ -68,6 +68,87 @@ _ASIDE = regex.compile(
 )
 _LINE = regex.compile(r"\S[^\n]*+")
 
+_TRANSLATE = (  # the word in many languages: whether a source speaks of translating, or of interpreting, itself
+    "translat|interpret|dolmetsch|übersetz|traduc|traduz|traduç|tradott|tradui|traduk|vertaal|vertal|översätt|oversæt|"
+    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|verst|překl|přelož|prekl|prelož|tłumacz|przetłum|перев|перекла|превод|"
+    "превед|prevo|preve|prije?vo|prije?ve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
+    "cyfieith|aistri|tafsir|fassara|humush|turjum|аудар|орчуул|译|譯|訳|번역|통역|अनुवाद|भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|"
+    "மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|തർജ്ജമ|පරිවර්තන|ترجم|תרגם|תרגו|แปล|ແປ|បកប្រែ|ဘာသာပြန်|თარგმ|թարգման|ተርጉ|ትርጉ"
+)
+_TRANSLATION = (
+    "übersetzung|traducción|tradução|traduzione|traduction|vertaling|översättning|oversættelse|oversettelse|þýðing|"
+    "käännös|překlad|preklad|tłumaczenie|перевод|переклад|превод|prijevod|prevod|fordítás|traducere|μετάφραση|çeviri|"
+    "bản dịch|terjemahan|翻译|翻譯|译文|譯文|翻訳|訳文|번역|अनुवाद|ترجمة|תרגום|คำแปล"
+)
+_ON_TRANSLATING = regex.compile(
+    rf"(?:here(?:'s|’s| is| are)|this is|below is|following is)\b[^.!?\n]{{0,60}}\btranslations?\b"
+    r"|\btranslat(?:ions?|es|ed)\b[^.!?\n:\"“]{0,60}:|\A\W*the translation of\b"
+    r"|\b(?:ca(?:nnot|n't|n’t)|can not|unable|not able|comfortable|sorry|apologi[sz]e)\b[^.!?\n]{0,80}\btranslat"
+    r"|\b(?:require|need)(?:s|d)?\b[^.!?\n]{0,20}\btranslation\b|\btranslate the following\b"
+    r"|\b(?:provide|like)\b[^.!?\n]{0,60}\btranslated?\b"
+    r"|\b(?:this|provided|current|original|human) (?:\w+ )?translation\b"
+    r"|(?:\b(?:hier (?:ist|sind|folgt|is)|aquí (?:está|tiene)|aqui (?:está|vai)|ecco|voici|här är|her er|zde je|tu je"
+    r"|oto|вот|ось|ето|íme|iată|ορίστε|işte|đây là|berikut)\b|以下是|以下は|这是|這是|다음은"
+    r"|यहाँ|هذا هو|هذه هي|إليك|להלן|הנה)"
+    rf"[^.!?。！？\n]{{0,60}}?(?:{_TRANSLATION})"
+    r"|\bdiese? (?:\w+ )?übersetzung (?:klingt|ist|lautet|wirkt)\b|\bkann\b[^.!?\n]{0,60}\bnicht übersetzen\b"
+    r"|\b(?:no puedo traducir|não posso traduzir|non posso tradurre|ne (?:peux|puis) pas traduire|"
+    r"kan [^.!?\n]{0,40}niet vertalen|не (?:могу|можу) пере(?:вести|класти))\b"
+    r"|(?:无法|不能|無法)(?:提供)?(?:翻译|翻譯)|翻訳(?:することは|は)?でき(?:ません|ない)|번역할 수 없|अनुवाद नहीं कर"
+    r"|لا (?:يمكنني|أستطيع) (?:ترجمة|أن أترجم)|לא (?:יכול|יכולה|אוכל) לתרגם",
+    regex.IGNORECASE,
+)
+_SPEAKS_OF_TRANSLATING = regex.compile(_TRANSLATE, regex.IGNORECASE)
+_DECLINES = regex.compile(
+    r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
+    r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
+    r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)"
+    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)"
+    r"|\bes tut mir leid, (?:aber )?(?:ich kann )?dabei kann ich nicht (?:behilflich|helfen)|"
+    r"\blo siento, (?:pero )?no puedo (?:ayudar|asistir|cumplir)|\b(?:désolée?|regrette), (?:mais )?"
+    r"je ne (?:peux|puis) pas (?:vous )?(?:aider|répondre)"
+    r"|\b(?:desculpe|sinto muito), (?:mas )?não posso (?:ajudar|atender)|"
+    r"\bmi dispiace, (?:ma )?non posso (?:aiutar|assister)"
+    r"|к сожалению, я не могу (?:помочь|выполнить)|抱歉，?(?:但)?我(?:无法|不能)(?:协助|帮助|满足|提供)"
+    r"|申し訳(?:ありません|ございません)が、(?:その|この)?"
+    r"(?:ご)?(?:要望|リクエスト|依頼)",
+    regex.IGNORECASE,
+)
+_SPEAKS_OF_HELP = regex.compile(
+    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|"
+    r"hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
+    r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|hulp|pomoc|"
+    r"pomoh|pomoz|pomóc|przykr|přeb?ač|omlouv|lituj|помо|допомо|извин|прости|жал|вибач|прост|segít|sajnál|ajut|scuz|βοηθ|"
+    r"λυπ|συγγνώμη|yardım|üzgün|özür|giúp|xin lỗi|bantu|maaf|auta|autta|apua|pahoittel|aita|abi|vaband|kahju|palīdz|padė|"
+    r"帮|幫|助|抱歉|对不起|對不起|遗憾|遺憾|不好意思|人工智能|模型|手伝|役|助け|申し訳|すみ|ごめん|恐れ入|残念|도와|도움|죄송|미안|유감|मदद|"
+    r"सहायता|क्षमा|माफ|खेद|ساعد|آسف|عذر|أسف|עזור|עזר|סיוע|מצטער|סליחה|ช่วย|ขอโทษ|เสียใจ|"
+    r"உதவ|மன்னி|සමාව|කණගාටු|උදව්|मद्दत|کمک|متأسف|مدد|معذرت",
+    regex.IGNORECASE,
+)
+
+
+def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
+    """Complaints about what ``text`` says beyond a translation of ``source``, where there is no text before it.
+
+    Only signs that real translations practically never have: a code fence, a model's tag, a label, a text that speaks
+    of its own translation or declines to help. A sign that the source shows itself, in any language, is no complaint.
+    """
+    found = [
+        complaint
+        for sign, name in ((_FENCE, "a code fence"), (_TAG, "a tag of the model"))
+        for complaint in ([f"the text has {name}"] if len(sign.findall(text)) > len(sign.findall(source)) else [])
+    ]
+    if not _SPEAKS_OF_TRANSLATING.search(source):
+        said = _LABEL.search(text) or _ON_TRANSLATING.search(text)
+        found += [f"the text speaks of translating: {quoted(said.group())}"] if said else []
+    declined = _DECLINES.search(text)
+    if declined and not _DECLINES.search(source):
+        foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
+        if foreign or not _SPEAKS_OF_HELP.search(source):
+            found.append(f"the text declines to translate: {quoted(declined.group())}")
+    return tuple(found)
+
+
 _Rule = Callable[[str, str, str], Iterator[str]]
 
 

@@ -184,6 +184,7 @@ _ERRORS = {
     "TranslatorError": "the translator failed",
     "Truncated": "reply cut off",
     "UnreadableReply": "unreadable reply",
+    "UnusableTranslation": "no translation came back",
 }
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mtagent.candidates import GIVEN
 from mtagent.comparison.rows import Comparison
+from mtagent.markup import harmless
 from mtagent.records import Chain, Step, Usage
 from mtagent.report.fates import KINDS, fate
 from mtagent.report.segment_scores import SegmentScores
 from mtagent.report.words import UNKNOWN
 
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 _UNPLACED = ("not-found", "ambiguous", "overlapping", "unchanged")
 _TOKENS = ("calls", "reused", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", "edits reverted")
@@ -87,13 +87,8 @@ def _paid(step: Step) -> Line:
 
 def _guard(line: Line) -> Line:
     """``line`` with what a spreadsheet would run, or what UTF-8 cannot hold, made harmless, and named."""
-    made = {name: _harmless(str(line[name])) for name in GUARDED if line.get(name) is not None}
+    made = {name: harmless(str(line[name])) for name in GUARDED if line.get(name) is not None}
     return line | made | {"guarded": " ".join(name for name in made if made[name] != line[name])}
-
-
-def _harmless(words: str) -> str:
-    shown = words.encode(errors="replace").decode()
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
 def _cell(value: str | int | float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import regex
 
-from mtagent.errors import TranslatorError
+from mtagent.errors import UnusableTranslation
 from mtagent.llm.plain import whole_characters
 
 _BREAK = regex.compile(r"(\r\n|\r|\n)")
@@ -31,15 +31,15 @@ async def _framed(line: str, translate: Callable[[str], Awaitable[str]]) -> str:
 def checked(reply: object, name: str) -> str:
     """``reply`` as the translation of a text that is not blank.
 
-    Raises :class:`TranslatorError` for anything that is no text, for blank text, and for half of a character (a lone
-    surrogate): none of them is a translation.
+    Raises :class:`UnusableTranslation` for anything that is no text, for blank text, and for half of a character (a
+    lone surrogate): none of them is a translation.
     """
     if not isinstance(reply, str):
-        raise TranslatorError(f"{name}: expected a string as the translation, got {_shown(reply)}")
+        raise UnusableTranslation(f"{name}: expected a string as the translation, got {_shown(reply)}")
     if not reply.strip():
-        raise TranslatorError(f"{name}: the translation is empty, but the source is not")
+        raise UnusableTranslation(f"{name}: the translation is empty, but the source is not")
     if whole_characters(reply) != reply:
-        raise TranslatorError(f"{name}: the translation holds half of a character (a lone surrogate)")
+        raise UnusableTranslation(f"{name}: the translation holds half of a character (a lone surrogate)")
     return reply
 
 

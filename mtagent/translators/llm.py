@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from mtagent import paragraphs, prompts
-from mtagent.errors import UnreadableReply
+from mtagent import marks, paragraphs, prompts
+from mtagent.errors import EmptyReply, UnreadableReply
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.plain import is_blank, plain_text
 from mtagent.protocols import LLM
 from mtagent.records import Draft, Segment
 from mtagent.together import together
+
+WhyUnusable = Callable[[Segment, str], str | None]
+"""``why(segment, text)``: why ``text`` is no translation of the segment; ``None`` where nothing speaks against it."""
+
+_REPEATED_WORDS = 12
 
 
 class LLMTranslator:
@@ -21,29 +27,51 @@ class LLMTranslator:
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("translate", prompts_folder)
 
-    async def draft(self, segment: Segment) -> Draft:
-        """One call per paragraph of the source, at once; the source's separators stay exactly."""
+    async def draft(self, segment: Segment, *, why_unusable: WhyUnusable = lambda segment, text: None) -> Draft:
+        """One call per paragraph of the source, at once; the source's separators stay exactly.
+
+        A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment.
+        """
         texts, separators = paragraphs.split(segment.source)
         with Dialogue(self._llm, segment.id) as dialogue:
-            translated = await together(*(self._translate(dialogue, segment, i, texts) for i in range(len(texts))))
+            translated = await together(
+                *(self._translate(dialogue, segment, i, texts, why_unusable) for i in range(len(texts)))
+            )
         return Draft(text=paragraphs.join(translated, separators), calls=tuple(dialogue.calls))
 
-    async def _translate(self, dialogue: Dialogue, segment: Segment, i: int, texts: tuple[str, ...]) -> str:
-        if is_blank(texts[i]):
-            return texts[i]
+    async def _translate(
+        self, dialogue: Dialogue, segment: Segment, i: int, texts: tuple[str, ...], why_unusable: WhyUnusable
+    ) -> str:
+        source = texts[i]
+        if is_blank(source):
+            return source
         values = prompts.segment_values(segment)
-        values["source"] = texts[i]
-        values["context"] = around(segment, texts, i)
-        return await dialogue.ask(self._prompt, values, "translate", lambda reply: _one_paragraph(reply, texts[i]))
+        values |= {"source": source, "context": around(segment, texts, i)}
+        instructions = self._prompt.render(values)[0].content
+
+        def read(reply: str) -> str:
+            try:
+                text = plain_text(reply, source)
+            except EmptyReply:
+                raise UnreadableReply("it holds no text") from None
+            if len(paragraphs.split(text).texts) > 1:
+                raise UnreadableReply("it has several paragraphs, and the text to translate has one")
+            if "\n" not in source and "\n" in text.strip():
+                raise UnreadableReply("it has several lines, and the text to translate has one")
+            if reason := why_unusable(segment.model_copy(update={"source": source}), text):
+                raise UnreadableReply(f"it is no translation of the text ({reason})")
+            if _repeats(instructions, text) and not _repeats(instructions, source):
+                raise UnreadableReply("it repeats the instructions")
+            return text
+
+        return await dialogue.ask(self._prompt, values, "translate", read)
 
 
-def _one_paragraph(reply: str, source: str) -> str:
-    text = plain_text(reply, source)
-    if len(paragraphs.split(text).texts) > 1:
-        raise UnreadableReply("it has several paragraphs, and the text to translate has one")
-    if "\n" not in source and "\n" in text.strip():
-        raise UnreadableReply("it has several lines, and the text to translate has one")
-    return text
+def _repeats(instructions: str, text: str) -> bool:
+    """Whether ``text`` holds a run of words of ``instructions``."""
+    words, runs = marks.words(text), marks.words(instructions)
+    found = {runs[at : at + _REPEATED_WORDS] for at in range(len(runs) - _REPEATED_WORDS + 1)}
+    return any(words[at : at + _REPEATED_WORDS] in found for at in range(len(words) - _REPEATED_WORDS + 1))
 
 
 def around(segment: Segment, texts: tuple[str, ...], i: int) -> str | None:

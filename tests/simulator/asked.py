@@ -17,7 +17,7 @@ from tests.simulator.settings import Body
 
 FOLDER = Path(__file__).parents[2] / "prompts"
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
-_QUOTED = re.compile(r"<(\w+?)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
+_QUOTED = re.compile(r"<(\w+?)(-\w+|)>(.*?)</\1\2>", re.DOTALL)
 
 
 @dataclass(frozen=True)

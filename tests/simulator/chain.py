@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from tests.simulator.settings import Body
 
-_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\d+|)>(.*?)</\1\2>", re.DOTALL)
+_QUOTED = re.compile(r"<(source|translation|translation_a|translation_b)(-\w+|)>(.*?)</\1\2>", re.DOTALL)
 Spoil = Callable[[str, str], str]
 
 

@@ -1,0 +1,50 @@
+"""What people read. No control character that a text, a name or a server brings along acts on a terminal.
+
+Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data goes out as
+it is: translations, JSON, CSV.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import traceback
+from types import TracebackType
+
+import click
+
+from mtagent.markup import visible
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    click.echo(visible(message, one_line=True), err=True)
+
+
+def display(text: str, *, err: bool = False) -> None:
+    """A text of several lines for people: a table, a story."""
+    click.echo(visible(text), err=err)
+
+
+def show_misuse(error: click.ClickException) -> None:
+    """What click says of wrong usage: the usage, and the error with what the user wrote."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    click.echo(visible(shown.getvalue()), err=True, nl=False)
+
+
+class _Visible(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record), one_line=True)
+
+
+def guard_the_rest() -> None:
+    """Do the same for what does not come from a command: log records without a handler, and tracebacks."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Visible())
+    sys.excepthook = _show_traceback
+
+
+def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    display("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"), err=True)

@@ -1,0 +1,155 @@
+"""Nothing that a text, a name or a server brings along acts on a terminal; data goes out as it is."""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import re
+import sys
+
+import pytest
+
+from mtagent.cli.terminal import guard_the_rest
+from mtagent.markup import harmless, visible
+from tests.commands import ROOT, Done, Shell
+
+ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
+NAME = NASTY + "\nmtagent: all is well\tx"
+
+
+def test_what_would_act_is_shown_and_all_else_stays() -> None:
+    assert visible("a\x1b[2J\x9b\x7f\u202e\u2066\u2028\rb") == r"a\u001b[2J\u009b\u007f\u202e\u2066\u2028\rb"
+    assert visible("a\tb\nc") == "a\tb\nc"
+    assert visible("a\tb\nc", one_line=True) == r"a\tb\nc"
+    assert visible("half \ud83d") == r"half \ud83d"
+    fine = "é Ω 中文 עברית\u200f العربية\u200e \u200d😀 \\n “x”"
+    assert visible(fine, one_line=True) == fine
+
+
+def test_json_that_is_made_visible_means_the_same() -> None:
+    assert json.loads(visible(json.dumps({"a": NASTY}, ensure_ascii=False))) == {"a": NASTY}
+
+
+def harmless_to_read(done: Done) -> bool:
+    return not ACTING.search(done.out + done.err)
+
+
+@pytest.fixture
+def nasty(shell: Shell) -> Shell:
+    """The shell with a run of segments whose names and texts are all nasty."""
+    rows = [
+        {"id": f"{NAME}{number}", "document": NAME, "domain": NAME, "source_lang": "en", "target_lang": "es"}
+        | {
+            "source": f"Pay {number} dollars{NASTY}.",
+            "translation": f"Paga {number} dólares{NASTY}",
+            "reference": NASTY,
+        }
+        for number in range(3)
+    ]
+    shell.write("in.jsonl", *(json.dumps(row) for row in rows))
+    done = shell("postedit -s in.jsonl -o out.jsonl -v --run r")
+    assert done.code == 0
+    assert harmless_to_read(done)
+    assert "all is well" not in [line.removeprefix("mtagent: ")[:11] for line in done.err.splitlines()]
+    return shell
+
+
+def test_a_run_keeps_its_data_as_it_is(nasty: Shell) -> None:
+    rows = [json.loads(line) for line in (nasty.folder / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert [row["id"] for row in rows] == [f"{NAME}{number}" for number in range(3)]
+    assert all(NASTY in row["translation"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("runs show", "compare -m chrf", "compare -m chrf --by document -f markdown", "compare -m chrf -f latex"),
+        *("compare -m chrf -f json --by domain", "score -m chrf --run", "score -m chrf -f json --run"),
+        *("score -m chrf -sl --run", "report --format markdown"),
+    ],
+)
+def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
+    done = nasty(f"{line} r")
+    assert done.code == 0, done.err
+    assert harmless_to_read(done)
+
+
+def test_a_list_of_runs_has_a_line_for_each(nasty: Shell) -> None:
+    done = nasty("runs list")
+    assert harmless_to_read(done)
+    assert [len(line.split("\t")) for line in done.out.splitlines()] == [11, 11]
+
+
+def test_one_segment_is_shown_with_its_texts_made_visible(nasty: Shell) -> None:
+    done = nasty("runs show r", f"{NAME}1")
+    assert done.code == 0
+    assert harmless_to_read(done)
+    assert r"Paga 1 dólares\u001b]0;owned\u0007" in done.out
+
+
+@pytest.mark.parametrize(
+    "words", [["runs", "show", NAME], ["postedit", "-s", NAME, "-l", "en-es"], [NAME], ["score", f"--{NAME}"]]
+)
+def test_no_error_shows_what_acts(shell: Shell, words: list[str]) -> None:
+    done = shell("", *words)
+    assert done.code in (1, 2)
+    assert done.err
+    assert harmless_to_read(done)
+
+
+def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(shell: Shell) -> None:
+    shell.write("empty_mt.py", "def translate(text):", "    return 'Hola, mundo.' if 'Hello' in text else '[]'")
+    angry = f"    if 'Hello' not in text: raise ValueError({ascii(NAME)})"
+    shell.write("angry_mt.py", "def translate(text):", angry, "    return 'Hola, mundo.'")
+    done = shell("translate -s en.txt -l en-es -o o.txt --stages translate --translator python:angry_mt:translate")
+    assert done.code == 3
+    assert harmless_to_read(done)
+    assert done.err.splitlines()[-1] == "mtagent: failed: 1 (translate), 3 (translate)"
+    done = shell("translate -s en.txt -l en-es -o p.txt --stages translate --translator python:empty_mt:translate")
+    assert "1: translate failed: UnusableTranslation: translate: words: the source has words" in done.err
+    assert done.err.splitlines()[-1] == "mtagent: failed: 1 (translate), 3 (translate)"
+
+
+def test_a_summary_names_ten_failed_segments_at_most(shell: Shell) -> None:
+    shell.write("many.txt", *(f"Pay {number} dollars now." for number in range(12)), "Hello.")
+    shell.write("wordless_mt.py", "def translate(text):", "    return '[]' if 'Pay' in text else 'Hola.'")
+    done = shell("translate -s many.txt -l en-es -o o.txt --stages translate --translator python:wordless_mt:translate")
+    assert done.code == 3
+    assert done.err.splitlines()[-1].endswith("10 (translate) and 2 more")
+
+
+def test_what_no_command_says_is_made_visible_too(capsys: pytest.CaptureFixture[str]) -> None:
+    hook, last = sys.excepthook, logging.lastResort
+    assert last is not None
+    formatter = last.formatter
+    try:
+        guard_the_rest()
+        error = ValueError(NASTY)
+        sys.excepthook(ValueError, error, None)
+        record = logging.LogRecord("mtagent.llm", logging.WARNING, "", 1, "model %s", (NAME,), None)
+        assert not ACTING.search(last.format(record))
+        assert "\n" not in last.format(record)
+    finally:
+        sys.excepthook = hook
+        last.setFormatter(formatter)
+    err = capsys.readouterr().err
+    assert "ValueError" in err
+    assert not ACTING.search(err)
+
+
+def test_commands_speak_through_the_one_seam() -> None:
+    """``click.echo`` is for data; nothing but the seam, and the bar, writes to standard error."""
+    for path in sorted((ROOT / "mtagent" / "cli").glob("*.py")):
+        if path.name == "terminal.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("click.echo", "print", "click.secho"):
+                assert not any(word.arg == "err" for word in node.keywords), f"{path.name}:{node.lineno}: use say()"
+                assert ast.unparse(node.func) == "click.echo", f"{path.name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
+def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
+    assert harmless(cell) == f"'{cell}"
