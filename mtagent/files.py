@@ -144,8 +144,14 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
 def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
     """Raise :class:`ConfigError` where a file to be written is one of those that are read, by option."""
     for path in written:
-        if option := next((option for option, read in reads.items() if same_file(path, read)), None):
+        taken = (option for option, read in reads.items() if any(same_file(path, file) for file in companions(read)))
+        if option := next(taken, None):
             raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
+
+
+def companions(path: Path) -> list[Path]:
+    """``path``, and the files that SQLite keeps beside it where it is a database."""
+    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal") if path.name)]
 
 
 def same_file(one: Path | None, other: Path | None) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 
 import regex
+from rapidfuzz.distance import Levenshtein
 
 from mtagent import edits
 from mtagent.records import Edit
@@ -14,6 +17,12 @@ from mtagent.records import Edit
 _TOKEN = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]\p{M}*+|[\w\p{M}]++|\s++|."
 )
+
+
+_MOST_LOOKS = 20_000_000
+"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference: a second."""
+_MOST_COMPARED = 200_000_000
+"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
 
 
 def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
@@ -41,9 +50,31 @@ def word_edits(before: str, after: str) -> list[Edit]:
         starts.append(starts[-1] + len(token))
     return [
         Edit(old="".join(old[i:j]), new="".join(new[k:m]), start=starts[i], end=starts[j], outcome="applied")
-        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        if tag != "equal"
+        for i, j, k, m in _differences(old, new)
     ]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """What differs, as (start and end in ``old``, start and end in ``new``), in a time that is bounded: texts that are
+    very long or repeat themselves go by the edit distance, or by what is the same at both ends.
+    """
+    in_new = Counter(new)
+    pairs = sum(count * in_new[word] for word, count in Counter(old).items())
+    bounded = len(old) * len(new) <= _MOST_COMPARED
+    if bounded and pairs * Levenshtein.distance(old, new) <= _MOST_LOOKS:
+        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield i, j, k, m
+    elif bounded:
+        for alike, group in groupby(Levenshtein.opcodes(old, new), lambda opcode: opcode.tag == "equal"):
+            if not alike:
+                run = list(group)
+                yield run[0].src_start, run[-1].src_end, run[0].dest_start, run[-1].dest_end
+    elif old != new:
+        start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        rest = min(len(old), len(new)) - start
+        end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+        yield start, len(old) - end, start, len(new) - end
 
 
 def _touch(one: Edit, other: Edit) -> bool:

@@ -88,11 +88,11 @@ def _costs(usage: Usage) -> tuple[str, str, str]:
 
 
 def _chrf(stages: list[StageSummary], references: list[str]) -> tuple[list[str], str]:
-    from sacrebleu.metrics.chrf import CHRF
+    from mtagent.metrics.overlap import Overlap
 
-    metric = CHRF()
-    scores = [metric.corpus_score(stage.texts, [references]).score for stage in stages]
-    return [f"{score:.2f}" for score in scores], f"chrF: {metric.get_signature()}"
+    metric = Overlap("chrf", "und")
+    scores = [metric.score_pairs(list(zip(stage.texts, references, strict=True))) for stage in stages]
+    return [f"{score.value:.2f}" for score in scores], f"chrF: {scores[0].signature}"
 
 
 @dataclass

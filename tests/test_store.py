@@ -484,24 +484,27 @@ from mtagent.store import Store
 if os.geteuid() == 0:
     os.seteuid(65534)
 try:
-    Store(sys.argv[1])
+    store = Store(sys.argv[1])
+    print([run.name for run in store.runs()])
+    store.start("more", settings={}, inputs={})
 except StoreError as error:
     print(error)
 """
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_read_only_folder_is_refused_with_the_way_out(exists):
+def test_a_read_only_folder_is_refused_with_the_way_out_and_a_store_in_it_can_be_read(exists):
     with TemporaryDirectory() as folder:  # not tmp_path: the child, which is not root, could not enter its parents
         place = Path(folder) / "s.db"
         if exists:
-            Store(place).close()
+            with Store(place) as store:
+                start(store).close()
             place.chmod(0o444)
         Path(folder).chmod(0o555)
         said, errors = in_child(READ_ONLY, place).communicate()
         Path(folder).chmod(0o755)
     assert errors == ""
-    assert said.startswith(str(place))
+    assert said.startswith("['first']\n" * exists + str(place))
     assert "--store PATH" in said
 
 

@@ -27,9 +27,9 @@ class Bills:
     def total(self, spent: Iterable[Spent], run: HeldRun) -> Usage:
         """The sum of calls of ``run``; its cost is unknown where that of one call is."""
         if self._prices is None:
-            return Usage.total(usage for _, usage in spent)
+            return Usage.total(call.usage for call in spent)
         servers = _servers(run.settings)
-        return Usage.total(self._priced(model, usage, servers, self._prices) for model, usage in spent)
+        return Usage.total(self._priced(call.model, call.usage, servers, self._prices) for call in spent)
 
     def _priced(self, model: str, usage: Usage, servers: dict[str, str | None], prices: Prices) -> Usage:
         if not usage.input_tokens + usage.output_tokens:

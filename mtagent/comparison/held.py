@@ -1,10 +1,16 @@
-"""What a stored chain run holds for a comparison, by segment: texts, and what each stage did and took."""
+"""What a stored chain run holds for a comparison, by segment: texts, and what each stage did and took.
+
+A comparison holds all segments of its runs at once, so what stands here is small: about 1.5 KB a segment besides the
+letters of its texts and 250 bytes a call.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
@@ -16,10 +22,31 @@ from mtagent.store import Store
 from mtagent.store.rows import segment_state
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
-Spent = tuple[str, Usage]
-"""A model, and what a call to it took."""
-_ALL = (GIVEN, *STAGES, FINAL)
+SYSTEMS = (GIVEN, *STAGES, FINAL)
 _WHOLE = {"changed": "kept", "kept": "unchanged", "rejected": "rejected", "failed": "failed"}
+
+
+class Spent(NamedTuple):
+    """A call: the model that it asked, and what it took."""
+
+    model: str
+    calls: int
+    reused: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost: float | None
+
+    @classmethod
+    def of(cls, model: str, usage: Usage) -> Spent:
+        """What a call to ``model`` took, in a tenth of the memory of ``usage``."""
+        return cls(sys.intern(model), *(getattr(usage, name) for name in cls._fields[1:]))
+
+    @property
+    def usage(self) -> Usage:
+        """The same as a record."""
+        return Usage(**dict(zip(self._fields[1:], self[1:], strict=True)))
 
 
 class Did(NamedTuple):
@@ -34,15 +61,31 @@ class Did(NamedTuple):
 _IDLE = Did("idle")
 
 
-@dataclass(frozen=True)
+@cache
+def _counts(*edits: tuple[str, int]) -> Mapping[str, int]:
+    """Counts of edits by outcome; segments with the same ones share them."""
+    return MappingProxyType(dict(edits))
+
+
+@dataclass(frozen=True, slots=True)
 class Passed:
-    """A segment on its way: the text that each stage left (``None`` = there never was one), and what it did."""
+    """A segment on its way: the text that each system left (``None`` = there never was one), and what each stage did,
+    in the order of :data:`SYSTEMS`; use :meth:`text` and :meth:`did`.
+    """
 
     position: int
     segment: Segment
-    texts: Mapping[str, str | None]
-    did: Mapping[str, Did]
+    texts: tuple[str | None, ...]
+    deeds: tuple[Did | None, ...]
     judges: frozenset[str]
+
+    def text(self, system: str) -> str | None:
+        """The text that ``system`` left."""
+        return self.texts[SYSTEMS.index(system)]
+
+    def did(self, system: str) -> Did | None:
+        """What a stage, or all of them (``final``), did; ``None`` where it did not run."""
+        return self.deeds[SYSTEMS.index(system)]
 
 
 @dataclass(frozen=True)
@@ -70,23 +113,23 @@ class HeldRun:
 
     def texts(self, system: str) -> tuple[str, ...]:
         """The text of each segment after a stage; empty where there never was one."""
-        return tuple(one.texts[system] or "" for one in self.passed)
+        return tuple(one.text(system) or "" for one in self.passed)
 
     def outcomes(self, system: str) -> Outcomes:
         """What became of the segments in a stage, or in all (``final``)."""
-        counts = Counter(one.did.get(system, _IDLE).outcome for one in self.passed)
+        counts = Counter((one.did(system) or _IDLE).outcome for one in self.passed)
         edits: Counter[str] = Counter()
         for one in self.passed:
-            edits.update(one.did.get(system, _IDLE).edits)
+            edits.update((one.did(system) or _IDLE).edits)
         return Outcomes(**counts, edits=dict(edits))
 
     def spent(self, system: str) -> Iterator[Spent]:
         """The calls of a stage, or of all (``final``)."""
-        return (call for one in self.passed for call in one.did.get(system, _IDLE).spent)
+        return (call for one in self.passed for call in (one.did(system) or _IDLE).spent)
 
     def seconds(self, system: str) -> float:
         """The seconds of a stage, or of all, one segment after the other."""
-        return sum(one.did.get(system, _IDLE).seconds for one in self.passed)
+        return sum((one.did(system) or _IDLE).seconds for one in self.passed)
 
 
 def held_run(store: Store, name: str) -> HeldRun:
@@ -99,7 +142,7 @@ def held_run(store: Store, name: str) -> HeldRun:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     summary = store.run(name)
     given = [GIVEN] if any(one.segment.translation is not None for one in passed) else []
-    ran = [stage for stage in STAGES if any(stage in one.did for one in passed)]
+    ran = [stage for stage in STAGES if any(one.did(stage) for one in passed)]
     return HeldRun(
         name=name,
         state=summary.state,
@@ -107,7 +150,7 @@ def held_run(store: Store, name: str) -> HeldRun:
         total=max(summary.counts.total or 0, passed[-1].position + 1),
         passed=passed,
         stored=len(passed),
-        paid=tuple(stored.each_usage()),
+        paid=tuple(Spent.of(*paid) for paid in stored.each_usage()),
         systems=(*given, *ran, FINAL),
     )
 
@@ -124,13 +167,30 @@ def _no_chains(store: Store, name: str) -> str:
 
 def _passed(position: int, chain: Chain) -> Passed:
     did: dict[str, Did] = {stage: _done(before, steps) for stage, before, steps in _by_stage(chain)}
+    texts = texts_of(chain, SYSTEMS)
+    same: dict[str | None, str | None] = {}  # stages that left a text as it was share it
     return Passed(
         position=position,
-        segment=chain.segment,
-        texts=texts_of(chain, _ALL),
-        did={**did, FINAL: _all_done(chain, did)},
-        judges=frozenset(_judges(chain.steps)),
+        segment=_small(chain.segment),
+        texts=tuple(same.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        deeds=tuple(_all_done(chain, did) if system == FINAL else did.get(system) for system in SYSTEMS),
+        judges=_names(frozenset(_judges(chain.steps))),
     )
+
+
+_FIELDS = set(Segment.model_fields)
+
+
+def _small(segment: Segment) -> Segment:
+    """The same segment in half the memory: it shares the set of its fields with all others, and its languages."""
+    values = dict(segment)
+    values |= {name: sys.intern(values[name]) for name in ("source_lang", "target_lang")}
+    return Segment.model_construct(_fields_set=_FIELDS, **values)
+
+
+@cache
+def _names(names: frozenset[str]) -> frozenset[str]:
+    return names
 
 
 def _by_stage(chain: Chain) -> Iterator[tuple[Stage, str, list[Step]]]:
@@ -147,8 +207,8 @@ def _done(before: str, steps: Sequence[Step]) -> Did:
     taken_back = steps[-1].verdict == "kept" and bool(edits["reverted"]) and steps[-1].text == before
     return Did(
         outcome="reverted" if taken_back else steps[-1].verdict,
-        edits=edits,
-        spent=tuple((call.model, call.usage) for step in steps for call in step.calls),
+        edits=_counts(*edits.items()),
+        spent=tuple(Spent.of(call.model, call.usage) for step in steps for call in step.calls),
         seconds=sum(step.seconds for step in steps),
     )
 
@@ -160,7 +220,7 @@ def _all_done(chain: Chain, did: Mapping[str, Did]) -> Did:
     outcome = _WHOLE[segment_state(chain)]
     return Did(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
-        edits=edits,
+        edits=_counts(*edits.items()),
         spent=tuple(call for one in did.values() for call in one.spent),
         seconds=sum(one.seconds for one in did.values()),
     )

@@ -161,7 +161,10 @@ def _segments(runs: Sequence[HeldRun], reference: Path | None) -> list[Segment]:
         texts = [next((text for text in of_segment if text is not None), None) for of_segment in held]
     else:
         texts = texts_for(runs[0], reference, "reference")
-    return [one.model_copy(update={"reference": text}) for one, text in zip(segments, texts, strict=True)]
+    return [
+        one if one.reference == text else one.model_copy(update={"reference": text})
+        for one, text in zip(segments, texts, strict=True)
+    ]
 
 
 def _scorable(wanted: Wanted, segments: Sequence[Segment]) -> tuple[Wanted, list[str]]:

@@ -32,8 +32,8 @@ def _incomplete(run: HeldRun) -> list[str]:
 
 
 def _failed(run: HeldRun) -> list[str]:
-    failed = sum(one.did["final"].outcome == "failed" for one in run.passed)
-    empty = [one.segment.id for one in run.passed if one.texts["final"] is None]
+    failed = run.outcomes("final").failed
+    empty = [one.segment.id for one in run.passed if one.text("final") is None]
     found = []
     if failed:
         found.append(f"run {run.name!r}: {_segments(failed)} failed and kept the last accepted text")
@@ -52,7 +52,7 @@ def _costs(run: HeldRun, bills: Bills) -> list[str]:
             f"run {run.name!r} also paid for {_calls(rest)} that no stored step holds (failed tries, segments under "
             "way): they are in its row final, in none of its stages"
         )
-    reused = Usage.total(usage for _, usage in run.spent("final")).reused
+    reused = sum(call.reused for call in run.spent("final"))
     if reused:
         found.append(
             f"run {run.name!r}: {_replies(reused)} came from the store and cost nothing here: its tokens and "

@@ -6,6 +6,7 @@ Models that cannot call functions write what they want as text, in one of many s
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 import regex
@@ -16,8 +17,7 @@ from mtagent.llm.plain import plain_text
 from mtagent.llm.reading import Pairs, read_json
 from mtagent.records import Completion, ToolCall
 
-# A call that words follow may be one that is only talked about, or that a text asks for.
-_ENDS_IN_A_CALL = regex.compile(r"[)\]}>]\W*+\Z")
+_LAST_LETTER = regex.compile(r"(?r)\w")
 
 
 def read_turn(completion: Completion) -> tuple[Action, ...]:
@@ -41,7 +41,9 @@ def read_actions(reply: str) -> tuple[Action, ...]:
         text = plain_text(reply, "")
     except (EmptyReply, UnreadableReply) as error:
         raise RatingParseError(str(error)) from None
-    if not _ENDS_IN_A_CALL.search(text) and not _bare_name(text):
+    # A call that words follow may be one that is only talked about, or that a text asks for.
+    last = _LAST_LETTER.search(text)
+    if not any(mark in text[last.end() if last else 0 :] for mark in ")]}>") and not _bare_name(text):
         raise RatingParseError("it calls no tool at its end")
     for read in (_tagged, _labelled, _written_as_calls, _bare_name):
         if actions := read(text):
@@ -61,14 +63,19 @@ def _called(call: ToolCall) -> Action:
 
 
 _CALL_TAG = regex.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", regex.DOTALL | regex.IGNORECASE)
-_KEY_VALUE = regex.compile(r"<arg_key>([^<]*)</arg_key>\s*<arg_value>(.*?)</arg_value>", regex.DOTALL)
-_FUNCTION_TAG = regex.compile(r"<function=([\w.-]+)>(.*?)</function>", regex.DOTALL | regex.IGNORECASE)
-_PARAMETER = regex.compile(r"<parameter=([\w-]+)>(.*?)</parameter>", regex.DOTALL | regex.IGNORECASE)
+_KEY = regex.compile(r"<arg_key>([^<]*+)</arg_key>\s*+<arg_value>")
+_KEY_ENDS = regex.compile(r"</arg_value>")
+_FUNCTION = regex.compile(r"<function=([\w.-]++)>", regex.IGNORECASE)
+_FUNCTION_ENDS = regex.compile(r"</function>", regex.IGNORECASE)
+_PARAMETER = regex.compile(r"<parameter=([\w-]++)>", regex.IGNORECASE)
+_PARAMETER_ENDS = regex.compile(r"</parameter>", regex.IGNORECASE)
 _LABELLED = regex.compile(
-    r"^[\s*]*Action[\s*]*:[\s*`]*([\w.-]+)[\s*`]*\n+[\s*]*Action Input[\s*]*:[\s*]*(.*)", regex.M | regex.S | regex.I
+    r"^(?:[^\S\n]|\*)*+Action[\s*]*+:[\s*`]*+([\w.-]++)"
+    r"(?:[\s*]*+`)*+(?:[^\S\n]|\*)*+\n[\s*]*+Action Input[\s*]*+:[\s*]*+(.*)",
+    regex.M | regex.S | regex.I,
 )
-_WRITTEN = regex.compile(rf"^[\s*`-]*((?:{'|'.join(TOOLS)})\s*\()", regex.MULTILINE)
-_BARE = regex.compile(rf"[\s`*]*({'|'.join(TOOLS)})[\s`*]*(?:\(\s*\))?[\s`*.]*")
+_WRITTEN = regex.compile(rf"^(?:[^\S\n]|[*`-])*+((?:{'|'.join(TOOLS)})\s*+\()", regex.MULTILINE)
+_BARE = regex.compile(rf"[\s`*]*+({'|'.join(TOOLS)})[\s`*]*+(?:\(\s*+\))?+[\s`*.]*+")
 _NAMES = ("tool", "name", "function", "tool_name", "action")
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
 _LISTS = ("tool_calls", "calls", "actions")
@@ -77,20 +84,33 @@ _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES}
 
 def _tagged(text: str) -> tuple[Action, ...]:
     """``<tool_call>`` and ``<function=…>``, as models without native calls are taught to write."""
-    if functions := _FUNCTION_TAG.findall(text):
-        return tuple(_with_parameters(name, body, "parameter=", _PARAMETER) for name, body in functions)
+    if functions := list(_between(text, _FUNCTION, _FUNCTION_ENDS)):
+        return tuple(_with_parameters(name, body, "parameter=", _PARAMETER, _PARAMETER_ENDS) for name, body in functions)
     actions: list[Action] = []
     for body in _CALL_TAG.findall(text):
         name, _, _ = body.partition("<")
         if "{" in name:
             actions += _in_json(read_json(body))
         else:
-            actions.append(_with_parameters(name, body, "arg_key>", _KEY_VALUE))
+            actions.append(_with_parameters(name, body, "arg_key>", _KEY, _KEY_ENDS))
     return tuple(actions)
 
 
-def _with_parameters(name: str, body: str, opening: str, pattern: regex.Pattern[str]) -> Action:
-    pairs = pattern.findall(body)
+def _between(text: str, opening: regex.Pattern[str], closing: regex.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """What each ``opening`` names, and the text up to the next ``closing``.
+
+    Where nothing closes one, nothing closes those after it either: a single pattern would look to the end for each.
+    """
+    at = 0
+    while (begin := opening.search(text, at)) and (end := closing.search(text, begin.end())):
+        yield begin[1], text[begin.end() : end.start()]
+        at = end.end()
+
+
+def _with_parameters(
+    name: str, body: str, opening: str, begins: regex.Pattern[str], ends: regex.Pattern[str]
+) -> Action:
+    pairs = list(_between(body, begins, ends))
     if len(pairs) != body.count(f"<{opening}") or not name.strip() or len(name.split()) > 1:
         raise RatingParseError(f"the call of {name.strip()[:40]!r} is cut off or broken")
     return Action(_plain(name), {key.strip(): value.strip() for key, value in pairs})

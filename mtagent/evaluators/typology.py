@@ -110,7 +110,7 @@ SUBTYPES = (
 )
 """All 19, core type by core type."""
 
-_SEPARATOR = re.compile(r"\s*(?:/|::?|>|→|\s[-–—]\s|[(\[])\s*")
+_SEPARATOR = re.compile(r"(?:/|::?|>|→|\s[-–—]\s|[(\[])\s*")
 _OTHER_NAMES = {
     "untranslated": "untranslated text",
     "inappropriate": "inappropriate for context",
@@ -160,7 +160,7 @@ def described(subtypes: Iterable[Subtype] = SUBTYPES) -> str:
 
 
 def _plain(part: str) -> str:
-    return " ".join(part.strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
+    return " ".join(part.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
 
 
 _WORDING = "\n".join([described(), *(f"{core}: {definition}" for core, definition in CORES.items())])

@@ -122,7 +122,8 @@ class _Pair:
         for rated in entry.rated:
             if rated.rating is not None:
                 metric = self._metric(rated.rating)
-                self._scores.setdefault(metric, {system: [None] * self._count for system in self._names})
+                if metric not in self._scores:  # a default that is made for every rating would be quadratic
+                    self._scores[metric] = {system: [None] * self._count for system in self._names}
                 found[metric, rated.system] = rated.rating.score
         for metric, by_system in self._scores.items():
             for system, scores in by_system.items():

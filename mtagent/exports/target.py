@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mtagent.config import Config
 from mtagent.errors import OutputError
-from mtagent.files import content_hashes, refuse_unwritable, same_file
+from mtagent.files import companions, content_hashes, refuse_unwritable, same_file
 from mtagent.formats.files import STANDARD
 
 _LEFTOVER = ".mtagent-*.tmp"
@@ -34,8 +34,7 @@ class Target:
     def refuse_taken_file(self) -> None:
         """Raise :class:`OutputError` where the file cannot be written, or must not."""
         refuse_unwritable(self.path)
-        own = [self.store.with_name(self.store.name + end) for end in ("", "-wal", "-shm")]
-        if any(same_file(self.path, file) for file in own):
+        if any(same_file(self.path, file) for file in companions(self.store)):
             raise OutputError(f"{self.path}: is the store; give -o another name")
         if self.path != STANDARD and self.path.is_file():
             if not self.force:

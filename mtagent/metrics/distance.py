@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mtagent import __version__
 from mtagent.metrics.changes import REPLACED, changes
 from mtagent.metrics.overlap import Overlap
-from mtagent.records import Score, Segment
+from mtagent.records import Score
 
 
 def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter: Overlap | None = None) -> Score:
@@ -16,11 +16,7 @@ def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter:
     From a machine translation to its post-edit this is HTER (Snover et al. 2006). A ``ter`` of one's own remembers the
     counts of texts, for a next call.
     """
-    segments = [
-        Segment(id=str(number), source="", source_lang="und", target_lang=target_lang, reference=after)
-        for number, after in enumerate(afters, start=1)
-    ]
-    return (ter or Overlap("ter", target_lang)).score(segments, befores)
+    return (ter or Overlap("ter", target_lang)).score_pairs(list(zip(befores, afters, strict=True)))
 
 
 def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:

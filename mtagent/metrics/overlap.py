@@ -6,10 +6,14 @@ resampled corpus is a sum of rows. Scores and signatures are sacreBLEU's own, to
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
@@ -25,7 +29,13 @@ _LABELS = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 _FORMULAS = {"bleu": formulas.bleu, "chrf": formulas.chrf, "chrf++": formulas.chrf, "ter": formulas.ter}
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 _BY_CHARACTER = frozenset({"zh", "ja"})
+TESTED = ((2, 4), (2, 6))
+"""The first and the last version of sacreBLEU that the tests ran with. Its counts by segment have no public door, so
+another version is refused rather than trusted."""
 Pair = tuple[str, str]
+_BLOCK = 500
+"""Pairs counted at a time: sacreBLEU holds the n-grams of all references that it is given, 100 KB for a sentence."""
+_MANY_TOKENIZED = 100
 
 
 class Overlap:
@@ -43,14 +53,19 @@ class Overlap:
         self.tokenizer = tokenize or _TOKENIZERS.get(language, "13a")
         self._metric: Any = _made(name, self.tokenizer, language in _BY_CHARACTER if asian is None else asian)
         self._metric.num_refs = 1
-        self._counted: dict[Pair, Counts] = {}
+        self._rows: dict[Pair, int] = {}
+        self._counts: Counts = np.empty((0, 0))
         self._remarks: dict[Pair, str] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each alone. Every segment needs a reference."""
-        counts = self.statistics(segments, translations)
+        return self.score_pairs(_pairs(segments, translations))
+
+    def score_pairs(self, pairs: Sequence[Pair]) -> Score:
+        """The same for pairs of a text and its reference."""
+        counts = self._statistics(pairs)
         whole = self._metric._compute_score_from_stats(_plain(counts.sum(axis=0)))
-        signature = self._signature(zip(translations, map(_reference, segments), strict=True))
+        signature = self._signature(pairs)
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
@@ -63,31 +78,41 @@ class Overlap:
 
     def statistics(self, segments: Sequence[Segment], translations: Sequence[str]) -> Counts:
         """One row of counts per segment; rows add up. Shape: segments × counts."""
-        if not segments:
+        return self._statistics(_pairs(segments, translations))
+
+    def _statistics(self, pairs: Sequence[Pair]) -> Counts:
+        if not pairs:
             raise ConfigError("there is no segment to score")
-        pairs = [(text, _reference(segment)) for segment, text in zip(segments, translations, strict=True)]
-        new = dict.fromkeys(pair for pair in pairs if pair not in self._counted)
-        self._counted.update(zip(new, self._count(new), strict=True))
-        return np.array([self._counted[pair] for pair in pairs])
+        if new := list(dict.fromkeys(pair for pair in pairs if pair not in self._rows)):
+            counts = self._count(new)
+            self._counts = np.concatenate([self._counts, counts]) if self._rows else counts
+            self._rows.update(zip(new, range(len(self._rows), len(self._counts)), strict=True))
+        return self._counts[[self._rows[pair] for pair in pairs]]
 
     def combined(self, sums: Counts) -> Counts:
         """The score of each row of added-up counts."""
         return _FORMULAS[self.name](sums)
 
-    def _count(self, pairs: Iterable[Pair]) -> list[Counts]:
+    def _count(self, pairs: Sequence[Pair]) -> Counts:
         if isinstance(self._metric, TER):
-            return [self._edits(pair) for pair in pairs]
-        ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        rows = self._metric._extract_corpus_statistics(ours, [theirs]) if ours else []
-        return [np.array(row, dtype=np.float64) for row in rows]
+            return np.array([self._edits(pair) for pair in pairs], dtype=np.float64)
+        if isinstance(self._metric, BLEU) and sum(ours.endswith(" .") for ours, _ in pairs) >= _MANY_TOKENIZED:
+            logging.getLogger("sacrebleu").warning(
+                f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
+            )
+        counts, rest = [], iter(pairs)
+        while block := list(islice(rest, _BLOCK)):
+            ours, theirs = zip(*block, strict=True)
+            counts.append(np.array(self._metric._extract_corpus_statistics(ours, [theirs]), dtype=np.float64))
+        return np.concatenate(counts)
 
-    def _edits(self, pair: Pair) -> Counts:
+    def _edits(self, pair: Pair) -> tuple[int, int]:
         """TER's counts: edits, and words of the reference."""
         ours, theirs = (self._metric._preprocess_segment(text).split() for text in pair)
         number, remark = tercom.edits(ours, theirs)
         if remark:
             self._remarks[pair] = remark
-        return np.array([number, len(theirs)], dtype=np.float64)
+        return number, len(theirs)
 
     def _signature(self, pairs: Iterable[Pair]) -> str:
         """sacreBLEU's, with what is to be said of these ``pairs`` before the version."""
@@ -132,6 +157,7 @@ def _plain(counts: Counts) -> list[int]:
 
 
 def _made(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
+    refuse_untested(sacrebleu.__version__)
     if name == "ter":
         return TER(asian_support=asian, normalized=asian)
     if name != "bleu":
@@ -139,13 +165,28 @@ def _made(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
     if tokenize not in BLEU.TOKENIZERS:
         raise ConfigError(f"bleu: no tokenizer {tokenize!r}; there are: {', '.join(BLEU.TOKENIZERS)}")
     try:
-        return BLEU(tokenize=tokenize)
+        return BLEU(tokenize=tokenize, force=True)  # it would count tokenized texts anew in each block
     except RuntimeError:
         raise MissingExtra(f"BLEU's tokenizer {tokenize}", tokenize.partition("-")[0]) from None
     except ImportError:
         raise ConfigError(f"BLEU's tokenizer {tokenize} needs another package: pip install sentencepiece") from None
     except OSError as error:  # sacreBLEU fetches the vocabulary when it is needed first
         raise ConfigError(f"BLEU's tokenizer {tokenize}: its vocabulary cannot be fetched: {error}") from None
+
+
+def refuse_untested(version: str) -> None:
+    """Raise :class:`ConfigError` for a version of sacreBLEU outside :data:`TESTED`."""
+    first, last = TESTED
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found is None or not first <= (int(found[1]), int(found[2])) <= last:
+        raise ConfigError(
+            f"sacreBLEU {version} is not one of the versions that this mtagent is tested with: "
+            f"pip install 'sacrebleu>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
+        )
+
+
+def _pairs(segments: Sequence[Segment], translations: Sequence[str]) -> list[Pair]:
+    return [(text, _reference(segment)) for segment, text in zip(segments, translations, strict=True)]
 
 
 def _reference(segment: Segment) -> str:

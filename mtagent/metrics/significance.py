@@ -28,8 +28,8 @@ SIGNIFICANT = 0.05
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
 FEW = 20
 """Below so many segments a p-value says little: only larger differences count, and with a single one all are small."""
-_CELLS = 2**23
-"""Numbers in a matrix at a time: 64 MB."""
+_CELLS = 2**22
+"""Numbers in a matrix at a time: 32 MB."""
 _NOISE = 1e-9
 
 
@@ -181,9 +181,8 @@ def _sums(
     how: Resampling,
 ) -> list[Counts]:
     """The resampled sums of each of ``parts``: resamples × counts."""
-    rows = np.concatenate(parts, axis=1)
-    kind = np.float32 if _fits_float32(rows) else np.float64
-    rows = rows.astype(kind)
+    kind = np.float32 if all(map(_fits_float32, parts)) else np.float64
+    rows = np.concatenate(parts, axis=1, dtype=kind)
     sums = np.concatenate([weights @ rows for weights in draw(len(rows), how, kind)]).astype(np.float64)
     return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from mtagent import __version__
 from mtagent.comparison.rows import Comparison
-from mtagent.errors import MissingExtra
+from mtagent.errors import MissingExtra, OutputError
 from mtagent.records import Chain
 from mtagent.report import overview
 from mtagent.report.plots import STYLE
-from mtagent.report.segments import Packed, packed, script_json, signatures
+from mtagent.report.segments import packed, script_json, signatures
 from mtagent.report.verdict import Tally, Way, sentence, way
 from mtagent.store import RunSummary
 
@@ -26,18 +28,33 @@ _SCRIPTS = ("elements", "difference", "marked", "filters", "details", "list", "m
 _STYLES = ("page", "segments", "narrow")
 
 
+MOST_CHARACTERS = 300_000_000
+"""Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
+_IN_MEMORY = 2**24
+
+
 @dataclass
 class _Gathered:
-    """What one pass over the chains finds."""
+    """What one pass over the chains finds. The segments go to ``file`` as JSON, as long as a page has room for them."""
 
     tally: Tally
-    segments: list[Packed] = field(default_factory=list)
+    file: IO[str]
+    most: int
+    segments: int = 0
+    shown: int = 0
+    characters: int = 0
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
     signatures: dict[str, None] = field(default_factory=dict)
 
     def add(self, chain: Chain, scores: Sequence[Sequence[float]]) -> None:
         self.tally.add(chain)
-        self.segments.append(packed(chain, scores))
+        if self.shown == self.segments:
+            segment = script_json(packed(chain, scores))
+            self.characters += len(segment) + 1
+            if self.characters <= self.most:
+                self.file.write(f"{',' if self.shown else ''}{segment}")
+                self.shown += 1
+        self.segments += 1
         self.pairs[chain.segment.source_lang, chain.segment.target_lang] = None
         self.signatures |= dict.fromkeys(signatures(chain))
 
@@ -45,35 +62,62 @@ class _Gathered:
 def html(
     summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, plots: Iterable[str] = ()
 ) -> str:
-    """The page about a run of chains, which are read once.
+    """The page as one text; see :func:`pieces`."""
+    return "".join(pieces(summary, chains, comparison, plots))
 
-    ``plots`` are figures that are put into the page as they are, and asked for when all chains were read. Raises
-    :class:`mtagent.errors.MissingExtra` without jinja2.
+
+def pieces(
+    summary: RunSummary,
+    chains: Iterable[Chain],
+    comparison: Comparison | None = None,
+    plots: Iterable[str] = (),
+    *,
+    most: int = MOST_CHARACTERS,
+) -> Iterator[str]:
+    """The page about a run of chains, piece by piece. The chains are read once, and wait in a temporary file until all
+    that stands before them is known.
+
+    ``plots`` are figures that are put into the page as they are, and asked for when all chains were read. Segments
+    beyond ``most`` characters are left out, and the page says so. Raises :class:`mtagent.errors.MissingExtra` without
+    jinja2, and :class:`OutputError` where the temporary file finds no room.
     """
     environment = _environment()
-    found = _Gathered(Tally(summary.counts.total))
-    scores = _scores(comparison)
-    for chain in chains:
-        found.add(chain, next(scores, ()))
-    went = None if comparison is None else way(comparison, summary.name)
-    script = "\n".join(map(_asset, (f"{name}.js" for name in _SCRIPTS)))
-    return environment.get_template("page.html.jinja").render(
-        summary=summary,
-        sentence=sentence(found.tally, went, summary.usage),
-        remarks=list(_remarks(summary, comparison, list(found.pairs))),
-        facts=[fact for fact in overview.facts(summary, list(found.pairs)) if fact[1]],
-        settings=overview.settings(summary),
-        heads=overview.heads(comparison) if comparison else (),
-        lines=overview.lines(comparison) if comparison else (),
-        signatures=[*(comparison.signatures if comparison else ()), *found.signatures],
-        plots=list(plots),
-        segments=len(found.segments),
-        data=script_json(_data(summary, found, comparison, went)),
-        script=script,
-        script_hash=_hash(script),
-        style=_style(),
-        version=__version__,
-    )
+    with _temporary() as file:
+        found = _Gathered(Tally(summary.counts.total), file, most)
+        scores = _scores(comparison)
+        for chain in chains:
+            found.add(chain, next(scores, ()))
+        went = None if comparison is None else way(comparison, summary.name)
+        script = "\n".join(map(_asset, (f"{name}.js" for name in _SCRIPTS)))
+        yield from environment.get_template("page.html.jinja").generate(
+            summary=summary,
+            sentence=sentence(found.tally, went, summary.usage),
+            remarks=list(_remarks(summary, comparison, found)),
+            facts=[fact for fact in overview.facts(summary, list(found.pairs)) if fact[1]],
+            settings=overview.settings(summary),
+            heads=overview.heads(comparison) if comparison else (),
+            lines=overview.lines(comparison) if comparison else (),
+            signatures=[*(comparison.signatures if comparison else ()), *found.signatures],
+            plots=list(plots),
+            segments=found.segments,
+            data=_data(summary, file, comparison, went),
+            script=script,
+            script_hash=_hash(script),
+            style=_style(),
+            version=__version__,
+        )
+
+
+@contextmanager
+def _temporary() -> Iterator[IO[str]]:
+    try:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OutputError(
+            f"{tempfile.gettempdir()}: has no room for a report while it is made: {reason}; TMPDIR names another folder"
+        ) from error
 
 
 def _environment() -> Environment:
@@ -109,7 +153,7 @@ def _scores(comparison: Comparison | None) -> Iterator[list[list[float]]]:
         yield [[row.cells[place].score.segments[index] for row in comparison.rows] for place in places]
 
 
-def _remarks(summary: RunSummary, comparison: Comparison | None, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _remarks(summary: RunSummary, comparison: Comparison | None, found: _Gathered) -> Iterator[str]:
     counts = summary.counts
     tried = counts.done + counts.failed
     if counts.total is not None and tried < counts.total:
@@ -117,22 +161,31 @@ def _remarks(summary: RunSummary, comparison: Comparison | None, pairs: Sequence
             f"The run is not complete: {tried:,} of {counts.total:,} segments were tried ({summary.state}). "
             "The command that began it goes on with it."
         )
-    if comparison is None and len(pairs) > 1:
+    if found.shown < found.segments:
+        yield (
+            f"The page shows the first {found.shown:,} of {found.segments:,} segments: no browser holds more. All "
+            "numbers are about all of them; `--format csv` and `--format json` hold every segment."
+        )
+    if comparison is None and len(found.pairs) > 1:
         yield "The segments are in several languages, and are not scored: run each target language by itself."
     yield from comparison.warnings if comparison else ()
 
 
-def _data(summary: RunSummary, found: _Gathered, comparison: Comparison | None, went: Way | None) -> dict[str, Any]:
-    """All that the page's script works with."""
+def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, went: Way | None) -> Iterator[str]:
+    """All that the page's script works with, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
     first, last = (rows.index(went.first), rows.index(went.last)) if went else (0, 0)
     cells = rows[0].cells if rows else ()
-    return {
+    head = {
         "run": summary.name,
         "rows": [overview.row_name(row) for row in rows],
         "metrics": [{"name": cell.score.metric, "higher": cell.score.higher_is_better} for cell in cells],
         "first": first,
         "last": last,
         "deciding": went.place if went else None,
-        "segments": found.segments,
     }
+    yield f'{script_json(head)[:-1]},"segments":['
+    segments.seek(0)
+    while piece := segments.read(_IN_MEMORY):
+        yield piece
+    yield "]}"

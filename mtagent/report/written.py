@@ -22,7 +22,7 @@ from mtagent.records import Chain
 from mtagent.report.figures import FiguresCount, figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
 from mtagent.report.gallery import gallery
-from mtagent.report.page import html
+from mtagent.report.page import pieces as page
 from mtagent.scoring import Wanted
 from mtagent.store import Store
 
@@ -113,7 +113,7 @@ def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[st
         return as_csv(run.name, chains(), comparison)
     if form == "html":
         count = FiguresCount()
-        return iter([html(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))])
+        return page(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))
     found = figures(chains(), comparison)
     if form == "markdown":
         return as_markdown(run.name, found, comparison)

@@ -6,6 +6,7 @@ A call is written at once when its reply arrives, so that a killed run loses onl
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from mtagent.records import Call, Completion, TokenLogprob, Usage
 from mtagent.store.database import Database
 from mtagent.store.rows import keep_text, pack_messages, pack_tool_calls, text_hash, unpack_tool_calls
 
+logger = logging.getLogger(__name__)
+
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
     seconds, at) VALUES ({", ".join("?" * 20)})"""
@@ -24,7 +27,7 @@ _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages,
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
-_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.text, reply_model, finish_reason,
+_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text, reply_model, finish_reason,
     logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
@@ -73,20 +76,24 @@ class CallLog:
         rows = self._database.query(_RECALL, wanted, f"segment {segment!r}")
         if not rows:
             return None
+        own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
+        if not isinstance(text, str) or text_hash(text) != address:  # a new reply, or the same one again, takes its place
+            logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
+            return None
         _note(self._recalled, run_id, segment, key)
-        own, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
-        usage = Usage(reused=1)
-        if own and self._account(run_id, segment, key):
-            usage = _usage(numbers)
-        tokens = None if logprobs is None else tuple(TokenLogprob(token=t, logprob=p) for t, p in json.loads(logprobs))
-        return Completion(
-            text=text,
-            model=model,
-            finish_reason=finish_reason,
-            usage=usage,
-            logprobs=tokens,
-            tool_calls=unpack_tool_calls(tool_calls),
-        )
+        with self._database.intact(f"the reply for segment {segment!r}"):
+            usage = Usage(reused=1)
+            if own and self._account(run_id, segment, key):
+                usage = _usage(numbers)
+            packed = None if logprobs is None else json.loads(logprobs)
+            return Completion(
+                text=text,
+                model=model,
+                finish_reason=finish_reason,
+                usage=usage,
+                logprobs=None if packed is None else tuple(TokenLogprob(token=t, logprob=p) for t, p in packed),
+                tool_calls=unpack_tool_calls(tool_calls),
+            )
 
     def usage(self, run_id: int) -> Usage:
         """What a run has paid, failed calls included."""
@@ -95,11 +102,14 @@ class CallLog:
     def usages(self, run_id: int) -> list[tuple[str, Usage]]:
         """The same by model, what has no known price apart from what has one."""
         rows = self._database.query(_USAGE, (run_id,))
-        return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
+        with self._database.intact("the calls of a run"):
+            return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
 
     def each_usage(self, run_id: int) -> list[tuple[str, Usage]]:
         """The same call by call: some prices depend on the length of a single prompt."""
-        return [(model, _usage(values)) for model, *values in self._database.query(_EACH_USAGE, (run_id,))]
+        rows = self._database.query(_EACH_USAGE, (run_id,))
+        with self._database.intact("the calls of a run"):
+            return [(model, _usage(values)) for model, *values in rows]
 
     def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
         """No longer recall a ``reply`` to the request ``key``, whoever paid for it. Says whether there was one."""
@@ -150,15 +160,26 @@ def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: st
 
 
 def insert_texts(connection: Connection, texts: dict[str, str]) -> None:
-    """Add texts by their hash, those excepted that are there already."""
-    connection.executemany("INSERT OR IGNORE INTO texts (hash, text) VALUES (?, ?)", texts.items())
+    """Add texts by their hash, those excepted that are there already; a damaged one is mended."""
+    connection.executemany(
+        "INSERT INTO texts (hash, text) VALUES (?, ?)"
+        " ON CONFLICT (hash) DO UPDATE SET text = excluded.text WHERE text IS NOT excluded.text",
+        texts.items(),
+    )
 
 
 def read_texts(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
-    """The texts with these hashes."""
-    wanted = json.dumps(list(addresses))
-    rows = connection.execute("SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))", (wanted,))
-    return dict(rows)
+    """The texts with these hashes. Raises :class:`ValueError` for one that is another text, or none, by now."""
+    wanted = set(addresses)
+    rows = connection.execute(
+        "SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))", (json.dumps(list(wanted)),)
+    )
+    found = dict(rows)
+    if lost := wanted - found.keys():
+        raise ValueError(f"the text {min(lost)} is missing")
+    if changed := next((address for address, text in found.items() if text_hash(text) != address), None):
+        raise ValueError(f"the text {changed} does not match its hash")
+    return found
 
 
 def now() -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mtagent.errors import StoreError
 from mtagent.store.schema import APPLICATION_ID, MIGRATIONS, migrate, version
@@ -17,6 +19,7 @@ MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
 _CACHE_KIB = 16_384  # hashes fall anywhere in their index: with SQLite's 2 MB its pages would be read again and again
 _CHECKPOINT_PAGES = 4000  # 16 MB: the log is flushed to disk some tens of times less often than calls are recorded
+_SHOWN = 120
 _ELSEWHERE = "choose another place with --store PATH"
 
 _ADVICE = {
@@ -27,17 +30,27 @@ _ADVICE = {
     sqlite3.SQLITE_PERM: f"cannot be opened for writing; {_ELSEWHERE}",
     sqlite3.SQLITE_IOERR: f"cannot be read or written; check the disk, or {_ELSEWHERE}",
     sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
-    sqlite3.SQLITE_CORRUPT: f"is damaged; restore a copy of it, or {_ELSEWHERE}",
 }
+_CANNOT_WRITE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 
 
 class Database:
-    """One connection to a store. Made for one thread; other processes may use the same file."""
+    """One connection to a store. Made for one thread; other processes may use the same file.
+
+    A file that cannot be written, on read-only media for example, can be read (``read_only``).
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = str(path) if str(path) == MEMORY else str(Path(path).expanduser().absolute())
+        self.read_only = False
         with self._explained(""):
-            self.connection = _open(self.path)
+            try:
+                self.connection = _open(self.path)
+            except sqlite3.OperationalError as error:
+                if _code(error) not in _CANNOT_WRITE or not Path(self.path).is_file():
+                    raise
+                self.connection = _open_to_read(self.path)
+                self.read_only = True
 
     def close(self) -> None:
         """Close the connection. Closing twice does no harm."""
@@ -49,10 +62,20 @@ class Database:
             return self.connection.execute(sql, parameters).fetchall()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Several reads of one state of the store, whatever another process writes meanwhile."""
-        with self._explained(""):
+    def reading(self, culprit: str = "") -> Iterator[sqlite3.Connection]:
+        """Several reads of one state of the store, whatever another process writes meanwhile. ``culprit`` is named where
+        what is read makes no sense.
+        """
+        with self._explained(culprit), self.intact(culprit):
             yield from self._transaction("BEGIN")
+
+    @contextmanager
+    def intact(self, culprit: str = "") -> Iterator[None]:
+        """Raise :class:`StoreError` where stored values cannot be what mtagent wrote: a damaged page may hold anything."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(_damaged(self.path, culprit, f"{type(error).__name__}: {error}")) from error
 
     @contextmanager
     def writing(self, culprit: str = "") -> Iterator[sqlite3.Connection]:
@@ -72,12 +95,15 @@ class Database:
 
     @contextmanager
     def _explained(self, culprit: str) -> Iterator[None]:
-        culprit = culprit or self.path
+        whose, culprit = culprit, culprit or self.path
         try:
             yield
         except sqlite3.IntegrityError as error:
             raise StoreError(f"{culprit}: cannot be stored, a value is missing or not a number ({error})") from error
         except sqlite3.Error as error:
+            # Bytes that are no UTF-8 come without a code.
+            if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
+                raise StoreError(_damaged(self.path, whose, str(error))) from error
             raise StoreError(f"{self.path}: {_advice(error)}") from error
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
@@ -89,9 +115,13 @@ class Database:
             raise StoreError(f"{culprit}: cannot be stored, a number is too large ({error})") from error
 
 
+def _code(error: sqlite3.Error) -> int:
+    """The low byte is the kind of error, the rest says more precisely where it happened."""
+    return getattr(error, "sqlite_errorcode", -1) & 0xFF
+
+
 def _advice(error: sqlite3.Error) -> str:
-    # The low byte is the kind of error, the rest says more precisely where it happened.
-    code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+    code = _code(error)
     return f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
 
 
@@ -117,6 +147,16 @@ def make_private_file(path: Path) -> None:
     path.chmod(0o600)  # whatever the umask takes away
 
 
+def _damaged(path: str, culprit: str, found: str) -> str:
+    """One line: which store is damaged, where, and how to save what is whole."""
+    line = " ".join(found.split())
+    where = f", at {culprit}" if culprit else ""
+    return (
+        f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
+        f"save what is whole into a new store: sqlite3 {shlex.quote(path)} .recover | sqlite3 NEW.db, then --store NEW.db"
+    )
+
+
 def _open(path: str) -> sqlite3.Connection:
     if path != MEMORY:
         try:
@@ -133,6 +173,38 @@ def _open(path: str) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if version(connection) < len(MIGRATIONS):
             migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_to_read(path: str) -> sqlite3.Connection:
+    """A connection to a file that cannot be written.
+
+    Beside a store SQLite wants files to write to. ``immutable`` says that nobody else writes, and does without them; but
+    then it does not see what a log beside the file still holds.
+    """
+    if Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size:
+        uri = f"file:{quote(path)}?mode=ro"
+    else:
+        uri = f"file:{quote(path)}?mode=ro&immutable=1"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        _refuse_strangers(connection, path)
+        if version(connection) < len(MIGRATIONS):
+            raise StoreError(
+                f"{path}: was made by an older mtagent, and cannot be brought up to date where it is: copy it to a "
+                "folder that can be written, and name the copy with --store"
+            )
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if "?mode=ro&" in uri or _code(error) not in _CANNOT_WRITE:
+            raise
+        raise StoreError(
+            f"{path}: is read-only, and the last changes are still in {path}-wal: copy both to a folder that can be "
+            "written, and name the copy with --store"
+        ) from error
     except BaseException:
         connection.close()
         raise

@@ -101,7 +101,7 @@ class StoredRun:
         last, end = -1, limit if limit is not None else 2**62
         choice, names = ("", ()) if system is None else (" AND system = ?", (system,))
         while positions := self._positions(last, end):
-            with self._database.reading() as connection:
+            with self._database.reading(f"run {self.name!r}") as connection:
                 page = f"position BETWEEN ? AND ?{choice}"
                 found = list(read_rated(connection, self.id, page, (positions[0], positions[-1], *names)))
             yield from (rated for _, rated in found)
@@ -109,12 +109,12 @@ class StoredRun:
 
     def ratings_of(self, segment_id: str) -> list[Rated]:
         """The ratings of one segment, in order of systems; none where the run has no segment of that id."""
-        with self._database.reading() as connection:
+        with self._database.reading(f"run {self.name!r}") as connection:
             return [rated for _, rated in read_rated(connection, self.id, "segment = ?", (segment_id,))]
 
     def ratings_at(self, position: int) -> list[Rated]:
         """The ratings of the segment at ``position``, those of a failed try included; none where there is none."""
-        with self._database.reading() as connection:
+        with self._database.reading(f"run {self.name!r}") as connection:
             return [rated for _, rated in read_rated(connection, self.id, "position = ?", (position,))]
 
     def systems(self) -> tuple[str, ...]:
@@ -142,11 +142,11 @@ class StoredRun:
 
     def counts(self) -> Counts:
         """How many segments of each kind the run holds."""
-        found = dict(
-            self._database.query("SELECT state, count(*) FROM segments WHERE run_id = ? GROUP BY state", (self.id,))
-        )
-        total = self._database.query("SELECT total FROM runs WHERE id = ?", (self.id,))[0][0]
-        return Counts(done=sum(found.values()) - found.get("failed", 0), total=total, **found)
+        states = "SELECT state, count(*) FROM segments WHERE run_id = ? GROUP BY state"
+        with self._database.reading(f"run {self.name!r}") as connection:
+            found = dict(connection.execute(states, (self.id,)).fetchall())
+            total = connection.execute("SELECT total FROM runs WHERE id = ?", (self.id,)).fetchone()[0]
+            return Counts(done=sum(found.values()) - found.get("failed", 0), total=total, **found)
 
     def _state(self, position: int) -> str | None:
         found = self._database.query(
@@ -162,7 +162,7 @@ class StoredRun:
         return [position for (position,) in self._database.query(sql, (self.id, last, end, _PAGE))]
 
     def _page(self, condition: str, position: int) -> list[tuple[int, Chain]]:
-        with self._database.reading() as connection:
+        with self._database.reading(f"run {self.name!r}") as connection:
             segments = connection.execute(
                 f"SELECT {rows.SEGMENT_COLUMNS} FROM segments WHERE run_id = ? AND {condition}"
                 " ORDER BY position LIMIT ?",

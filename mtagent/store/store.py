@@ -109,25 +109,28 @@ class Store:
     def settings(self, name: str) -> dict[str, Any] | None:
         """What the run ``name`` was started with; ``None`` where there is no such run."""
         found = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
-        return json.loads(found[0][0]) if found else None
+        with self.database.intact(f"run {name!r}"):
+            return json.loads(found[0][0]) if found else None
 
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
         stored = self.read(name)
-        kind, state, started, updated, settings, inputs = self.database.query(
-            "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
-        )[0]
-        return RunSummary(
-            name=name,
-            kind=kind,
-            state=self._state(stored.id, state),
-            started=started,
-            updated=updated,
-            settings=json.loads(settings),
-            inputs=json.loads(inputs),
-            counts=stored.counts(),
-            usage=stored.usage(),
-        )
+        counts, usage = stored.counts(), stored.usage()
+        with self.database.reading(f"run {name!r}") as connection:
+            kind, state, started, updated, settings, inputs = connection.execute(
+                "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
+            ).fetchone()
+            return RunSummary(
+                name=name,
+                kind=kind,
+                state=self._state(stored.id, state),
+                started=started,
+                updated=updated,
+                settings=json.loads(settings),
+                inputs=json.loads(inputs),
+                counts=counts,
+                usage=usage,
+            )
 
     def record_call(
         self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
@@ -207,6 +210,8 @@ class Store:
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:
             return stored
+        if self.database.read_only:  # no lock can be made there, and nobody works there
+            return "interrupted"
         lock = self._lock_of(run_id)
         try:
             if lock is not None:
@@ -224,10 +229,12 @@ class Store:
     def _refuse_differences(self, name: str, settings: dict[str, Any], inputs: dict[str, Any]) -> None:
         stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]
         now_given = (_canonical("settings", settings), _canonical("inputs", inputs))
+        with self.database.intact(f"run {name!r}"):
+            before = [json.loads(values) for values in stored]
         differing = [
             difference
-            for before, given in zip(stored, now_given, strict=True)
-            for difference in _differences(json.loads(before), json.loads(given))
+            for old, given in zip(before, now_given, strict=True)
+            for difference in _differences(old, json.loads(given))
         ]
         if differing:
             raise StoreError(
