@@ -21,6 +21,7 @@
         ├── AuthenticationError   401, 403: the key or its rights
         ├── BadRequest            400, 404, 422 …: repeating it cannot help
         ├── RateLimited           429 until the deadline
+        ├── ServerPaused          the server asks for a pause that is longer than a call may wait
         ├── ServerError           5xx, resets and broken bodies until the deadline
         ├── EmptyReply            a reply without text
         ├── Refused               refusal or content filter
@@ -120,6 +121,12 @@ class RateLimited(ModelError):
     """The server kept answering 429 until the deadline."""
 
 
+class ServerPaused(ModelError):
+    """The server asks to come back later than a call may wait (``seconds``). Nothing is lost: a run stops and resumes."""
+
+    seconds: float = 0.0
+
+
 class ServerError(ModelError):
     """The server failed (5xx, reset, timeout, broken body) until the deadline."""
 
@@ -140,5 +147,5 @@ class OffScript(AssertionError):
     """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
 
 
-FATAL = (AuthenticationError, BudgetSpent, ConfigError, PromptError, StoreError)
+FATAL = (AuthenticationError, BudgetSpent, ConfigError, PromptError, ServerPaused, StoreError)
 """Errors that concern every segment alike: a run stops at once, and can be resumed."""
