@@ -13,13 +13,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from mtagent.correct import Fix, Strategy
 from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
+from mtagent.llm.server import address_problem
 from mtagent.records import Record, Stage
 
 DEFAULT_MODEL = "gpt-4o-mini"
@@ -44,8 +44,8 @@ _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 def _address(address: str) -> str:
     if not address.strip():
         raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
-    if "@" in urlsplit(address).netloc:
-        raise ValueError("holds a user name or password; keys are read from the environment only")
+    if problem := address_problem(address.strip()):
+        raise ValueError(problem)
     return address
 
 
@@ -303,5 +303,6 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"
     if first["loc"][-1] in _NOT_SHOWN:
+        name = "--base-url" if name == "base_url" in given else name
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
     return f"{where}{name}: {first['msg'].lower()} (got {first['input']!r})"

@@ -122,7 +122,7 @@ class RateLimited(ModelError):
 
 
 class ServerPaused(ModelError):
-    """The server asks to come back later than a call may wait (``seconds``). Nothing is lost: a run stops and resumes."""
+    """The server asks for a pause of ``seconds``, longer than a call may wait. A run stops, and loses nothing."""
 
     seconds: float = 0.0
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from mtagent import __version__
-from mtagent.errors import BudgetSpent, MtagentError
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 
+T = TypeVar("T")
+STOPPED = "mtagent: stopped. What was finished is stored: the same command again goes on from there."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
 COMMANDS = {
@@ -75,7 +79,7 @@ def cli() -> None:
 
     Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
     standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
-    4 the budget is spent.
+    4 the budget is spent, 5 the server asks to come back later.
     """
 
 
@@ -85,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
-    """Run ``command``; our own errors become one line and exit code 1, or 4.
+    """Run ``command``; our own errors become one line and exit code 1, 4 or 5.
 
     Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
     """
@@ -102,7 +106,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
             sys.stdout.flush()
         except OSError:
             _discard_output()
-        sys.exit(4 if isinstance(error, BudgetSpent) else 1)
+        sys.exit(4 if isinstance(error, BudgetSpent) else 5 if isinstance(error, ServerPaused) else 1)
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise
@@ -110,10 +114,45 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         click.echo(f"mtagent: the output cannot be written: {str(error.strerror).lower()}", err=True)
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
-        click.echo(
-            "mtagent: stopped. What was finished is stored: the same command again goes on from there.", err=True
-        )
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads may keep the process waiting
+        click.echo(STOPPED, err=True)
         sys.exit(130)
+
+
+def run_async(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run``, but a second Ctrl-C ends the process at once, whatever is still being closed."""
+    import asyncio  # here, so that `mtagent --help` is quick
+
+    interrupted = False
+
+    def leave(*_: object) -> None:
+        os.write(2, f"\n{STOPPED}\n".encode())
+        os._exit(130)
+
+    async def guarded() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def cancel(*_: object) -> None:
+            nonlocal interrupted
+            interrupted = True
+            signal.signal(signal.SIGINT, leave)
+            loop.call_soon_threadsafe(task.cancel)
+
+        if heeded:
+            signal.signal(signal.SIGINT, cancel)
+        return await main
+
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if heeded and not interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _discard_output() -> None:

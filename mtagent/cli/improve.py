@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from mtagent.batch import improve_file
+from mtagent.cli import run_async
 from mtagent.cli.options import read_config, read_files
 from mtagent.cli.progress import Progress
 from mtagent.config import Config
@@ -36,7 +36,7 @@ def improve_command(command: str, options: dict[str, Any]) -> None:
             _print_prompts(config, files)
         return
     with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-        summary = asyncio.run(
+        summary = run_async(
             improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
         )
     progress.finish(summary)

@@ -11,8 +11,8 @@ from typing import Self
 from mtagent.llm.clock import Clock
 
 MINUTE = 60.0
-LEAST_PATIENCE, MOST_PATIENCE = 3, 5
-PAUSE = 1.0  # seconds, where the server does not say
+LEAST_PATIENCE, MOST_PATIENCE = 2, 5
+PAUSE = 0.5  # seconds, where the server does not say
 
 
 class PauseTooLong(Exception):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError
@@ -14,12 +16,35 @@ NO_KEY = "no-key-needed"
 def server_address(base_url: str | None) -> str:
     """``base_url``, else ``OPENAI_BASE_URL``, else OpenAI's address. Raises :class:`ConfigError`."""
     address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip().rstrip("/")
-    parts = urlsplit(address)
-    if parts.username or parts.password:
-        raise ConfigError("the base URL holds a user name or password; keys are read from the environment only")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"base URL {address!r} is not an address; it looks like http://localhost:8000/v1")
+    if problem := address_problem(address):
+        where = "the base URL" if base_url else "the environment variable OPENAI_BASE_URL"
+        raise ConfigError(f"{where} {problem}")
     return address
+
+
+def address_problem(address: str) -> str | None:
+    """What is wrong with the address of a server, without showing it: people put keys there by mistake."""
+    example = "write for example http://localhost:8000/v1"
+    if not address.isprintable() or " " in address:
+        return f"holds a space or a control character: {example}"
+    try:
+        parts = urlsplit(address)
+        if parts.username or parts.password:
+            return "holds a user name or password; keys are read from the environment only"
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            return f"is not an address: {example}"
+        parts.hostname.encode("idna")
+        if re.fullmatch(r"[\d.]+", parts.hostname):
+            IPv4Address(parts.hostname)
+    except UnicodeError:
+        return f"holds no possible name of a server: {example}"
+    except ValueError:
+        return f"is not an address: {example}"
+    try:
+        usable = parts.port != 0
+    except ValueError:
+        usable = False
+    return None if usable else f"has a port that is not a number from 1 to 65535: {example}"
 
 
 def server_key(variable: str, server: str) -> str:
