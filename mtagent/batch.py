@@ -51,7 +51,7 @@ async def improve_file(
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 with models.working_on(run):
                     on_start(name, total, min(total, run.counts().done))
-                    await _improve(config, files, plan, run, on_chain)
+                    await _improve(config, files, plan, run, models.segments_at_once, on_chain)
             run.finish()
             kind, like = files.writer()
             write_outputs(
@@ -81,7 +81,9 @@ def _name(command: str, settings: dict[str, Any], inputs: dict[str, str]) -> str
     return f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
 
 
-async def _improve(config: Config, files: Files, plan: Plan, run: Run, on_chain: OnChain) -> None:
+async def _improve(
+    config: Config, files: Files, plan: Plan, run: Run, segments_at_once: int, on_chain: OnChain
+) -> None:
     fruitful, fruitless = run.counts().done > 0, ""
 
     def save(position: int, chain: Chain) -> None:
@@ -95,7 +97,7 @@ async def _improve(config: Config, files: Files, plan: Plan, run: Run, on_chain:
         read_segments(config, files),
         partial(improve, plan=plan),
         save,
-        concurrency=config.concurrency,
+        concurrency=segments_at_once,
         done=run.done,
         give_up_after=config.give_up_after,
     )

@@ -61,7 +61,7 @@ async def calibrate_file(
             run = _start(store, config, settings, files, total)
             with models.working_on(run):
                 on_start(run.name, total, run.counts().done)
-                checks = await _reflect_all(config, files, plan.evaluator, run, on_chain)
+                checks = await _reflect_all(config, files, plan.evaluator, run, models.segments_at_once, on_chain)
             run.finish()
             counts = run.counts()
             found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
@@ -96,7 +96,12 @@ def _start(store: Store, config: Config, settings: dict[str, Any], files: Files,
 
 
 async def _reflect_all(
-    config: Config, files: Files, evaluator: HiMATE, run: Run, on_chain: Callable[[Chain], None]
+    config: Config,
+    files: Files,
+    evaluator: HiMATE,
+    run: Run,
+    segments_at_once: int,
+    on_chain: Callable[[Chain], None],
 ) -> list[Check]:
     """The checks of all segments that do not fail. What was paid for before is answered from the store."""
     checks: list[Check] = []
@@ -115,7 +120,7 @@ async def _reflect_all(
         read_segments(config, files),
         reflect,
         save,
-        concurrency=config.concurrency,
+        concurrency=segments_at_once,
         done=lambda position: False,
         give_up_after=config.give_up_after,
     )

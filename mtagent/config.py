@@ -322,5 +322,6 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"
     if first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
+        name = "--base-url" if name == "base_url" in given else name
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
     return f"{where}{name}: {first['msg'].lower()} (got {masked(repr(first['input']))})"

@@ -23,6 +23,7 @@
         ├── BadRequest            400, 404, 422 …: repeating it cannot help
         │   └── ModelNotFound     the server has no such model, or not for this key
         ├── RateLimited           429 until the deadline
+        ├── ServerPaused          the server asks for a pause that is longer than a call may wait
         ├── ServerError           5xx, resets and broken bodies until the deadline
         ├── EmptyReply            a reply without text
         ├── Refused               refusal or content filter
@@ -130,6 +131,12 @@ class RateLimited(ModelError):
     """The server kept answering 429 until the deadline."""
 
 
+class ServerPaused(ModelError):
+    """The server asks for a pause of ``seconds``, longer than a call may wait. A run stops, and loses nothing."""
+
+    seconds: float = 0.0
+
+
 class ServerError(ModelError):
     """The server failed (5xx, reset, timeout, broken body) until the deadline."""
 
@@ -150,5 +157,5 @@ class OffScript(AssertionError):
     """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
 
 
-FATAL = (AuthenticationError, BudgetSpent, ConfigError, ModelNotFound, PromptError, StoreError)
+FATAL = (AuthenticationError, BudgetSpent, ConfigError, ModelNotFound, PromptError, ServerPaused, StoreError)
 """Errors that concern every segment alike: a run stops at once, and can be resumed."""

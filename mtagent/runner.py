@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from mtagent.errors import BudgetSpent, MtagentError
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 from mtagent.records import Chain, Segment
 from mtagent.together import together
 
@@ -14,6 +15,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Improve = Callable[[Segment], Awaitable[Chain]]
 Save = Callable[[int, Chain], None]
+GRACE = 1.0
+"""Seconds that requests under way have left to end, where the server asks for a long pause."""
+MANY = 10
+"""So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
 
 
 class Outcome(NamedTuple):
@@ -57,54 +62,73 @@ async def work_all(
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
     ``items`` is read as places become free, so that memory does not grow with its length. What ``work`` or ``save``
-    raises stops the run; what concerns one item alone is in its result. Raises :class:`MtagentError` where
-    the first ``give_up_after`` items have all failed: a wrong model name is not asked for 100,000 times. Where the
-    budget is spent, the items that need no further call are finished first.
+    raises stops the run; what concerns one item alone is in its result. Raises :class:`MtagentError` where the first
+    ``give_up_after`` items, in input order, have all failed: a wrong model name is not asked for 100,000 times. Where
+    the budget is spent, the items that need no further call are finished first; where the server asks for a long
+    pause, those that end within ``GRACE`` seconds.
     """
     numbered = enumerate(items)
-    save = _hopeful(save, give_up_after, outcome) if give_up_after else save
-    spent: list[BudgetSpent] = []
-    await together(*(_work_off(numbered, work, save, done, spent) for _ in range(concurrency)))
-    if spent:
-        raise spent[0]
+    doubt = _Doubt(give_up_after)
+    stopped: list[MtagentError] = []
+
+    async def work_off() -> None:
+        for position, item in numbered:
+            if done(position):
+                continue
+            doubt.begin(position)
+            try:
+                result = await work(item)
+            except BudgetSpent as error:
+                stopped.append(error)
+                return
+            except ServerPaused as error:
+                stopped.append(error)
+                await asyncio.sleep(GRACE)
+                raise
+            save(position, result)
+            doubt.end(position, outcome(result))
+            if stopped:
+                return
+
+    await together(*(work_off() for _ in range(concurrency)))
+    if stopped:
+        raise stopped[0]
 
 
-async def _work_off(
-    numbered: Iterator[tuple[int, Item]],
-    work: Callable[[Item], Awaitable[Result]],
-    save: Callable[[int, Result], None],
-    done: Callable[[int], bool],
-    spent: list[BudgetSpent],
-) -> None:
-    for position, item in numbered:
-        try:
-            if not done(position):
-                save(position, await work(item))
-        except BudgetSpent as error:
-            spent.append(error)
-        if spent:
+class _Doubt:
+    """Whether any item can succeed, as long as none has."""
+
+    def __init__(self, give_up_after: int) -> None:
+        self._enough = give_up_after
+        self._begun: deque[int] = deque()
+        self._ended: dict[int, Outcome] = {}
+        self._failures = 0  # of the items before the first that has not ended
+        self._hope = not give_up_after
+
+    def begin(self, position: int) -> None:
+        """Work on the item at ``position`` begins; items begin in input order."""
+        if not self._hope:
+            self._begun.append(position)
+
+    def end(self, position: int, outcome: Outcome) -> None:
+        """Raises :class:`MtagentError` where all items fail. An item with nothing to do says nothing either way."""
+        self._hope = self._hope or outcome.succeeded
+        if self._hope:
             return
-
-
-def _hopeful(
-    save: Callable[[int, Result], None], give_up_after: int, outcome: Callable[[Result], Outcome]
-) -> Callable[[int, Result], None]:
-    """``save``, as long as one of the first ``give_up_after`` items succeeds."""
-    failures, hope = 0, False
-
-    def saving(position: int, result: Result) -> None:
-        nonlocal failures, hope
-        save(position, result)
-        succeeded, failure = outcome(result)
-        hope = hope or succeeded
-        failures += failure is not None
-        if failure is not None and not hope and failures >= give_up_after:
-            raise MtagentError(
-                f"stopped: the first {failures} segments all failed, the last one with {failure} "
-                "Nothing is lost: the same command again goes on from there (--give-up-after 0: whatever fails)"
-            )
-
-    return saving
+        self._ended[position] = outcome
+        while self._begun and self._begun[0] in self._ended:
+            self._failures += self._ended.pop(self._begun.popleft()).failure is not None
+        others = sum(one.failure is not None for one in self._ended.values())
+        if outcome.failure and self._failures >= self._enough:
+            failed = f"the first {self._failures} segments all failed"
+        elif outcome.failure and self._failures + others >= MANY * self._enough:
+            failed = f"{self._failures + others} segments failed and none succeeded"
+        else:
+            return
+        raise MtagentError(
+            f"stopped: {failed}, the last one with {outcome.failure} "
+            "Nothing is lost: the same command again goes on from there (--give-up-after 0: whatever fails)"
+        )
 
 
 def _outcome_of_chain(chain: Chain) -> Outcome:

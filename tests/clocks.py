@@ -1,10 +1,15 @@
-"""A clock that jumps instead of sleeping."""
+"""Clocks that jump instead of sleeping."""
 
 from __future__ import annotations
 
 import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from mtagent.llm.clock import Clock
+
+T = TypeVar("T")
 
 
 class FakeClock(Clock):
@@ -25,3 +30,46 @@ class FakeClock(Clock):
         until = self.time + seconds
         await asyncio.sleep(0)
         self.time = max(self.time, until)
+
+
+class LoopClock(Clock):
+    """The time of the running event loop: that of :func:`run_in_no_time` inside it."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def wall(self) -> float:
+        return 1_700_000_000.0 + self.now()
+
+
+def run_in_no_time(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run`` on a loop whose time jumps to the next timer as soon as nothing else is left to do.
+
+    Many tasks may sleep at once, and a server in the same loop answers over real sockets; no timer waits in real time.
+    """
+    with asyncio.Runner(loop_factory=_JumpingLoop) as runner:
+        return runner.run(main)
+
+
+class _JumpingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.now = 1000.0
+        super().__init__(_JumpingSelector(self))
+
+    def time(self) -> float:
+        return self.now
+
+
+class _JumpingSelector(selectors.SelectSelector):
+    def __init__(self, loop: _JumpingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            return super().select(None)
+        # What was sent over the loopback may need a moment to arrive.
+        if (ready := super().select(0)) or timeout <= 0 or (ready := super().select(0.0005)):
+            return ready
+        self._loop.now += timeout
+        return []

@@ -7,16 +7,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any, TypeVar
 
 import click
 
 from mtagent import __version__
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
-from mtagent.errors import BudgetSpent, MtagentError
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 
+T = TypeVar("T")
+STOPPED = "mtagent: stopped. What was finished is stored: the same command again goes on from there."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
 COMMANDS = {
@@ -80,7 +83,7 @@ def cli() -> None:
 
     Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
     standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
-    4 the budget is spent.
+    4 the budget is spent, 5 the server asks to come back later.
     """
     from mtagent.spool import remove_stale
 
@@ -94,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
-    """Run ``command``; our own errors become one line and exit code 1, or 4.
+    """Run ``command``; our own errors become one line and exit code 1, 4 or 5.
 
     Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
     """
@@ -116,7 +119,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
             sys.stdout.flush()
         except OSError:
             _discard_output()
-        sys.exit(4 if isinstance(error, BudgetSpent) else 1)
+        sys.exit(4 if isinstance(error, BudgetSpent) else 5 if isinstance(error, ServerPaused) else 1)
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise
@@ -124,8 +127,9 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         say(f"mtagent: the output cannot be written: {str(error.strerror).lower()}")
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads may keep the process waiting
         with suppress(OSError):  # the terminal may be gone
-            say("mtagent: stopped. What was finished is stored: the same command again goes on from there.")
+            say(STOPPED)
         sys.exit(128 + stopped_by)
 
 
@@ -156,6 +160,42 @@ def _stoppable() -> Iterator[list[signal.Signals]]:
     finally:
         for number in heard:
             signal.signal(number, signal.SIG_DFL)
+
+
+def run_async(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run``, but a second Ctrl-C ends the process at once, whatever is still being closed."""
+    import asyncio  # here, so that `mtagent --help` is quick
+
+    interrupted = False
+
+    def leave(*_: object) -> None:
+        os.write(2, f"\n{STOPPED}\n".encode())
+        os._exit(130)
+
+    async def guarded() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def cancel(*_: object) -> None:
+            nonlocal interrupted
+            interrupted = True
+            signal.signal(signal.SIGINT, leave)
+            loop.call_soon_threadsafe(task.cancel)
+
+        if heeded:
+            signal.signal(signal.SIGINT, cancel)
+        return await main
+
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        if heeded and not interrupted:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _discard_output() -> None:

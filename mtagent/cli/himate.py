@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from mtagent.cli import run_async
 from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, with_options
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import say
@@ -77,7 +77,7 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
     )
     config = read_config(options)
     with Progress(quiet=quiet) as progress:
-        found, run = asyncio.run(
+        found, run = run_async(
             calibrate_file(
                 config,
                 files,

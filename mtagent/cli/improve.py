@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mtagent.batch import improve_file
+from mtagent.cli import run_async
 from mtagent.cli.options import read_config, read_files
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, say
@@ -35,7 +35,7 @@ def improve_command(command: str, options: dict[str, Any]) -> None:
             _print_prompts(config, files)
         return
     with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-        summary = asyncio.run(
+        summary = run_async(
             improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
         )
     progress.finish(summary)

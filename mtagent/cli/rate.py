@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from mtagent.candidates import Candidates
+from mtagent.cli import run_async
 from mtagent.cli.improve import notices
 from mtagent.cli.options import (
     EVALUATOR_OPTIONS,
@@ -119,10 +119,10 @@ def command(**options: Any) -> None:
         say(OFFLINE)
     with notices(quiet):
         if dry_run:
-            asyncio.run(_print_requests(config, what, systems))
+            run_async(_print_requests(config, what, systems))
             return
         with Progress(verbose=verbose, quiet=quiet, counted=("rated", "failed")) as progress:
-            report = asyncio.run(_rated(config, what, output, systems, progress))
+            report = run_async(_rated(config, what, output, systems, progress))
     progress.finish_rated(report, output.paths)
     sys.exit(3 if any(system.failed for system in report.systems) else 0)
 

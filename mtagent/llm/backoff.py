@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 
 from tenacity import RetryCallState
 
@@ -13,6 +14,7 @@ from mtagent.llm.reply import Reply
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+YEAR = 366 * 86_400
 
 
 def last_outcome(state: RetryCallState) -> Reply | Failure:
@@ -32,3 +34,13 @@ def backoff(state: RetryCallState) -> float:
         seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
     logger.info("attempt %d failed (%s); next in %.1f s", state.attempt_number, failure.message, seconds)
     return seconds
+
+
+def until(seconds: float, now: float) -> str:
+    """A wait in words, with the local time of its end: ``3,600 s (60 minutes, until 14:35)``. ``now``: since 1970."""
+    if seconds > YEAR:
+        return "more than a year"
+    end = time.localtime(now + seconds)
+    day = "" if end[:3] == time.localtime(now)[:3] else "%Y-%m-%d "
+    minutes = f"{seconds / 60:,.0f} minutes, " if seconds >= 100 else ""
+    return f"{seconds:,.0f} s ({minutes}until {time.strftime(f'{day}%H:%M:%S', end)})"

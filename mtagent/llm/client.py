@@ -16,12 +16,13 @@ from mtagent.errors import (
     RateLimited,
     Refused,
     ServerError,
+    ServerPaused,
     Truncated,
 )
-from mtagent.llm.backoff import backoff, last_outcome
+from mtagent.llm.backoff import backoff, last_outcome, until
 from mtagent.llm.clock import Clock
 from mtagent.llm.failure import NO_MODEL, Failure
-from mtagent.llm.limiter import Limiter
+from mtagent.llm.limiter import Limiter, PauseTooLong
 from mtagent.llm.parameters import LearntParameters, refused_parameter
 from mtagent.llm.reply import Reply, read_reply
 from mtagent.llm.request import Body, estimated_tokens, key_of, request_body, with_more_room
@@ -48,8 +49,19 @@ class Exchange:
     failed: list[Call] = field(default_factory=list)
 
     def left(self, now: float) -> float:
-        """Seconds until the deadline, which runs from the first attempt: queueing for a place does not count."""
-        return self.deadline if self.until is None else self.until - now
+        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for:
+        queueing for a place does not count.
+        """
+        if self.until is None:
+            self.until = now + self.deadline
+        return self.until - now
+
+    def too_long(self, pause: float | None, now: float) -> bool:
+        """Whether the server asks for a ``pause`` that no call can wait for.
+
+        Shorter ones, again and again, may mean this request alone: it fails at its deadline like any other.
+        """
+        return pause is not None and pause > max(self.left(now), self.deadline / 2)
 
 
 class OpenAIClient:
@@ -140,9 +152,7 @@ class OpenAIClient:
         exchange = Exchange(self._deadline, self._clock.now(), call, bool(tools))
         outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
         if isinstance(outcome, Failure):
-            # A model that has answered is there: a gateway that then does not find it may do so with the next request.
-            kind = BadRequest if outcome.kind is ModelNotFound and self._answered else outcome.kind
-            error = kind(self._explain(outcome, exchange))
+            error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
             seconds = self._clock.now() - exchange.started
             error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
@@ -225,21 +235,23 @@ class OpenAIClient:
 
     async def _once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
         """One request, as soon as the limiter admits it."""
-        if (pause := self.limiter.pause) > exchange.left(self._clock.now()):
-            return Failure(RateLimited, "the server asked for a pause", 429, transient=True, retry_after=pause)
-        async with self.limiter.slot(estimated_tokens(sent) if self.limiter.counts_tokens else 0) as slot:
-            if exchange.until is None:
-                exchange.until = self._clock.now() + exchange.deadline
-            exchange.attempts += 1
-            seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
-            payload = await self._transport.post(sent, seconds)
-            outcome = payload if isinstance(payload, Failure) else self._read(payload, sent, exchange)
-            self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
-            if not isinstance(outcome, Failure):
-                slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
-            elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
-                slot.throttled(outcome.retry_after)
-        return outcome
+        tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
+        try:
+            async with self.limiter.slot(tokens, lambda: exchange.left(self._clock.now())) as slot:
+                seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
+                exchange.attempts += 1
+                payload = await self._transport.post(sent, seconds)
+                outcome = payload if isinstance(payload, Failure) else self._read(payload, sent, exchange)
+                self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
+                if not isinstance(outcome, Failure):
+                    slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
+                elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
+                    too_long = exchange.too_long(outcome.retry_after, self._clock.now())
+                    slot.throttled(outcome.retry_after, everybody=too_long)
+            return outcome
+        except PauseTooLong as pause:
+            asked = "the server asked for a pause"
+            return Failure(RateLimited, asked, 429, transient=True, retry_after=pause.seconds)
 
     def _priced(self, reply: Reply) -> Usage:
         if reply.usage is None:
@@ -252,6 +264,20 @@ class OpenAIClient:
     def _read(self, payload: object, sent: Body, exchange: Exchange) -> Reply | Failure:
         asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
         return read_reply(payload, self.model, tools=exchange.tools, asked=asked)
+
+    def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
+        wait = failure.retry_after
+        if not (failure.transient and wait is not None and exchange.too_long(wait, self._clock.now())):
+            # A model that has answered is there: a gateway that then does not find it may do so with the next request.
+            kind = BadRequest if failure.kind is ModelNotFound and self._answered else failure.kind
+            return kind(self._explain(failure, exchange))
+        error = ServerPaused(
+            f"stopped: {self.model} at {self.base_url} asks to be left alone for {until(wait, self._clock.wall())}, "
+            f"and a call may wait {exchange.deadline:.0f} s (--deadline). What was finished is stored: the same "
+            "command after that time goes on from there"
+        )
+        error.seconds = wait
+        return error
 
     def _explain(self, failure: Failure, exchange: Exchange) -> str:
         """The message of the error: model, server, status, the server's words, and the way out."""

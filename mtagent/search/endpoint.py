@@ -177,6 +177,7 @@ def _check(template: str, paths: Paths) -> None:
     try:
         parts = urlsplit(template)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = usable and template.isprintable() and " " not in template
     except ValueError:
         usable = False
     if not usable or "{" in parts.netloc:

@@ -149,7 +149,7 @@ class Simulator:
         """Seconds until the window has room again, ``None`` where it has room now."""
         if self.settings.requests_per_window is None:
             return None
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         while self._recent and self._recent[0] <= now - self.settings.window:
             self._recent.popleft()
         if len(self._recent) >= self.settings.requests_per_window:
