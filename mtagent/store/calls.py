@@ -77,7 +77,9 @@ class CallLog:
         if not rows:
             return None
         own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
-        if not isinstance(text, str) or text_hash(text) != address:  # a new reply, or the same one again, takes its place
+        if (
+            not isinstance(text, str) or text_hash(text) != address
+        ):  # a new reply, or the same one again, takes its place
             logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
             return None
         _note(self._recalled, run_id, segment, key)
