@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 Body = dict[str, Any]
-Behaviour = Callable[[Body], str | Body]
 RetryAfterStyle = Literal["seconds", "ms", "date", "none"]
 Kind = Literal[
     "status",
@@ -43,15 +42,18 @@ class Fault:
     param: str | None = None
 
 
+Behaviour = Callable[[Body], str | Body | Fault]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the server behaves.
 
     ``script`` is consumed one item a request: a ``Fault``, a reply text, or a whole reply body; then ``behaviour``
-    (or the default one) answers, with a text or with a message that calls tools (``replies.calling``). ``unsupported``
-    names parameters that are refused with a 400 in OpenAI's wording; ``tools`` refuses their traces in messages too;
-    ``json_schema`` and ``json_object`` refuse that kind of ``response_format`` only. ``truncate_below`` cuts replies
-    to requests that allow fewer tokens than that. ``fault_rate`` picks one of ``faults`` at random for that share of
+    (or the default one) answers, with a text, a ``Fault``, or a message that calls tools (``replies.calling``).
+    ``unsupported`` names parameters that are refused with a 400 in OpenAI's wording; ``tools`` refuses their traces in
+    messages too; ``json_schema`` and ``json_object`` refuse that kind of ``response_format`` only. ``truncate_below``
+    cuts replies to requests that allow fewer tokens than that. ``fault_rate`` picks one of ``faults`` for that share of
     the requests. ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
     """
 
