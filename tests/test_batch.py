@@ -17,7 +17,7 @@ from mtagent.files import Files
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.protocols import Evaluator
 from mtagent.records import Chain, Message, Rating, Segment, Step, Verdict
-from mtagent.runner import improve_all
+from mtagent.runner import Outcome, improve_all, work_all
 from mtagent.store import RunSummary, Store
 from tests.simulator import chain as simulated
 
@@ -144,6 +144,64 @@ def test_a_run_stops_when_the_first_segments_all_fail() -> None:
 @pytest.mark.parametrize("good", range(7))
 def test_one_success_among_the_first_keeps_the_run_going(good: int) -> None:
     assert tried(lambda number: "kept" if number == str(good) else "failed", give_up_after=7) == list(range(100))
+
+
+async def tried_at_once(succeeds: Callable[[int], bool], *, concurrency: int = 16) -> list[int]:
+    """What was saved of 500 items, of which those that fail do so at once, and the others take a while."""
+    saved: list[int] = []
+
+    async def work(number: int) -> str | None:
+        if not succeeds(number):
+            return f"reason {number}."
+        for _ in range(200):
+            await asyncio.sleep(0)
+        return None
+
+    await work_all(
+        range(500),
+        work,
+        lambda position, _: saved.append(position),
+        concurrency=concurrency,
+        done=lambda position: position < 10,
+        give_up_after=20,
+        outcome=lambda failure: Outcome(failure is None, failure),
+    )
+    return saved
+
+
+async def test_failures_that_end_before_slower_segments_succeed_stop_no_run() -> None:
+    assert sorted(await tried_at_once(lambda number: number % 10 < 7)) == list(range(10, 500))
+    assert sorted(await tried_at_once(lambda number: not 11 <= number < 60)) == list(range(10, 500))
+
+
+async def test_a_run_in_which_all_segments_fail_stops_early_however_many_work_at_once() -> None:
+    with pytest.raises(
+        MtagentError, match=r"the first 2\d segments all failed, the last one with reason \d+\. Nothing"
+    ):
+        await tried_at_once(lambda number: False)
+    with pytest.raises(MtagentError, match=r"the first 20 segments all failed"):
+        await tried_at_once(lambda number: number >= 30, concurrency=1)
+
+
+async def test_a_first_segment_that_hangs_does_not_keep_a_hopeless_run_going() -> None:
+    hanging, failed = asyncio.Event(), []
+
+    async def work(number: int) -> str | None:
+        if number == 0:
+            await hanging.wait()
+        return "down."
+
+    with pytest.raises(MtagentError, match=r"200 segments failed and none succeeded, the last one with down\."):
+        await work_all(
+            range(9999),
+            work,
+            lambda position, _: failed.append(position),
+            concurrency=4,
+            done=lambda _: False,
+            give_up_after=20,
+            outcome=lambda failure: Outcome(failure is None, failure),
+        )
+    assert 200 <= len(failed) < 210
 
 
 def test_a_run_that_is_told_to_goes_on_whatever_fails() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from mtagent.errors import (
     RateLimited,
     Refused,
     ServerError,
+    ServerPaused,
     Truncated,
 )
 from mtagent.llm.backoff import LONGEST_WAIT
@@ -188,14 +190,48 @@ async def test_long_retry_after_is_honoured_in_any_style(connect: Connect, style
     assert sum(session.clock.slept) == pytest.approx(300, abs=2)
 
 
-async def test_retry_after_beyond_the_deadline_fails_at_once(connect: Connect) -> None:
-    session = await connect(Settings(script=[Fault("status", 503, retry_after=900)]), deadline=600)
-    with pytest.raises(ServerError, match="asks to wait 900 s, but only 600 s of the deadline are left"):
-        await session.ask()
+@pytest.mark.parametrize("status", [429, 503, 529])
+@pytest.mark.parametrize("wait", [900, 3600, 1e18, 251_702_300_799])
+async def test_retry_after_beyond_the_deadline_stops_everybody_at_once(
+    connect: Connect, status: int, wait: float
+) -> None:
+    session = await connect(Settings(script=[Fault("status", status, retry_after=wait)]), deadline=600)
+    for _ in range(2):
+        with pytest.raises(ServerPaused, match=r"asks to be left alone for .*, and a call may wait 600 s") as caught:
+            await session.ask()
+        assert caught.value.seconds == pytest.approx(wait)
     assert session.clock.slept == []
-    with pytest.raises(RateLimited, match="asks to wait 900 s"):
-        await session.ask()
     assert len(session.requests) == 1, "the pause holds for every caller of that server"
+
+
+async def test_the_message_says_when_to_come_back(connect: Connect) -> None:
+    session = await connect(Settings(script=[Fault("status", 429, retry_after=7200)]))
+    back = time.strftime("%H:%M:%S", time.localtime(session.clock.wall() + 7200))
+    with pytest.raises(ServerPaused, match=rf"alone for 7,200 s \(2 hours, until .*{back}\).*stored: the same command"):
+        await session.ask()
+
+
+async def test_a_call_never_waits_past_its_deadline_for_pauses_that_fit_one_by_one(connect: Connect) -> None:
+    faults = [Fault("status", 429, retry_after=100)] * 99
+    session = await connect(Settings(script=faults), deadline=350)
+    with pytest.raises(RateLimited, match="asks to wait 100 s, but only 50 s of the deadline are left"):
+        await session.ask()
+    assert sum(session.clock.slept) <= 350
+
+
+async def test_a_queued_call_does_not_sleep_out_a_pause_beyond_its_deadline(connect: Connect) -> None:
+    script = [Fault("status", 503, retry_after=3600)]
+    session = await connect(Settings(script=script, latency=0.05), limiter=Limiter(1), deadline=600)
+    outcomes = await asyncio.gather(*(session.ask() for _ in range(20)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {ServerPaused}
+    assert (len(session.requests), session.clock.slept) == (1, [])
+
+
+@pytest.mark.parametrize("bad", [-5.0, 0.0])
+async def test_a_retry_after_that_means_nothing_is_no_hang(connect: Connect, bad: float) -> None:
+    session = await connect(Settings(script=[Fault("status", 503, retry_after=bad), "fine"]))
+    assert (await session.ask()).text == "fine"
+    assert sum(session.clock.slept) <= 1
 
 
 async def test_gives_up_at_the_deadline(connect: Connect) -> None:
@@ -638,11 +674,26 @@ def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.Mon
     assert repr(bad) not in "".join(shown.format())
 
 
-@pytest.mark.parametrize("bad", ["localhost:8000", "ftp://host/v1", "https://user:secret@host/v1"])
-def test_an_address_that_cannot_work_is_refused(bad: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+BAD_ADDRESSES = [
+    *("localhost:8000", "ftp://host/v1", "https://user:secret@host/v1", "http://[::1", "http://host:port/v1"),
+    *("http://host:99999", "http://host:0", "http://my host/v1", "http://a\x07b/v1", "http://a\nb/v1", "http:///v1"),
+    *("http://a..b/v1", "http://1.2.3.999/v1", "http://h:-1"),
+]
+
+
+@pytest.mark.parametrize("bad", BAD_ADDRESSES)
+def test_an_address_that_cannot_work_is_refused(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"^the base URL ") as caught:
         OpenAIClient("m", base_url=bad)
     assert "secret" not in str(caught.value)
+    monkeypatch.setenv("OPENAI_BASE_URL", bad)
+    with pytest.raises(ConfigError, match=r"^the environment variable OPENAI_BASE_URL "):
+        OpenAIClient("m")
+
+
+def test_unusual_addresses_that_work_are_taken() -> None:
+    for address in ("http://[::1]:8000/v1", "http://localhost:1", "https://münchen.example/v1", "http://_x.local/v1"):
+        assert OpenAIClient("m", base_url=address).base_url == address
 
 
 async def test_the_server_can_come_from_the_environment(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limiter import Limiter, Rate
+from mtagent.llm.limiter import PAUSE, Limiter, PauseTooLong, Rate
 from tests.clocks import FakeClock
 
 
@@ -32,8 +32,8 @@ async def test_no_more_than_the_allowed_number_at_once(concurrency: int) -> None
     assert limiter.active == 0
 
 
-async def test_a_429_halves_once_for_all_requests_that_were_under_way() -> None:
-    limiter = Limiter(16)
+async def test_a_server_that_rejects_all_halves_the_limit_once_for_all_that_were_under_way() -> None:
+    limiter = Limiter(16, clock=FakeClock())
     slots = [limiter.slot() for _ in range(16)]
     for slot in slots:
         await slot.__aenter__()
@@ -45,35 +45,100 @@ async def test_a_429_halves_once_for_all_requests_that_were_under_way() -> None:
 
 
 async def test_the_limit_never_falls_below_one() -> None:
-    limiter = Limiter(2)
-    for _ in range(5):
+    limiter = Limiter(2, clock=FakeClock())
+    for _ in range(20):
         async with limiter.slot() as slot:
             slot.throttled(None)
     assert limiter.limit == 1
 
 
-async def test_successes_bring_the_limit_back_but_not_beyond() -> None:
-    limiter = Limiter(4)
-    async with limiter.slot() as slot:
-        slot.throttled(None)
-    seen = [limiter.limit]
-    for _ in range(30):
+async def turn_away(limiter: Limiter, times: int = 1, *, wait: float | None = 1.0, everybody: bool = False) -> None:
+    for _ in range(times):
+        async with limiter.slot() as slot:
+            slot.throttled(wait, everybody=everybody)
+
+
+async def answer(limiter: Limiter, times: int = 1) -> None:
+    for _ in range(times):
         async with limiter.slot() as slot:
             slot.succeeded(0)
+
+
+async def test_successes_bring_the_limit_back_but_not_beyond() -> None:
+    limiter = Limiter(4, clock=FakeClock())
+    await turn_away(limiter, everybody=True)
+    seen = [limiter.limit]
+    for _ in range(30):
+        await answer(limiter)
         if limiter.limit != seen[-1]:
             seen.append(limiter.limit)
     assert seen == [2, 3, 4]
 
 
-async def test_everybody_waits_after_a_429_with_retry_after() -> None:
+async def test_after_a_while_without_any_success_the_limit_grows_fast_to_what_was_safe() -> None:
+    limiter = Limiter(32, clock=FakeClock())
+    await turn_away(limiter, 60)
+    assert limiter.limit == 1
+    await answer(limiter, 15)
+    assert limiter.limit == 16
+    await answer(limiter, 15)
+    assert limiter.limit == 16, "from here on it takes two rounds"
+
+
+async def test_a_server_that_turns_away_some_requests_slows_down_nobody_else() -> None:
+    limiter = Limiter(8, clock=FakeClock())
+    for _ in range(50):
+        await turn_away(limiter, 2, wait=3600.0)
+        assert limiter.pause == 0
+        await answer(limiter)
+    assert limiter.limit == 8
+
+
+async def test_successes_of_requests_that_were_admitted_before_say_nothing_about_the_server_now() -> None:
+    limiter = Limiter(8, clock=FakeClock())
+    slots = [limiter.slot() for _ in range(8)]
+    for slot in slots:
+        await slot.__aenter__()
+    for late in slots[:5]:
+        slots[5].throttled(10.0)
+        late.succeeded(0)
+    assert (limiter.pause, limiter.limit) == (10.0, 4)
+
+
+@pytest.mark.parametrize("wait", [180.0, None])
+async def test_everybody_waits_where_the_server_turns_away_one_after_the_other(wait: float | None) -> None:
     clock = FakeClock()
     limiter = Limiter(4, clock=clock)
-    async with limiter.slot() as slot:
-        slot.throttled(180.0)
-    assert limiter.pause == 180.0
+    await turn_away(limiter, 5, wait=wait)
+    assert limiter.pause == (wait or PAUSE)
     async with limiter.slot():
-        assert clock.now() == 1180.0
+        assert clock.now() == 1000 + (wait or PAUSE)
     assert limiter.pause == 0.0
+
+
+async def test_a_pause_is_waited_for_without_a_place() -> None:
+    limiter = Limiter(1, clock=HeldClock())
+    await turn_away(limiter, wait=60.0, everybody=True)
+    waiting = [asyncio.ensure_future(answer(limiter)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert limiter.active == 0
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+class HeldClock(FakeClock):
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_who_may_not_wait_that_long_is_told() -> None:
+    limiter = Limiter(4, clock=FakeClock())
+    await turn_away(limiter, wait=60.0, everybody=True)
+    with pytest.raises(PauseTooLong) as told:
+        await limiter.slot(left=lambda: 59.0).__aenter__()
+    assert told.value.seconds == 60.0
+    assert limiter.active == 0
 
 
 async def test_a_cancelled_caller_gives_its_place_to_the_next() -> None:

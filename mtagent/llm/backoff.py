@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 YEAR = 366 * 86_400
+UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 
 
 def last_outcome(state: RetryCallState) -> Reply | Failure:
@@ -37,10 +38,11 @@ def backoff(state: RetryCallState) -> float:
 
 
 def until(seconds: float, now: float) -> str:
-    """A wait in words, with the local time of its end: ``3,600 s (60 minutes, until 14:35)``. ``now``: since 1970."""
+    """A wait in words, with the local time of its end: ``7,200 s (2 hours, until 14:35:10)``. ``now``: since 1970."""
     if seconds > YEAR:
         return "more than a year"
     end = time.localtime(now + seconds)
     day = "" if end[:3] == time.localtime(now)[:3] else "%Y-%m-%d "
-    minutes = f"{seconds / 60:,.0f} minutes, " if seconds >= 100 else ""
-    return f"{seconds:,.0f} s ({minutes}until {time.strftime(f'{day}%H:%M:%S', end)})"
+    name, size = next((name, size) for name, size in UNITS if seconds >= 1.5 * size or size == 1)
+    rounded = f"{seconds / size:,.0f} {name}, " if size > 1 else ""
+    return f"{seconds:,.0f} s ({rounded}until {time.strftime(f'{day}%H:%M:%S', end)})"

@@ -129,7 +129,10 @@ class Simulator:
             return Answer(200, step)
         if isinstance(step, Fault):
             return await self._fault(step, body, number, key)
-        return Answer(200, self._reply(body, number, step))
+        told = step or (self.settings.behaviour or replies.default_behaviour)(body)
+        if isinstance(told, Fault):
+            return await self._fault(told, body, number, key)
+        return Answer(200, self._reply(body, number, told))
 
     def _draw(self) -> Fault | str | None:
         if self.settings.fault_rate and self._random.random() < self.settings.fault_rate:
@@ -205,7 +208,9 @@ class Simulator:
         return Answer(fault.status, payload, retry_after_header(fault.retry_after, fault.style))
 
     def _reply(self, body: Body, number: int, text: str | Body | None, *, cut: bool = False) -> Body:
-        reply = text if text is not None else (self.settings.behaviour or replies.default_behaviour)(body)
+        behaviour = self.settings.behaviour or replies.default_behaviour
+        told = behaviour(body) if text is None else text
+        reply = "" if isinstance(told, Fault) else told
         room = body.get("max_completion_tokens", body.get("max_tokens")) or 0
         cut = cut or (self.settings.truncate_below is not None and room < self.settings.truncate_below)
         if isinstance(reply, dict):
