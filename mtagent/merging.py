@@ -61,7 +61,7 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
     in_new = Counter(new)
     pairs = sum(count * in_new[word] for word, count in Counter(old).items())
     bounded = len(old) * len(new) <= _MOST_COMPARED
-    if bounded and pairs * Levenshtein.distance(old, new) <= _MOST_LOOKS:
+    if bounded and pairs * (Levenshtein.distance(old, new) + 1) <= _MOST_LOOKS:
         for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield i, j, k, m

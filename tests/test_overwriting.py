@@ -125,3 +125,26 @@ def test_ratings_of_a_run_do_not_take_the_place_of_annotations(files: Shell) -> 
     done = files("rate --run r --evaluator spans-file:path=hw.tsv -o hw.tsv --format marot")
     assert (done.code, "hw.tsv: the results would overwrite" in done.err) == (1, True)
     assert contents(files.folder) == before
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "postedit -s en.txt -t es.txt -l en-es --store s.db -o {}",
+        "postedit -s en.txt -t es.txt -l en-es --store s.db -o o.txt --details {}",
+        "rate -s en.txt -t es.txt -l en-es --store s.db -o {}",
+        "runs export r -o {}",
+        "export r --format wmt25 -o {} --force",
+        "report r --format csv -o {} --force",
+    ],
+)
+def test_what_belongs_to_the_store_is_no_output(line: str, end: str, files: Shell) -> None:
+    assert files.postedit("--run r -o o.txt").code == 0
+    name = ("s.db" if "--store" in line else "store.db") + end
+    done = files(line.format(name))
+    assert done.code == 1
+    assert f"{name}: " in done.err
+    assert "the store" in done.err or "the file of --store" in done.err
+    assert len(done.err.strip().splitlines()[-1]) < 300
+    assert not (files.folder / name).is_file() or end != "-journal"

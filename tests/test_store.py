@@ -1,6 +1,8 @@
 """The store: what is saved comes back, a killed or resumed run loses nothing, and refusals say what to do."""
 
 import os
+import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -31,7 +33,7 @@ from mtagent.records import (
     ToolCall,
     Usage,
 )
-from mtagent.store import Run, Store, default_path
+from mtagent.store import Run, Store, default_path, rescue
 from mtagent.store.schema import MIGRATIONS, migrate, version
 
 ROOT = Path(__file__).parent.parent
@@ -547,7 +549,7 @@ def test_a_damaged_store_says_so(tmp_path):
     content = bytearray(place.read_bytes())
     content[8192:-4096] = b"\xff" * (len(content) - 12288)
     place.write_bytes(content)
-    with pytest.raises(StoreError, match="is damaged; restore a copy"), Store(place) as store:
+    with pytest.raises(StoreError, match="is damaged .*; restore a copy of it, or save what is whole"), Store(place) as store:
         list(start(store).chains())
 
 
@@ -796,3 +798,182 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(tmp_path):
             described = page.split(f"### {name}\n")[1].split("\n### ")[0]
             for column in store.database.connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column[0]}`" in described, (name, column[0])
+
+
+def readings(place):
+    """Everything that is in a store, as the commands read it."""
+    with Store(place) as store:
+        for found in store.runs():
+            run = store.read(found.name)
+            list(run.chains())
+            list(run.ratings())
+            run.each_usage()
+            run.systems()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """The bytes of a store with a run of chains, with calls, and one of ratings."""
+    place = tmp_path_factory.mktemp("filled") / "s.db"
+    with Store(place) as store:
+        save_up_to(30, start(store))
+        store.record_call(1, "0", "rate", "key", a_call(), Completion(text="Hola.", model="m", finish_reason="stop"))
+    return place.read_bytes()
+
+
+def a_call():
+    return Call(purpose="rate", model="m", messages=(Message(role="user", content="Hello?"),), reply="Hola.")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damage_anywhere_in_a_store_ends_in_one_line_that_names_it_or_does_no_harm(filled, tmp_path, seed):
+    draw = random.Random(seed)
+    content = bytearray(filled)
+    at = draw.randrange(100, len(content) - 600)
+    size = draw.choice([1, 40, 600])
+    content[at : at + size] = draw.randbytes(size)
+    place = tmp_path / "s.db"
+    place.write_bytes(content)
+    try:
+        readings(place)
+    except StoreError as error:
+        assert str(error).startswith(str(place))
+        assert "\n" not in str(error)
+
+
+def test_a_value_that_cannot_be_is_named_with_the_run_and_the_way_to_save_the_rest(filled, tmp_path):
+    place = tmp_path / "s.db"
+    place.write_bytes(filled)
+    with sqlite3.connect(place) as connection:
+        connection.execute("UPDATE steps SET calls = substr(calls, 3) WHERE position = 7")
+    connection.close()
+    with pytest.raises(StoreError) as error:
+        readings(place)
+    assert re.search(r"s\.db: is damaged, at run 'first' \(JSONDecodeError.*\); restore a copy", str(error.value))
+    assert str(error.value).endswith(f"mtagent runs rescue NEW.db --store {place}")
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """The bytes of a store with a run of 600 segments."""
+    place = tmp_path_factory.mktemp("long") / "s.db"
+    with Store(place) as store:
+        run = start(store)
+        for position in range(600):
+            run.save(position, numbered_chain(position))
+    return place.read_bytes()
+
+
+def numbered_chain(position):
+    edits = tuple(Edit(old=f"{position}.{n}", new="new" * 20, outcome="applied") for n in range(3))
+    step = Step(stage="postedit", text=f"t{position}" * 30, edits=edits, verdict="kept", reason="r", calls=(a_call(),))
+    return Chain(segment=Segment(id=str(position), source="s", source_lang="en", target_lang="is"), steps=(step, step))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_whole_in_a_damaged_store_can_be_saved_and_the_rest_is_done_again(long, tmp_path, seed):
+    content, draw = bytearray(long), random.Random(seed)
+    page = draw.randrange(30, len(content) // 4096 - 1)
+    content[4096 * page : 4096 * (page + 1)] = draw.randbytes(4096)
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(content)
+    (found,) = rescue(place, new)
+    assert found.segments + found.left_out <= 600
+    assert found.segments >= 300
+    with Store(new) as store:
+        run = start(store)
+        assert all(chain == numbered_chain(int(chain.segment.id)) for chain in run.chains())
+        for position in range(600):
+            if not run.done(position):
+                run.save(position, numbered_chain(position))
+        assert list(run.chains()) == [numbered_chain(position) for position in range(600)]
+
+
+def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(filled, tmp_path):
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(filled[:100] + bytes(len(filled) - 100))
+    with pytest.raises(StoreError, match=r"s\.db: no run in it can be read"):
+        rescue(place, new)
+    assert not new.exists()
+    new.write_text("mine")
+    with pytest.raises(StoreError, match=r"new\.db: is there already"):
+        rescue(place, new)
+    with pytest.raises(StoreError, match=r"none\.db: there is no store"):
+        rescue(tmp_path / "none.db", tmp_path / "other.db")
+
+
+def test_a_text_that_does_not_match_its_hash_is_named_and_not_used(tmp_path):
+    place = tmp_path / "s.db"
+    spoken = Chain(
+        segment=Segment(id="0", source="Hello?", source_lang="en", target_lang="es"),
+        steps=(Step(stage="translate", text="Hola.", verdict="kept", reason="-", calls=(a_call(),)),),
+    )
+    completion = Completion(text="Hola.", model="m", finish_reason="stop")
+    with Store(place) as store:
+        run = start(store)
+        store.record_call(run.id, "0", "rate", "key", a_call(), completion)
+        run.save(0, spoken)
+        assert store.recall(run.id, "1", "key").text == "Hola."
+    with sqlite3.connect(place) as connection:
+        connection.execute("UPDATE texts SET text = 'Adios.' WHERE text = 'Hola.'")
+    connection.close()
+    with Store(place) as store:
+        with pytest.raises(StoreError, match=r"at run 'first' \(ValueError: the text [0-9a-f]{32} does not match its hash"):
+            list(store.read("first").chains())
+        assert store.recall(1, "1", "key") is None, "the call is made again"
+        run = store.reopen("first")
+        store.record_call(run.id, "1", "rate", "key", a_call(), completion)
+        assert list(run.chains()) == [spoken], "the same text, stored again, mends it"
+        assert store.recall(run.id, "2", "key").text == "Hola."
+
+
+def read_only_folder(folder, tmp_path):
+    """``folder`` mounted read-only; skips the test where this may not be done."""
+    place = tmp_path / "read-only"
+    place.mkdir()
+    for command in (["mount", "--bind", folder, place], ["mount", "-o", "remount,ro,bind", place]):
+        if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+            subprocess.run(["umount", place], capture_output=True)
+            pytest.skip("no file system can be mounted here")
+    return place
+
+
+@pytest.mark.parametrize("how", ["mounted", "no room for companions"])
+def test_a_store_on_read_only_media_can_be_read_and_not_written(filled, tmp_path, how):
+    (tmp_path / "disk").mkdir()
+    place = tmp_path / "disk" / "s.db"
+    place.write_bytes(filled)
+    if how == "mounted":
+        place = read_only_folder(place.parent, tmp_path) / "s.db"
+    else:
+        (tmp_path / "disk" / "s.db-shm").mkdir()  # then SQLite can read this file as little as one in a read-only folder
+    try:
+        readings(place)
+        with Store(place) as store:
+            assert store.run("first").state == "interrupted"
+            assert len(list(store.read("first").chains())) == 30
+            with pytest.raises(StoreError, match="is read-only; choose another place with --store PATH"):
+                start(store, "other")
+    finally:
+        if how == "mounted":
+            subprocess.run(["umount", place.parent], check=True)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["log alone", "log and its index"])
+def test_a_read_only_store_whose_log_is_beside_it_is_read_with_the_log_or_refused(tmp_path, shared):
+    source, place = tmp_path / "live" / "s.db", tmp_path / "disk" / "s.db"
+    place.parent.mkdir()
+    with Store(source) as store:
+        save_up_to(3, start(store))
+        for end in ("", "-wal", *(["-shm"] if shared else [])):
+            Path(f"{place}{end}").write_bytes(Path(f"{source}{end}").read_bytes())
+    place = read_only_folder(place.parent, tmp_path) / "s.db"
+    try:
+        if shared:
+            with Store(place) as store:
+                assert [(run.name, run.state, run.counts.done) for run in store.runs()] == [("first", "interrupted", 3)]
+        else:
+            with pytest.raises(StoreError, match=r"the last changes are still in .*s.db-wal: copy both"):
+                Store(place)
+    finally:
+        subprocess.run(["umount", place.parent], check=True)

@@ -20,7 +20,7 @@ from mtagent.formats import STANDARD
 from mtagent.markup import visible
 from mtagent.records import Chain
 from mtagent.reverting import numbered
-from mtagent.store import RunSummary, StoredRun, default_path
+from mtagent.store import RunSummary, StoredRun, default_path, rescue
 from mtagent.summary import stage_table, summaries, system_table
 from mtagent.trajectory import show_ratings
 
@@ -32,12 +32,13 @@ Examples:
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
   mtagent runs export postedit-1a2b3c4d -o better.txt --details edits.jsonl
   mtagent runs export postedit-1a2b3c4d -o better.csv --like segments.csv
+  mtagent runs rescue new.db --store damaged.db
 """
 
 
 @click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List, show and export stored runs."""
+    """List, show and export stored runs; save those of a damaged store."""
 
 
 @command.command("list")
@@ -175,3 +176,17 @@ def _export_ratings(
     files = [str(path) for path in written.paths if path != STANDARD]
     for remark in (*remarks, *([f"written: {', '.join(files)}"] if files else [])):
         say(f"mtagent: {remark}")
+
+
+@command.command("rescue")
+@click.argument("new", type=FILE, metavar="NEW.db")
+@STORE
+def rescue_runs(new: Path, store: Path | None) -> None:
+    """Copy what is whole in a damaged store into a new one, NEW.db.
+
+    Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
+    """
+    for found in rescue(store or default_path(), new):
+        lost = f", {found.left_out} were not whole and are left out" if found.left_out else ""
+        display(f"{found.run}: {found.segments} segments saved{lost}")
+    say(f"mtagent: written: {new}")

@@ -1,10 +1,12 @@
 """The SQLite store: runs with every segment, step, edit and rating, and the log of all calls, which is the cache."""
 
+from mtagent.store.rescue import Rescued, rescue
 from mtagent.store.runs import Counts, Run, RunKind, RunState, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing
 
 __all__ = [
     "Counts",
+    "Rescued",
     "Run",
     "RunKind",
     "RunState",
@@ -13,4 +15,5 @@ __all__ = [
     "StoredRun",
     "default_path",
     "open_existing",
+    "rescue",
 ]

@@ -153,7 +153,7 @@ def _damaged(path: str, culprit: str, found: str) -> str:
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
-        f"save what is whole into a new store: sqlite3 {shlex.quote(path)} .recover | sqlite3 NEW.db, then --store NEW.db"
+        f"save what is whole: mtagent runs rescue NEW.db --store {shlex.quote(path)}"
     )
 
 

@@ -93,6 +93,10 @@ class StoredRun:
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
         return self._page("position = ?", positions[0][0])[0]
 
+    def chain_at(self, position: int) -> Chain:
+        """The chain of the segment at ``position``, which must be there."""
+        return self._page("position = ?", position)[0][1]
+
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
         """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
 

@@ -210,8 +210,6 @@ class Store:
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:
             return stored
-        if self.database.read_only:  # no lock can be made there, and nobody works there
-            return "interrupted"
         lock = self._lock_of(run_id)
         try:
             if lock is not None:
@@ -219,6 +217,8 @@ class Store:
                 lock.release()
         except Timeout:
             return "running"
+        except OSError:  # on read-only media no lock can be made: nobody works there
+            return "interrupted"
         return "interrupted"
 
     def _refuse_other_kind(self, run: Run, kind: RunKind) -> None:

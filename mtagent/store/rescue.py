@@ -1,0 +1,141 @@
+"""What is whole in a damaged store, copied into a new one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from mtagent.errors import StoreError
+from mtagent.store.database import Database
+from mtagent.store.rows import segment_state
+from mtagent.store.runs import StoredRun
+from mtagent.store.store import Store
+
+_TABLES = ("runs", "segments", "steps", "edits", "ratings", "rated", "texts", "calls")
+_OF_A_SEGMENT = ("segments", "steps", "edits", "ratings", "rated")
+_ROWS = 1000
+_BESIDE = 100  # segments are saved as they are done, so those of lost rows may lie this far from their neighbours
+_UNKNOWN_LAST = 2**20  # rows that are looked for where the end of a table is damaged
+
+
+class Rescued(NamedTuple):
+    """What became of a run: its whole segments, and how many were not whole."""
+
+    run: str
+    segments: int
+    left_out: int
+
+
+def rescue(damaged: Path, new: Path) -> list[Rescued]:
+    """Copy all that can be read of the store ``damaged`` into the store ``new``, which must not be there yet.
+
+    A segment is copied whole or not at all: the command that began its run does the others again, and pays for no call
+    whose reply was saved. Raises :class:`StoreError`, also where nothing can be read.
+    """
+    if not damaged.is_file():
+        raise StoreError(f"{damaged}: there is no store")
+    if new.exists():
+        raise StoreError(f"{new}: is there already; name a new file")
+    source = sqlite3.connect(f"file:{quote(str(damaged.absolute()))}?mode=ro", uri=True)
+    try:
+        with Store(new) as store:
+            gaps = [gap for table in _TABLES for gap in _copy(source, store.database, table)]
+            names = [name for (name,) in store.database.query("SELECT name FROM runs ORDER BY id")]
+            found = [_checked(store, name, gaps) for name in names]
+    finally:
+        source.close()
+    if not found:
+        new.unlink()
+        raise StoreError(f"{damaged}: no run in it can be read; restore a copy of the file")
+    return found
+
+
+_Place = tuple[int, int]
+"""Run and position."""
+_FIRST, _LAST = (0, 0), (2**62, 2**62)
+
+
+def _copy(source: sqlite3.Connection, target: Database, table: str) -> list[tuple[_Place, _Place]]:
+    """Copy the rows that can be read; where rows of segments cannot, the places of those around them are returned."""
+    known = {row[1] for row in target.query(f"PRAGMA table_info({table})")}
+    try:
+        columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})") if row[1] in known]
+    except sqlite3.Error:
+        return [(_FIRST, _LAST)]
+    if not columns:
+        return []
+    named = ", ".join(f'"{column}"' for column in columns)
+    insert = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * len(columns))})"
+    gaps, before, lost = [], _FIRST, False
+    for rows in _readable(source, table, named):
+        if not rows:
+            lost = True
+            continue
+        with target.writing(f"table {table}") as connection:
+            connection.executemany(insert, rows)
+        if table in _OF_A_SEGMENT:
+            at = columns.index("position")
+            if lost:
+                gaps.append((before, (rows[0][0], rows[0][at])))
+            before, lost = (rows[-1][0], rows[-1][at]), False
+    return [*gaps, *([(before, _LAST)] if lost and table in _OF_A_SEGMENT else [])]
+
+
+def _readable(source: sqlite3.Connection, table: str, columns: str) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """The rows of a table in order; ``()`` for one that cannot be read.
+
+    Where a range of them cannot, its halves are tried, down to single rows.
+    """
+    try:
+        last = source.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
+    except sqlite3.Error:
+        last = _UNKNOWN_LAST
+    ranges = [(first, min(first + _ROWS - 1, last)) for first in range(1, last + 1, _ROWS)][::-1]
+    select = f"SELECT {columns} FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+    while ranges:
+        low, high = ranges.pop()
+        try:
+            rows = source.execute(select, (low, high)).fetchall()
+        except sqlite3.Error:
+            if low == high:
+                yield ()
+            else:
+                ranges += [((low + high) // 2 + 1, high), (low, (low + high) // 2)]
+        else:
+            if rows:
+                yield rows
+
+
+def _checked(store: Store, name: str, gaps: Sequence[tuple[_Place, _Place]]) -> Rescued:
+    """Take out of a run the segments that are not whole."""
+    run = store.read(name)
+    positions = store.database.query("SELECT position, state, text FROM segments WHERE run_id = ?", (run.id,))
+    broken = [
+        position
+        for position, state, text in positions
+        if any(_is_near((run.id, position), *gap) for gap in gaps) or not _is_whole(run, position, state, text)
+    ]
+    with store.database.writing(f"run {name!r}") as connection:
+        for table in _OF_A_SEGMENT:
+            values = [(run.id, position) for position in broken]
+            connection.executemany(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", values)
+        connection.execute("UPDATE runs SET state = 'stopped', pid = NULL WHERE id = ?", (run.id,))
+    return Rescued(name, len(positions) - len(broken), len(broken))
+
+
+def _is_near(place: _Place, before: _Place, after: _Place) -> bool:
+    return (before[0], before[1] - _BESIDE) <= place <= (after[0], after[1] + _BESIDE)
+
+
+def _is_whole(run: StoredRun, position: int, state: str, text: str) -> bool:
+    """Whether a segment can be read, and has what its row says that it has."""
+    try:
+        if run.kind == "rating":
+            return bool(run.ratings_at(position))
+        chain = run.chain_at(position)
+    except StoreError:
+        return False
+    return (segment_state(chain), chain.text) == (state, text)
