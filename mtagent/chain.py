@@ -131,10 +131,13 @@ class _Work:
             if isinstance(self.plan.translator, LLMTranslator):
                 raise  # it has asked again itself, saying why
             self._calls += error.calls
-            text = await self._drafted(self.plan.translator)
-        return self._step("translate", "kept", f"translated by {self.plan.translator.name}", text=text)
+            text = await self._drafted(self.plan.translator, again=True)
+        reason = f"translated by {self.plan.translator.name}"
+        if lost := self._why_unusable(self.segment, text):
+            reason += f", which lost: {lost}"
+        return self._step("translate", "kept", reason, text=text)
 
-    async def _drafted(self, translator: Translator) -> str:
+    async def _drafted(self, translator: Translator, again: bool = False) -> str:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
         asks_again = isinstance(translator, LLMTranslator)
         more: dict[str, Any] = {"why_unusable": self._why_unusable} if asks_again else {}
@@ -145,13 +148,18 @@ class _Work:
             text = text.strip("\r\n")
         if not _same_lines(self.segment.source, text):
             raise UnusableTranslation(f"{name} made several lines of one")
-        if not asks_again and (reason := self._why_unusable(self.segment, text)):
+        if not asks_again and (reason := self._why_unusable(self.segment, text, again)):
             raise UnusableTranslation(f"{name}: {reason}")
         return text
 
-    def _why_unusable(self, segment: Segment, text: str) -> str | None:
-        """What the guards have against ``text`` as a translation of ``segment``. Without a gate only form counts."""
+    def _why_unusable(self, segment: Segment, text: str, again: bool = False) -> str | None:
+        """What the guards have against ``text`` as a translation of ``segment``. Without a gate only form counts.
+
+        Where it was asked for ``again``, what is lost may be restored by the stages that follow, if any do.
+        """
         skip = self.plan.skip_guards
+        if again and self.plan.stages[-1] != "translate":
+            skip |= guards.RESTORABLE
         if self.plan.gate.name == "none":
             skip |= guards.TRANSLATION_GUARDS.keys() - {"control"}
         return "; ".join(map(str, guards.refusals(segment, text, skip=skip))) or None

@@ -31,7 +31,8 @@ class DemoModel:
         """The reply written for this segment and purpose."""
         segment, purpose = asked.get("segment", ""), asked.get("purpose", "")
         reply = self.replies[segment]
-        quoted = {name: text for name, _, text in _QUOTED.findall(messages[-1].content)}
+        shown = next(message.content for message in reversed(messages) if _QUOTED.search(message.content))
+        quoted = {name: text for name, _, text in _QUOTED.findall(shown)}
         if purpose == "translate":
             drafts = paragraphs.split(reply["translate"]).texts
             return self._completion(drafts[self._place(segment, quoted["source"])])

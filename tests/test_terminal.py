@@ -101,7 +101,7 @@ def test_no_error_shows_what_acts(shell: Shell, words: list[str]) -> None:
 
 def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(shell: Shell) -> None:
     shell.write("empty_mt.py", "def translate(text):", "    return 'Hola, mundo.' if 'Hello' in text else '[]'")
-    angry = f"    if 'Hello' not in text: raise ValueError({ascii(NAME)})"
+    angry = f"    if 'Hello' not in text: raise ValueError({NAME!a})"
     shell.write("angry_mt.py", "def translate(text):", angry, "    return 'Hola, mundo.'")
     done = shell("translate -s en.txt -l en-es -o o.txt --stages translate --translator python:angry_mt:translate")
     assert done.code == 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
+from mtagent import guards
 from mtagent.cli.terminal import display, say
 from mtagent.formats import STANDARD
 from mtagent.markup import visible
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short, so that 80 columns hold it
 
-_NAMED = 10  # failed segments that the summary names
+_NAMED = 10  # segments that the summary names
 
 
 class Progress:
@@ -44,6 +45,7 @@ class Progress:
         self._usage = Usage()
         self._empty = 0
         self._failed: list[str] = []
+        self._lossy: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
 
@@ -78,6 +80,9 @@ class Progress:
         self._empty += chain.failed is not None and not chain.text
         name = chain.segment.id
         self._failed += [f"{name} ({chain.failed.stage})"] if chain.failed else []
+        if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
+            damages = guards.refusals(chain.segment, chain.text)
+            self._lossy += [name] if any(damage.guard in guards.RESTORABLE for damage in damages) else []
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
         self._say(
@@ -120,13 +125,14 @@ class Progress:
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
             say(f"mtagent: {line}")
+        if self._lossy:
+            say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"
             say(f"mtagent: {kept}; the same command again retries only them.")
             if self._failed:  # none where all of them failed in a former session
-                more = f" and {len(self._failed) - _NAMED} more" if len(self._failed) > _NAMED else ""
-                say(f"mtagent: failed: {', '.join(self._failed[:_NAMED])}{more}")
+                say(f"mtagent: failed: {_listed(self._failed)}")
 
     def finish_rated(self, report: RatingReport, paths: Iterable[Path]) -> None:
         """Say what was rated, how each system did, and which files were written."""
@@ -153,6 +159,12 @@ class Progress:
     def _paid(self, usage: Usage) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
         return f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {dollars(usage)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of ``names``, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _said(rated: Rated) -> str:

@@ -2,6 +2,17 @@
 
 from mtagent.guards.newly import Complaints, Guard, newly
 from mtagent.guards.screening import GUARDS, Damage, damages, screen
-from mtagent.guards.translation import TRANSLATION_GUARDS, refusals
+from mtagent.guards.translation import RESTORABLE, TRANSLATION_GUARDS, refusals
 
-__all__ = ["GUARDS", "TRANSLATION_GUARDS", "Complaints", "Damage", "Guard", "damages", "newly", "refusals", "screen"]
+__all__ = [
+    "GUARDS",
+    "RESTORABLE",
+    "TRANSLATION_GUARDS",
+    "Complaints",
+    "Damage",
+    "Guard",
+    "damages",
+    "newly",
+    "refusals",
+    "screen",
+]

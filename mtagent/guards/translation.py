@@ -32,10 +32,11 @@ _CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e
 _EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
 _LATIN = regex.compile(r"\p{Latin}")
 _PLAIN_NAME = regex.compile(r"[a-z]{4,}")
-_HTML_NAMES = frozenset(
-    "article aside blockquote button caption cite code figure font footer form header iframe input label mark math "
-    "param picture quote samp script section select small source span strong style table tbody tfoot thead time title video "
-    "abbr body center embed head html legend link main meta object option pre ruby track wbr area base".split()
+_HTML_NAMES = regex.compile(
+    r"abbr|area|article|aside|base|blockquote|body|button|caption|center|cite|code|embed|figure|font|"
+    r"footer|form|head|header|html|iframe|input|label|legend|link|main|mark|math|meta|object|option|param|"
+    r"picture|quote|ruby|samp|script|section|select|small|source|span|strong|style|table|tbody|tfoot|"
+    r"thead|time|title|track|video"
 )
 
 
@@ -129,7 +130,7 @@ def _tag_names(text: str) -> Counter[str]:
     return Counter(
         f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"
         for tag in marks.tags(text)
-        if tag.name in _HTML_NAMES or " " in tag.key or not _PLAIN_NAME.fullmatch(tag.name.replace("_", ""))
+        if _HTML_NAMES.fullmatch(tag.name) or " " in tag.key or not _PLAIN_NAME.fullmatch(tag.name.replace("_", ""))
     )
 
 
@@ -141,3 +142,6 @@ TRANSLATION_GUARDS: dict[str, Complaints] = {
     "tags": tags,
 }
 """The guards over a translation without a text before it, each named like the guard over a change."""
+
+RESTORABLE = frozenset({"placeholders", "tags"})
+"""What weak systems damage in good translations, and later stages restore."""

@@ -119,8 +119,8 @@ _SPEAKS_OF_HELP = regex.compile(
     r"hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
     r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|hulp|pomoc|"
     r"pomoh|pomoz|pomóc|przykr|přeb?ač|omlouv|lituj|помо|допомо|извин|прости|жал|вибач|прост|segít|sajnál|ajut|scuz|βοηθ|"
-    r"λυπ|συγγνώμη|yardım|üzgün|özür|giúp|xin lỗi|bantu|maaf|auta|autta|apua|pahoittel|aita|abi|vaband|kahju|palīdz|padė|"
-    r"帮|幫|助|抱歉|对不起|對不起|遗憾|遺憾|不好意思|人工智能|模型|手伝|役|助け|申し訳|すみ|ごめん|恐れ入|残念|도와|도움|죄송|미안|유감|मदद|"
+    r"λυπ|συγγνώμη|yardım|üzgün|özür|giúp|xin lỗi|bantu|maaf|auta|autta|apua|pahoittel|aita|abi|vaband|"
+    r"kahju|palīdz|padė|帮|幫|助|抱歉|对不起|對不起|遗憾|遺憾|不好意思|人工智能|模型|手伝|役|助け|申し訳|すみ|ごめん|恐れ入|残念|도와|도움|죄송|미안|유감|मदद|"
     r"सहायता|क्षमा|माफ|खेद|ساعد|آسف|عذر|أسف|עזור|עזר|סיוע|מצטער|סליחה|ช่วย|ขอโทษ|เสียใจ|"
     r"உதவ|மன்னி|සමාව|කණගාටු|උදව්|मद्दत|کمک|متأسف|مدد|معذرت",
     regex.IGNORECASE,

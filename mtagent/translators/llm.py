@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from mtagent import marks, paragraphs, prompts
@@ -13,8 +14,10 @@ from mtagent.protocols import LLM
 from mtagent.records import Draft, Segment
 from mtagent.together import together
 
-WhyUnusable = Callable[[Segment, str], str | None]
-"""``why(segment, text)``: why ``text`` is no translation of the segment; ``None`` where nothing speaks against it."""
+WhyUnusable = Callable[[Segment, str, bool], str | None]
+"""``why(segment, text, again)``: why ``text`` is no translation of the segment, or none even if asked for ``again``;
+``None`` where nothing speaks against it.
+"""
 
 _REPEATED_WORDS = 12
 
@@ -27,7 +30,7 @@ class LLMTranslator:
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("translate", prompts_folder)
 
-    async def draft(self, segment: Segment, *, why_unusable: WhyUnusable = lambda segment, text: None) -> Draft:
+    async def draft(self, segment: Segment, *, why_unusable: WhyUnusable = lambda *text: None) -> Draft:
         """One call per paragraph of the source, at once; the source's separators stay exactly.
 
         A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment.
@@ -48,8 +51,10 @@ class LLMTranslator:
         values = prompts.segment_values(segment)
         values |= {"source": source, "context": around(segment, texts, i)}
         instructions = self._prompt.render(values)[0].content
+        replies = count()
 
         def read(reply: str) -> str:
+            again = next(replies) > 0
             try:
                 text = plain_text(reply, source)
             except EmptyReply:
@@ -58,7 +63,7 @@ class LLMTranslator:
                 raise UnreadableReply("it has several paragraphs, and the text to translate has one")
             if "\n" not in source and "\n" in text.strip():
                 raise UnreadableReply("it has several lines, and the text to translate has one")
-            if reason := why_unusable(segment.model_copy(update={"source": source}), text):
+            if reason := why_unusable(segment.model_copy(update={"source": source}), text, again):
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
             if _repeats(instructions, text) and not _repeats(instructions, source):
                 raise UnreadableReply("it repeats the instructions")
