@@ -3,7 +3,7 @@
 A prompt file holds ``version``, the parts of the ``[[system]]`` message, few-shot ``[[examples]]`` (``values`` and
 ``reply``), the parts of the last ``[[user]]`` message, and optionally the JSON ``schema`` of the reply. A part is
 ``text``, in which ``{{name}}`` stands for a variable, or ``quote``: a variable shown between tags that its text cannot
-close (``<source-1a2b3c4d>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
+close (``<source-482913>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
 shows a part or an example only if that variable is set, ``unless`` only if it is not. A variable that is missing is an
 error before anything is sent.
 """
@@ -159,12 +159,15 @@ def _codes(quotes: list[tuple[str, str]]) -> dict[str, str]:
     """
     held = _skeleton("\n".join(text for _, text in quotes))
     return {
-        tag: next(code for n in count() if (code := _hash(f"{tag}\0{n}\0{text}")) not in held) for tag, text in quotes
+        tag: next(code for n in count() if (code := _code(f"{tag}\0{n}\0{text}", 6 + n // 8 * 3)) not in held)
+        for tag, text in quotes
     }
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+def _code(text: str, size: int) -> str:
+    """A hash of ``text`` in digits, of which models count three as one token."""
+    number = int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest())
+    return f"{number % 10**size:0{size}}"
 
 
 def _skeleton(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-_CODED = re.compile(r"(</?\w+)-[0-9a-f]{8}>")
+_CODED = re.compile(r"(</?\w+)-\d{6,}>")
 
 
 def without_codes(content: str) -> str:
-    """``content`` with ``<source>`` for ``<source-1a2b3c4d>``."""
+    """``content`` with ``<source>`` for ``<source-482913>``."""
     return _CODED.sub(r"\1>", content)

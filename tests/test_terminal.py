@@ -153,3 +153,17 @@ def test_commands_speak_through_the_one_seam() -> None:
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
+
+
+def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell) -> None:
+    shell.write("ui.txt", "Press <b>Enter</b> to go on.", "Press <b>Esc</b> to stop it.")
+    shell.write(
+        "lossy_mt.py",
+        "def translate(text):",
+        "    return 'Pulse <b>Esc</b> y ya.' if 'Esc' in text else 'Pulse Intro.'",
+    )
+    done = shell(
+        "translate -s ui.txt -l en-es -o o.txt --stages tp --evaluator rules --translator python:lossy_mt:translate"
+    )
+    assert (done.code, shell.read("o.txt")[0]) == (0, "Pulse Intro.")
+    assert done.err.splitlines()[-1] == "mtagent: placeholders or tags of the source are missing in: 1"
