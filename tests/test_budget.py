@@ -275,7 +275,7 @@ def server() -> Iterator[str]:
 def job(shell: Shell) -> Shell:
     """A shell with thirty segments and a price file."""
     (shell.folder / "long.txt").write_text(sources(30), encoding="utf-8")
-    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-mini"', "input = 1", "output = 10")
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-6-luna"', "input = 1", "output = 10")
     return shell
 
 
