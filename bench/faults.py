@@ -54,7 +54,7 @@ class Job:
     segments: int = 150
     share: float = 0.2
     seed: int = 1
-    seconds: float = 30.0
+    seconds: float = 120.0
 
 
 @dataclass(frozen=True)

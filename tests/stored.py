@@ -32,7 +32,7 @@ def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18")
 def improve(folder: Path, llm: ScriptedLLM, name: str, sources: Sequence[str], **settings: Any) -> None:
     """A run ``name`` of the whole chain in the store of ``folder``, with a model of the test's."""
     (folder / "source.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    given = {"source_lang": "en", "target_lang": "es", "store": folder / "store.db", "run": name}
+    given = {"source_lang": "en", "target_lang": "es", "model": llm.model, "store": folder / "store.db", "run": name}
     files = Files(source=folder / "source.txt", output=folder / f"{name}.txt")
     start = {"command": "translate", "given": Given(llm=llm), "on_start": lambda *_: None, "on_chain": lambda _: None}
     asyncio.run(improve_file(load(overrides={**given, **settings}), files, **start))

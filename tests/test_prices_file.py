@@ -201,7 +201,7 @@ def test_the_costs_of_a_stored_run_by_hand(shell: Shell, server: str) -> None:
     """Tokens are counted anew from the stored texts, cached ones included, and priced with pencil and paper."""
     (shell.folder / "long.txt").write_text(sources(12), encoding="utf-8")
     prices = ("input = 2.5", "cached_input = 0.25", "output = 10")
-    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-*"', f'base_url = "{server}"', *prices)
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-6-*"', f'base_url = "{server}"', *prices)
     line = f"translate -s long.txt -l en-es --base-url {server} --concurrency 1 --run r -o out.txt"
     done = shell(f"{line} --prices prices.toml --domain", "x" * 3000)  # long prompts, so that their beginning is cached
     assert done.code == 0, done.err
@@ -237,14 +237,14 @@ def test_a_server_that_nobody_knows_has_no_price_until_the_file_names_it(shell: 
     shell.write(
         "prices.toml",
         "[[prices]]",
-        'model = "gpt-4o-mini"',
+        'model = "gpt-6-luna"',
         'base_url = "http://other.example/v1"',
         "input=1",
         "output=1",
     )
     other = shell.postedit(f"--base-url {server} --run b -o b.txt --temperature 0.1 --prices prices.toml")
     assert "price unknown; run b" in other.err
-    shell.write("prices.toml", "[[prices]]", 'model = "gpt-4o-mini"', f'base_url = "{server}"', "input=1", "output=1")
+    shell.write("prices.toml", "[[prices]]", 'model = "gpt-6-luna"', f'base_url = "{server}"', "input=1", "output=1")
     named = shell.postedit(f"--base-url {server} --run c -o c.txt --temperature 0.2 --prices prices.toml")
     assert re.search(r"tokens, \$0\.\d{4}; run c", named.err)
 
