@@ -11,7 +11,7 @@ import re
 from tests.simulator.settings import Body
 
 _OWN_TYPE = re.compile(r"Your type of error: (\S+?)\. ")
-_TRANSLATION = re.compile(r"<translation>(.*?)</translation>", re.DOTALL)
+_TRANSLATION = re.compile(r"<translation(?:-\d+)?>(.*?)</translation", re.DOTALL)
 _MARKS = {"accuracy/mistranslation": ("errado", "correcto"), "style/awkward": ("feo", "bello")}
 _VERDICTS = {"accuracy/mistranslation": "The error has been corrected.", "style/awkward": "corrected"}
 
