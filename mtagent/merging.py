@@ -19,8 +19,8 @@ _TOKEN = regex.compile(
 )
 
 
-_MOST_LOOKS = 20_000_000
-"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference: a second."""
+_MOST_LOOKS = 5_000_000
+"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
 _MOST_COMPARED = 200_000_000
 """The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +59,16 @@ def test_edits_are_made_of_words() -> None:
     assert [(edit.old, edit.new, edit.start) for edit in word_edits("die mure ist", "der Mure ist.")] == [
         ("die", "der", 0), ("mure", "Mure", 4), ("", ".", 12),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["(", "a ", "Score: 1\n", "ab cd, "])
+def test_long_texts_that_repeat_themselves_take_no_quadratic_time(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text, start = unit * (length // len(unit)), time.process_time()
+        for correction in (text[::-1], f"q {text} z", f"q {text[::-1]}"):
+            result, left_out = merged(text, [correction])
+            assert (result, left_out) == (correction, ())
+        return time.process_time() - start
+
+    # Sixteen times the text: quadratic work would take 256 times as long.
+    assert seconds(160_000) < 80 * max(seconds(10_000), 0.02)

@@ -33,5 +33,7 @@ def occurrences(
     ``suffixes``: the word may go on (Googles, iPhone-ում). ``inflected``: the last two letters of a longer word may be
     others too (Konto, Konten); a case-sensitive term is not bent.
     """
+    if not term.strip():
+        return []
     pattern = _pattern(term.strip(), case_sensitive, suffixes, inflected and not case_sensitive)
     return [Mark(match.group(), *match.span()) for match in pattern.finditer(text)]

@@ -1,0 +1,127 @@
+"""No reader of replies or texts takes quadratic time, whatever a model or a file puts into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+
+import pytest
+
+from mtagent import edits
+from mtagent.correct import parse_fixes
+from mtagent.errors import MtagentError
+from mtagent.evaluators import (
+    counts,
+    eaprompt,
+    gemba_esa,
+    gemba_mqm,
+    headings,
+    himate_replies,
+    m_mad_replies,
+    rate_actions,
+    rate_replies,
+    rubric_mqm,
+    scores,
+    single_agent,
+    typology,
+)
+from mtagent.evaluators.typology import SUBTYPES
+from mtagent.guards import GUARDS
+from mtagent.llm.plain import plain_text
+from mtagent.llm.reading import read_json
+from mtagent.metrics.flags import flags
+from mtagent.records import ErrorSpan, Segment
+from mtagent.rules import RULES
+
+TEXT = "Der Hund lief schnell nach Hause."
+ERROR = ErrorSpan(text="Hund", category="other", severity="major", suggestion="Kater", before="Der", after="lief")
+UNITS = [
+    "(", ")", "[", "{", '"', "'", "“", "`", "```\n", "<", ">", " ", "\n", "\t", "\\", "a", "a ", "1", "1,", "1 ", ".", ":",
+    "-", " - ", "**", "/", "=", "?", "中", "\u0301", "a\n", "\n\n", '"a" - ', '"span": "', '{"a":', "<think>", "Score: ",
+    "score is ", "major: ", "Major:\n", "no error ", "yes ", "yes/", "5 of 100 ", "Action: a\n", "Action Input:", "finish(",
+    "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>", "accuracy/", "instead of ", "->",
+    "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
+]  # fmt: skip
+WRAPPINGS = [("", ""), ("Action: search", ")")]
+
+
+def segment(source: str = TEXT) -> Segment:
+    return Segment(id="1", source=source, source_lang="en", target_lang="de")
+
+
+def guarded(text: str) -> None:
+    for guard in GUARDS.values():
+        guard(segment(text), TEXT, text)
+
+
+def ruled(text: str) -> None:
+    for rule in RULES.values():
+        list(islice(rule(segment(), text), 500))
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "json": read_json,
+    "last json": lambda reply: read_json(reply, last=True),
+    "plain text": lambda reply: plain_text(reply, ""),
+    "fixes": lambda reply: parse_fixes(reply, [ERROR]),
+    "scores": scores.parse_score,
+    "counts": counts.read_count,
+    "score among counts": counts.read_score,
+    "no score": counts.without_score,
+    "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),
+    "gemba-esa": lambda reply: gemba_esa.parse(reply, TEXT),
+    "gemba-mqm": lambda reply: gemba_mqm.parse(reply, TEXT),
+    "headings, about the same text": lambda reply: headings.read_headed(reply, reply, source=reply),
+    "rubric-mqm": lambda reply: rubric_mqm.parse(reply, TEXT),
+    "single-agent": lambda reply: single_agent.parse(reply, TEXT),
+    "himate subtype": lambda reply: himate_replies.parse_subtype(reply, TEXT, SUBTYPES[0]),
+    "himate correction": lambda reply: himate_replies.parse_correction(reply, segment(), TEXT),
+    "himate verdict": himate_replies.parse_verdict,
+    "himate sure": himate_replies.parse_sure,
+    "himate opinion": lambda reply: himate_replies.parse_opinion(reply, ()),
+    "typology": typology.category_of,
+    "m-mad": lambda reply: m_mad_replies.parse(reply, TEXT),
+    "m-mad judgement": lambda reply: m_mad_replies.parse_judgement(reply, TEXT),
+    "m-mad consensus": m_mad_replies.parse_consensus,
+    "rate actions": rate_actions.read_actions,
+    "rate assessment": lambda reply: rate_replies.read_assessment(reply, TEXT),
+    "rate queries": rate_replies.read_queries,
+    "rate winner": rate_replies.read_winner,
+    "rate score": rate_replies.read_score,
+    "located edits": lambda text: edits.locate(text, [ERROR], on_ambiguous="all"),
+    "flags": lambda text: flags(segment(), text),
+    "guards": guarded,
+    "rules": ruled,
+}
+SHORT, LONG = 2_000, 8_000
+ALLOWED = 9
+"""Four times the text takes four times as long, quadratic work sixteen times."""
+UNNOTICED = 0.04
+"""Seconds of work that no clock measures well."""
+
+
+def seconds(read: Callable[[str], object], unit: str, wrapping: tuple[str, str], length: int) -> float:
+    before, after = wrapping
+    text = before + unit * (length // len(unit)) + after
+    start = time.process_time()
+    with suppress(MtagentError):
+        read(text)
+    return time.process_time() - start
+
+
+def too_slow(read: Callable[[str], object], unit: str, wrapping: tuple[str, str]) -> bool:
+    """Whether the time grows faster than the text; looked at again where it seems so, for the machine may be busy."""
+    for _ in range(3):
+        taken = seconds(read, unit, wrapping, LONG)
+        if taken < UNNOTICED or taken < ALLOWED * seconds(read, unit, wrapping, SHORT):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_time_grows_with_the_text_and_not_with_its_square(name: str) -> None:
+    read = READERS[name]
+    seconds(read, "warm ", WRAPPINGS[0], SHORT)
+    assert [unit for unit in UNITS for wrapping in WRAPPINGS if too_slow(read, unit, wrapping)] == []
