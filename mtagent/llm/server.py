@@ -29,7 +29,7 @@ def address_problem(address: str) -> str | None:
         return f"holds a space or a control character: {example}"
     try:
         parts = urlsplit(address)
-        if parts.username or parts.password:
+        if "@" in parts.netloc:
             return "holds a user name or password; keys are read from the environment only"
         if parts.scheme not in ("http", "https") or not parts.hostname:
             return f"is not an address: {example}"
