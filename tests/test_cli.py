@@ -235,11 +235,45 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "address", ["http://[::1", "http://host:port/v1", "http://host:99999", "http://a b", "http://a\x07"]
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "translate -s en.txt -l en-es -o o.txt",
+        "postedit -s en.txt -t es.txt -l en-es -o o.txt",
+        "postedit -s en.txt -t es.txt -l en-es --dry-run",
+        "rate -s en.txt -t es.txt -l en-es -o o.jsonl",
+        "estimate -s en.txt -t es.txt -l en-es",
+        "himate calibrate -s en.txt -t es.txt -l en-es -o o.json",
+    ],
+)
+def test_a_malformed_address_is_one_line_that_names_where_it_was_set(
+    line: str, address: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.write("m.toml", "model = 'm'", f"base_url = {json.dumps(address)}")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    for more, where in (
+        (["--base-url", address], "--base-url:"),
+        (["--config", "m.toml"], "m.toml: base_url:"),
+        ([], "the environment variable OPENAI_BASE_URL"),
+    ):
+        if not more:
+            monkeypatch.setenv("OPENAI_BASE_URL", address)
+        done = shell(line, *more)
+        assert done.code == (0 if "--dry-run" in line and not more else 1)
+        if done.code:
+            assert done.err.startswith(f"mtagent: {where} ")
+            assert done.err.endswith("write for example http://localhost:8000/v1\n")
+            assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("address", ["", "  "])
 def test_an_empty_base_url_is_an_error_and_not_the_default_server(address: str, shell: Shell, tmp_path: Path) -> None:
     done = shell.postedit("--base-url", address)
     assert done.code == 1
-    assert "mtagent: base_url: is empty: give the address of a server, or leave it out for OpenAI's" in done.err
+    assert "mtagent: --base-url: is empty: give the address of a server, or leave it out for OpenAI's" in done.err
     (tmp_path / "m.toml").write_text('[judge]\nbase_url = ""\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"m\.toml: judge\.base_url: is empty"):
         load(tmp_path / "m.toml")

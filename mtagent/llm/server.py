@@ -25,7 +25,7 @@ def server_address(base_url: str | None) -> str:
 
 
 def address_problem(address: str) -> str | None:
-    """Why ``address`` cannot be a base URL, without showing it: people put keys there by mistake. ``None`` where it can.
+    """Why ``address`` cannot be a base URL; ``None`` where it can. Never shows it: people put keys there by mistake.
 
     A query is sent with every request (``?api-version=2024-06-01``), but no key may stand in it.
     """
