@@ -17,6 +17,7 @@ import aiohttp
 import pytest
 
 from tests.simulator import Fault, Settings, Simulator, read_journal
+from tests.simulator.chain import improving
 from tests.simulator.replies import calling
 
 pytestmark = pytest.mark.loopback
@@ -223,3 +224,23 @@ def _alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_the_chain_is_answered_also_where_it_asks_a_second_time() -> None:
+    review = [
+        {"role": "system", "content": "You review translations."},
+        {"role": "user", "content": "<source>It is good.</source>\n<translation>Es errado bueno.</translation>"},
+        {"role": "assistant", "content": "<think>…</think>"},
+        {"role": "user", "content": "That is no JSON. Answer again."},
+    ]
+    assert '"errado"' in improving({"messages": review})
+    assert improving({"messages": review}) == improving({"messages": review[:2]})
+
+
+async def test_a_named_fault_is_noted_in_the_journal() -> None:
+    async with Simulator(Settings(behaviour=lambda body: "Hola", named="parts", fault_rate=1.0)) as server:
+        _, body, _ = await ask(server, request())
+        assert body["choices"][0]["message"]["content"] == [{"type": "text", "text": "Hola"}]
+        server.settings = Settings(behaviour=lambda body: "Hola")
+        await ask(server, request())
+        assert [entry.fault for entry in server.journal.entries] == ["parts", None]

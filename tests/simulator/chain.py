@@ -61,8 +61,10 @@ def copied(body: Body) -> str:
 
 def _answer(body: Body, proofread: Spoil) -> str:
     messages = body["messages"]
-    system, last = messages[0]["content"], messages[-1]["content"]
-    texts = {name: text for name, _, text in _QUOTED.findall(last)}
+    system = messages[0]["content"]
+    # An answer that could not be read is asked for again in a later message, which quotes no texts.
+    said = (message["content"] or "" for message in reversed(messages) if message["role"] == "user")
+    texts = {name: text for name, _, text in _QUOTED.findall(next(filter(_QUOTED.search, said), ""))}
     if system.startswith("You compare"):
         return json.dumps({"better": _better(texts["translation_a"], texts["translation_b"])})
     if system.startswith("You review"):
