@@ -46,7 +46,7 @@ class Spent(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The same as a record."""
-        return Usage(**dict(zip(self._fields[1:], self[1:], strict=True)))
+        return Usage.model_validate(dict(zip(self._fields[1:], self[1:], strict=True)))
 
 
 class Did(NamedTuple):
