@@ -11,7 +11,7 @@ import re
 from tests.simulator.settings import Body
 
 _OWN_TYPE = re.compile(r"Your type of error: (\S+?)\. ")
-_TRANSLATION = re.compile(r"<translation(?:-\d+)?>(.*?)</translation", re.DOTALL)
+_TRANSLATION = re.compile(r"<(translation(?:-\d+)?)>(.*?)</\1>", re.DOTALL)
 _MARKS = {"accuracy/mistranslation": ("errado", "correcto"), "style/awkward": ("feo", "bello")}
 _VERDICTS = {"accuracy/mistranslation": "The error has been corrected.", "style/awkward": "corrected"}
 
@@ -23,7 +23,7 @@ def panel(body: Body) -> str:
     category = own[1] if own else ""
     wrong, right = _MARKS.get(category, ("", ""))
     found = _TRANSLATION.search(last)
-    translation = found[1] if found else ""
+    translation = found[2] if found else ""
     if "Decide whether the translation has errors of your type" in system:
         one = {"span": wrong, "before": "", "after": "", "explanation": "It is wrong.", "severity": "major"}
         return json.dumps({"errors": [one] * bool(wrong and wrong in translation)})
