@@ -51,7 +51,7 @@ async def improve_file(
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 with models.working_on(run):
                     on_start(name, total, min(total, run.counts().done))
-                    await _improve(config, files, plan, run, models.segments_at_once, on_chain)
+                    await _improve(config, files, plan, run, models.asleep, on_chain)
             run.finish()
             kind, like = files.writer()
             write_outputs(
@@ -82,7 +82,7 @@ def _name(command: str, settings: dict[str, Any], inputs: dict[str, str]) -> str
 
 
 async def _improve(
-    config: Config, files: Files, plan: Plan, run: Run, segments_at_once: int, on_chain: OnChain
+    config: Config, files: Files, plan: Plan, run: Run, asleep: Callable[[], int], on_chain: OnChain
 ) -> None:
     fruitful, fruitless = run.counts().done > 0, ""
 
@@ -97,7 +97,8 @@ async def _improve(
         read_segments(config, files),
         partial(improve, plan=plan),
         save,
-        concurrency=segments_at_once,
+        concurrency=config.concurrency,
+        asleep=asleep,
         done=run.done,
         give_up_after=config.give_up_after,
     )

@@ -61,7 +61,7 @@ async def calibrate_file(
             run = _start(store, config, settings, files, total)
             with models.working_on(run):
                 on_start(run.name, total, run.counts().done)
-                checks = await _reflect_all(config, files, plan.evaluator, run, models.segments_at_once, on_chain)
+                checks = await _reflect_all(config, files, plan.evaluator, run, models.asleep, on_chain)
             run.finish()
             counts = run.counts()
             found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
@@ -100,7 +100,7 @@ async def _reflect_all(
     files: Files,
     evaluator: HiMATE,
     run: Run,
-    segments_at_once: int,
+    asleep: Callable[[], int],
     on_chain: Callable[[Chain], None],
 ) -> list[Check]:
     """The checks of all segments that do not fail. What was paid for before is answered from the store."""
@@ -120,7 +120,8 @@ async def _reflect_all(
         read_segments(config, files),
         reflect,
         save,
-        concurrency=segments_at_once,
+        concurrency=config.concurrency,
+        asleep=asleep,
         done=lambda position: False,
         give_up_after=config.give_up_after,
     )

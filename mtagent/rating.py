@@ -116,7 +116,7 @@ class _Job:
             run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
             with models.working_on(run):
                 self._on_start(name, total, min(total, run.counts().done))
-                await self._rate(material, evaluator, run, models.segments_at_once)
+                await self._rate(material, evaluator, run, models.asleep)
         run.finish()
         systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
         return RatingReport(self._store.run(name), systems, remarks)
@@ -131,7 +131,7 @@ class _Job:
             settings["evaluator"] = evaluator.name
         return {**settings, "signature": signature_of(evaluator)}
 
-    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, segments_at_once: int) -> None:
+    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, asleep: Callable[[], int]) -> None:
         fruitful, fruitless = run.counts().done > 0, ""
 
         async def work(item: tuple[int, Candidates]) -> Sequence[Rated]:
@@ -150,7 +150,8 @@ class _Job:
             enumerate(material.candidates()),
             work,
             save,
-            concurrency=segments_at_once,
+            concurrency=self._config.concurrency,
+            asleep=asleep,
             done=run.done,
             give_up_after=self._config.give_up_after,
             outcome=_outcome,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ServerPaused
@@ -12,6 +13,9 @@ from mtagent.llm.cached import Cached, KeyedLLM
 from mtagent.protocols import LLM
 from mtagent.store import Run, Store
 
+if TYPE_CHECKING:
+    from mtagent.llm.limiter import Limiter
+
 
 class RunModels:
     """Made before the run is started, so that a setting that fails leaves no run behind."""
@@ -19,19 +23,16 @@ class RunModels:
     def __init__(self, config: Config, store: Store) -> None:
         self._store, self._budget = store, budget_of(config)
         self._cached: list[Cached] = []
-        self._concurrency = config.concurrency
-        self._limited = False
+        self._limiters: set[Limiter] = set()
 
-    @property
-    def segments_at_once(self) -> int:
-        """How many segments to have in work: where a limiter bounds the calls, twice as many as calls, so that segments
-        whose calls wait for the server to take them again do not keep the others from working.
-        """
-        return self._concurrency * (2 if self._limited else 1)
+    def asleep(self) -> int:
+        """How many calls sleep because the server turned them away."""
+        return sum(limiter.asleep for limiter in self._limiters)
 
     def wrap(self, llm: LLM) -> LLM:
         """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
-        self._limited = self._limited or hasattr(llm, "limiter")
+        if limiter := getattr(llm, "limiter", None):
+            self._limiters.add(limiter)
         paid = Budgeted(llm, self._budget) if self._budget else llm
         if not isinstance(paid, KeyedLLM):
             return paid

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
@@ -17,6 +18,8 @@ Improve = Callable[[Segment], Awaitable[Chain]]
 Save = Callable[[int, Chain], None]
 GRACE = 1.0
 """Seconds that requests under way have left to end, where the server asks for a long pause."""
+GLANCE = 0.1
+"""Seconds between two looks at how many calls sleep."""
 MANY = 10
 """So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
 
@@ -36,6 +39,7 @@ async def improve_all(
     concurrency: int,
     done: Callable[[int], bool],
     give_up_after: int = 0,
+    asleep: Callable[[], int] = lambda: 0,
 ) -> None:
     """Improve every segment that is not ``done`` yet, as :func:`work_all` does."""
     await work_all(
@@ -45,6 +49,7 @@ async def improve_all(
         concurrency=concurrency,
         done=done,
         give_up_after=give_up_after,
+        asleep=asleep,
         outcome=_outcome_of_chain,
     )
 
@@ -58,6 +63,7 @@ async def work_all(
     done: Callable[[int], bool],
     give_up_after: int,
     outcome: Callable[[Result], Outcome],
+    asleep: Callable[[], int] = lambda: 0,
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
@@ -66,31 +72,55 @@ async def work_all(
     ``give_up_after`` items, in input order, have all failed: a wrong model name is not asked for 100,000 times. Where
     the budget is spent, the items that need no further call are finished first; where the server asks for a long
     pause, those that end within ``GRACE`` seconds.
+
+    ``asleep()`` says how many calls sleep because a server turned them away: for each of them one more item is worked
+    on, up to twice ``concurrency``, so that the sleepers do not keep the others from working.
     """
-    numbered = enumerate(items)
+    numbered = ((position, item) for position, item in enumerate(items) if not done(position))
     doubt = _Doubt(give_up_after)
     stopped: list[MtagentError] = []
+    over = asyncio.Event()
+    stand_ins = 0
 
-    async def work_off() -> None:
-        for position, item in numbered:
-            if done(position):
-                continue
-            doubt.begin(position)
-            try:
-                result = await work(item)
-            except BudgetSpent as error:
-                stopped.append(error)
-                return
-            except ServerPaused as error:
-                stopped.append(error)
-                await asyncio.sleep(GRACE)
-                raise
+    async def work_on_next() -> None:
+        following = next(numbered, None)
+        if following is None:
+            over.set()
+            return
+        position, item = following
+        doubt.begin(position)
+        try:
+            result = await work(item)
+        except BudgetSpent as error:
+            stopped.append(error)
+        except ServerPaused as error:
+            stopped.append(error)
+            await asyncio.sleep(GRACE)
+            raise
+        else:
             save(position, result)
             doubt.end(position, outcome(result))
-            if stopped:
-                return
+        if stopped:
+            over.set()
 
-    await together(*(work_off() for _ in range(concurrency)))
+    async def work_off() -> None:
+        while not over.is_set():
+            await work_on_next()
+
+    async def stand_in() -> None:
+        nonlocal stand_ins
+        while not over.is_set():
+            if stand_ins < asleep():
+                stand_ins += 1
+                await work_on_next()
+                stand_ins -= 1
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GLANCE):
+                        await over.wait()
+
+    workers = [work_off() for _ in range(concurrency)]
+    await together(*workers, *(stand_in() for _ in range(concurrency)))
     if stopped:
         raise stopped[0]
 

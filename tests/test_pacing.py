@@ -51,17 +51,17 @@ class Course:
     error: Exception | None
 
 
-def run(settings: Settings, segments: int = 150, *, at_once: int = 2 * CONCURRENCY, deadline: float = 900.0) -> Course:
+def run(settings: Settings, segments: int = 150) -> Course:
     """Segments of five calls each, one call after the other."""
-    return run_in_no_time(_run(settings, segments, at_once, deadline))
+    return run_in_no_time(_run(settings, segments))
 
 
-async def _run(settings: Settings, segments: int, at_once: int, deadline: float) -> Course:
+async def _run(settings: Settings, segments: int) -> Course:
     clock, error = LoopClock(), None
     began, saved = clock.now(), []
     async with Simulator(settings) as server:
         limiter = Limiter(CONCURRENCY, clock=clock)
-        client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=limiter, deadline=deadline)
+        client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=limiter)
 
         async def work(number: int) -> str | None:
             for call in range(CALLS):
@@ -78,7 +78,8 @@ async def _run(settings: Settings, segments: int, at_once: int, deadline: float)
                 range(segments),
                 work,
                 lambda _, failure: saved.append(failure),
-                concurrency=at_once,
+                concurrency=CONCURRENCY,
+                asleep=lambda: limiter.asleep,
                 done=lambda _: False,
                 give_up_after=0,
                 outcome=lambda failure: Outcome(failure is None, failure),
@@ -106,7 +107,7 @@ def test_some_requests_turned_away_slow_down_only_those(share: float, status: in
 
 
 @pytest.mark.parametrize(
-    ("most_a_window", "window", "segments", "rejected"), [(600, 60, 240, 0.03), (100, 10, 150, 0.15), (10, 1, 60, 0.35)]
+    ("most_a_window", "window", "segments", "rejected"), [(600, 60, 240, 0.05), (100, 10, 150, 0.15), (10, 1, 60, 0.35)]
 )
 def test_a_server_with_a_cap_is_kept_busy_and_left_alone_in_between(
     most_a_window: int, window: float, segments: int, rejected: float
@@ -125,7 +126,7 @@ def test_after_a_bad_while_a_run_is_fast_again_within_seconds() -> None:
 
 def test_a_long_pause_stops_a_run_at_once_and_no_segment_fails() -> None:
     script = ["fine"] * 400 + [Fault("status", 503, retry_after=3600)]
-    course = run(Settings(latency=LATENCY, script=script), at_once=CONCURRENCY)
+    course = run(Settings(latency=LATENCY, script=script))
     assert isinstance(course.error, ServerPaused)
     assert course.failed == 0
     assert course.done >= 32

@@ -133,7 +133,7 @@ METRIC_OPTIONS = [
     ),
 ]
 PACE_OPTIONS = [
-    click.option("--concurrency", type=int, help="Calls at a time.  [default: 16]"),
+    click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
     click.option("--requests-per-minute", type=int, metavar="N", help="Most requests in any 60 seconds."),
     click.option("--tokens-per-minute", type=int, metavar="N", help="Most tokens in any 60 seconds."),
     click.option("--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),

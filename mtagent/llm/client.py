@@ -217,10 +217,17 @@ class OpenAIClient:
             retry=retry_if_result(lambda outcome: self._may_pass(outcome, sent)),
             wait=backoff,
             stop=lambda state: state.upcoming_sleep > exchange.left(self._clock.now()) or self._nobody_there(state),
-            sleep=self._clock.sleep,
+            sleep=self._sleep,
             retry_error_callback=last_outcome,
         )
         return await retrying(self._once, sent, exchange)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.limiter.asleep += 1
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            self.limiter.asleep -= 1
 
     @staticmethod
     def _may_pass(outcome: Reply | Failure, sent: Body) -> bool:

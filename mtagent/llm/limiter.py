@@ -47,6 +47,7 @@ class Limiter:
         self.concurrency = concurrency
         self.limit = concurrency
         self.active = 0
+        self.asleep = 0  # calls that were turned away and sleep without a place
         self.counts_tokens = tokens_per_minute is not None
         self._clock = clock or Clock()
         self._requests = Rate(requests_per_minute, self._clock) if requests_per_minute else None
