@@ -167,13 +167,15 @@ def _no_chains(store: Store, name: str) -> str:
 
 def _passed(position: int, chain: Chain) -> Passed:
     did: dict[str, Did] = {stage: _done(before, steps) for stage, before, steps in _by_stage(chain)}
+    whole = _all_done(chain, did)
+    did[FINAL] = next((one for one in did.values() if one == whole), whole)  # where there is one stage, it is that one
     texts = texts_of(chain, SYSTEMS)
     same: dict[str | None, str | None] = {}  # stages that left a text as it was share it
     return Passed(
         position=position,
         segment=_small(chain.segment),
         texts=tuple(same.setdefault(texts[system], texts[system]) for system in SYSTEMS),
-        deeds=tuple(_all_done(chain, did) if system == FINAL else did.get(system) for system in SYSTEMS),
+        deeds=tuple(map(did.get, SYSTEMS)),
         judges=_names(frozenset(_judges(chain.steps))),
     )
 
