@@ -117,11 +117,12 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
 
 def _flagged(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
     """The flags of each system's texts; stages share most texts, and each is looked at once."""
-    known: dict[tuple[int, str | None], tuple[Flag, ...]] = {}
-    for found in corpus.systems.values():
-        new = {pair: corpus.segments[pair[0]] for pair in enumerate(found) if pair not in known}
-        known |= {(place, text): flags(segment, text) for (place, text), segment in new.items()}
-    return {name: tuple(known[pair] for pair in enumerate(found)) for name, found in corpus.systems.items()}
+    found: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
+    for segment, *texts in zip(corpus.segments, *corpus.systems.values(), strict=True):
+        known = {text: flags(segment, text) for text in dict.fromkeys(texts)}
+        for of_system, text in zip(found.values(), texts, strict=True):
+            of_system.append(known[text])
+    return {name: tuple(of_system) for name, of_system in found.items()}
 
 
 def _target_lang(segments: Iterable[Segment]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from bench.harness import simulator
 from mtagent import edits, paragraphs
+from mtagent.exports import Entry, Held, Mtme, Survey
 from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
 from mtagent.reverting import revert
 from mtagent.span_files import read_annotations
@@ -614,3 +616,23 @@ def test_wrong_usage_is_answered_with_the_way_out(line: str, code: int, said: st
 
 def test_runs_export_still_writes_the_run_s_own_output(improved: Shell) -> None:
     assert improved("runs export r").out.splitlines() == IMPROVED
+
+
+def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_square(tmp_path: Path) -> None:
+    def seconds(number: int) -> float:
+        names = [f"system{n}" for n in range(8)]
+
+        def entries() -> Iterator[Entry]:
+            for n in range(number):
+                one = segment(n, "source", None)
+                rated = (Rated(segment=one, system=name, translation="text", rating=by("e", -1.0)) for name in names)
+                yield Entry(one, dict.fromkeys(names, "text"), tuple(rated))
+
+        held = Held("r", tuple(names), entries, Survey((), (), {}))
+        folder = tmp_path / f"{number}-{time.monotonic_ns()}"
+        start = time.process_time()
+        Mtme().write(held, folder)
+        return time.process_time() - start
+
+    # Sixteen times the ratings; quadratic work would take up to 256 times as long.
+    assert seconds(8_000) < 40 * max(seconds(500), 0.01)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import subprocess
 import sys
 import time
+import tomllib
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from mtagent.errors import ConfigError
 from mtagent.metrics import formulas, tercom
 from mtagent.metrics.changes import changes
 from mtagent.metrics.distance import characters_to, ter_to
-from mtagent.metrics.overlap import NAMES, Name, Overlap
+from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, refuse_untested
 from mtagent.records import Segment
 from wmt.scores import corpora, flags_of, sacrebleu_scores
 
@@ -242,3 +245,59 @@ def test_ter_capped_at_one_is_the_official_hter(data: Path) -> None:
         row for row, value in zip(rows, score.segments, strict=True) if abs(min(value / 100, 1) - row["hter"]) > 1e-6
     ]
     assert differing == []
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf"])
+def test_the_n_grams_of_a_few_segments_are_held_at_a_time(name: Name) -> None:
+    def peak(number: int) -> int:
+        words = 40 if name == "bleu" else 5
+        texts = [" ".join(f"w{n * k}" for k in range(words)) for n in range(number)]
+        metric = Overlap(name, "de")
+        tracemalloc.start()
+        metric.score(segments(texts), texts[::-1])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(1)
+    assert peak(2_000) < 2.5 * peak(500), "the counts of four times the segments, but the n-grams of as many"
+
+
+def test_systems_that_share_texts_get_the_counts_of_each_alone_in_any_order() -> None:
+    first, second = ["Ein Test.", "Noch einer.", "Drei."], ["Ein Test.", "Nicht noch einer.", "Drei!"]
+    references = ["Ein Test!", "Noch einer.", "Drei."]
+    for name in NAMES:
+        shared = Overlap(name, "de")
+        found = [shared.statistics(segments(references), texts) for texts in (first, second, first[::-1], second)]
+        alone = [
+            Overlap(name, "de").statistics(segments(references), texts)
+            for texts in (first, second, first[::-1], second)
+        ]
+        assert all(np.array_equal(one, other) for one, other in zip(found, alone, strict=True))
+
+
+def test_tokenized_texts_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    texts = [f"Satz {n} ." for n in range(1_200)]
+    with caplog.at_level(logging.WARNING):
+        Overlap("bleu", "de").score(segments(texts), texts)
+    assert [record.message for record in caplog.records] == [
+        "100 translations or more end in ' .': BLEU wants texts that are not tokenized"
+    ]
+
+
+@pytest.mark.parametrize("version", ["2.3.9", "2.7.0", "3.0", "1.5.1", "unknown"])
+def test_a_version_of_sacrebleu_that_no_test_has_seen_is_refused_with_the_way_out(version: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        refuse_untested(version)
+    assert str(error.value) == (
+        f"sacreBLEU {version} is not one of the versions that this mtagent is tested with: "
+        "pip install 'sacrebleu>=2.4,<2.7'"
+    )
+
+
+def test_the_package_asks_for_the_versions_of_sacrebleu_that_are_tested() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (first, last) = TESTED
+    assert f"sacrebleu>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}" in project["dependencies"]
+    for version in ("2.4.0", "2.5.1", "2.6.0", "2.6.1rc1"):
+        refuse_untested(version)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import tracemalloc
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from mtagent.comparison.rows import Cell, Comparison, Row
 from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
 from mtagent.report.overview import lines
+from mtagent.report.page import html, pieces
 from mtagent.report.segments import packed, script_json
 from mtagent.report.verdict import Tally, Way, dollars, sentence, way
 from mtagent.report.written import Asked, Form, write_report
@@ -537,3 +539,35 @@ def test_a_missing_extra_is_named(tmp_path: Path, shell: Shell) -> None:
     done = python("-c", hide, folder=tmp_path)
     assert "the page of a report needs an optional package: pip install 'mtagent[report]'" in done.err
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_page_holds_the_segments_that_a_browser_can_and_says_so(stored: Shell) -> None:
+    with Store(stored.folder / "store.db") as store:
+        summary, chains = store.run("r"), list(store.read("r").chains())
+    whole = html(summary, chains)
+    sizes = [len(script_json(packed(chain))) + 1 for chain in chains]
+    for most, shown in ((sum(sizes), 8), (sum(sizes) - 1, 7), (sum(sizes[:3]), 3), (0, 0)):
+        text = "".join(pieces(summary, chains, most=most))
+        found = Page(text)
+        assert [one["id"] for one in found.data["segments"]] == [chain.segment.id for chain in chains[:shown]]
+        assert (text == whole) == (shown == 8)
+        said = f"The page shows the first {shown} of 8 segments: no browser holds more."
+        assert (said in text) == (shown < 8)
+        assert "changed 4 of 8 segments" in found.texts["h1"]
+
+
+def test_the_segments_of_a_page_are_not_held_in_memory(stored: Shell) -> None:
+    with Store(stored.folder / "store.db") as store:
+        summary = store.run("r")
+    chain = Chain(segment=Segment(id="1", source="x" * 2**20, source_lang="en", target_lang="de"))
+    html(summary, [chain])  # brings what is imported late
+
+    def peak(number: int) -> int:
+        tracemalloc.start()
+        for _ in pieces(summary, (chain for _ in range(number))):
+            pass
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(60) < 1.3 * peak(30), "16 MB wait in memory, and all the rest in a file"

@@ -46,7 +46,15 @@ class Spent(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The same as a record."""
-        return Usage(**dict(zip(self._fields[1:], self[1:], strict=True)))
+        return Usage(
+            calls=self.calls,
+            reused=self.reused,
+            input_tokens=self.input_tokens,
+            cached_tokens=self.cached_tokens,
+            output_tokens=self.output_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cost=self.cost,
+        )
 
 
 class Did(NamedTuple):
@@ -167,13 +175,15 @@ def _no_chains(store: Store, name: str) -> str:
 
 def _passed(position: int, chain: Chain) -> Passed:
     did: dict[str, Did] = {stage: _done(before, steps) for stage, before, steps in _by_stage(chain)}
+    whole = _all_done(chain, did)
+    did[FINAL] = next((one for one in did.values() if one == whole), whole)  # where there is one stage, it is that one
     texts = texts_of(chain, SYSTEMS)
     same: dict[str | None, str | None] = {}  # stages that left a text as it was share it
     return Passed(
         position=position,
         segment=_small(chain.segment),
         texts=tuple(same.setdefault(texts[system], texts[system]) for system in SYSTEMS),
-        deeds=tuple(_all_done(chain, did) if system == FINAL else did.get(system) for system in SYSTEMS),
+        deeds=tuple(map(did.get, SYSTEMS)),
         judges=_names(frozenset(_judges(chain.steps))),
     )
 

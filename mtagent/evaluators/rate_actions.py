@@ -85,7 +85,9 @@ _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES}
 def _tagged(text: str) -> tuple[Action, ...]:
     """``<tool_call>`` and ``<function=…>``, as models without native calls are taught to write."""
     if functions := list(_between(text, _FUNCTION, _FUNCTION_ENDS)):
-        return tuple(_with_parameters(name, body, "parameter=", _PARAMETER, _PARAMETER_ENDS) for name, body in functions)
+        return tuple(
+            _with_parameters(name, body, "parameter=", _PARAMETER, _PARAMETER_ENDS) for name, body in functions
+        )
     actions: list[Action] = []
     for body in _CALL_TAG.findall(text):
         name, _, _ = body.partition("<")

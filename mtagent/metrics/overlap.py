@@ -55,6 +55,7 @@ class Overlap:
         self._metric.num_refs = 1
         self._rows: dict[Pair, int] = {}
         self._counts: Counts = np.empty((0, 0))
+        self._alone: dict[int, float] = {}
         self._remarks: dict[Pair, str] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
@@ -65,11 +66,15 @@ class Overlap:
         """The same for pairs of a text and its reference."""
         counts = self._statistics(pairs)
         whole = self._metric._compute_score_from_stats(_plain(counts.sum(axis=0)))
+        rows = [self._rows[pair] for pair in pairs]
+        for row, own in zip(rows, counts, strict=True):
+            if row not in self._alone:
+                self._alone[row] = self._of_segment(own)
         signature = self._signature(pairs)
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
-            segments=tuple(map(self._of_segment, counts)),
+            segments=tuple(self._alone[row] for row in rows),
             signature=signature,
             segment_signature=signature.replace("|eff:no|", "|eff:yes|") if self.name == "bleu" else "",
             higher_is_better=self.higher_is_better,

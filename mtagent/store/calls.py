@@ -27,8 +27,8 @@ _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages,
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
-_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text, reply_model, finish_reason,
-    logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text, reply_model,
+    finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
@@ -71,7 +71,9 @@ class CallLog:
         if not rows:
             return None
         own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
-        if not isinstance(text, str) or text_hash(text) != address:  # a new reply, or the same one again, takes its place
+        if (
+            not isinstance(text, str) or text_hash(text) != address
+        ):  # a new reply, or the same one again, takes its place
             logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
             return None
         with self._database.intact(f"the reply for segment {segment!r}"):
