@@ -38,11 +38,11 @@ from mtagent.rules import RULES
 TEXT = "Der Hund lief schnell nach Hause."
 ERROR = ErrorSpan(text="Hund", category="other", severity="major", suggestion="Kater", before="Der", after="lief")
 UNITS = [
-    "(", ")", "[", "{", '"', "'", "“", "`", "```\n", "<", ">", " ", "\n", "\t", "\\", "a", "a ", "1", "1,", "1 ", ".", ":",
-    "-", " - ", "**", "/", "=", "?", "中", "\u0301", "a\n", "\n\n", '"a" - ', '"span": "', '{"a":', "<think>", "Score: ",
-    "score is ", "major: ", "Major:\n", "no error ", "yes ", "yes/", "5 of 100 ", "Action: a\n", "Action Input:", "finish(",
-    "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>", "accuracy/", "instead of ", "->",
-    "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
+    "(", ")", "[", "{", '"', "'", "“", "`", "```\n", "<", ">", " ", "\n", "\t", "\\", "a", "a ", "1", "1,", "1 ", ".",
+    ":", "-", " - ", "**", "/", "=", "?", "中", "\u0301", "a\n", "\n\n", '"a" - ', '"span": "', '{"a":', "<think>",
+    "Score: ", "score is ", "major: ", "Major:\n", "no error ", "yes ", "yes/", "5 of 100 ", "Action: a\n",
+    "Action Input:", "finish(", "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>",
+    "accuracy/", "instead of ", "->", "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
 

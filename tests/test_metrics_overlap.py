@@ -270,7 +270,8 @@ def test_systems_that_share_texts_get_the_counts_of_each_alone_in_any_order() ->
         shared = Overlap(name, "de")
         found = [shared.statistics(segments(references), texts) for texts in (first, second, first[::-1], second)]
         alone = [
-            Overlap(name, "de").statistics(segments(references), texts) for texts in (first, second, first[::-1], second)
+            Overlap(name, "de").statistics(segments(references), texts)
+            for texts in (first, second, first[::-1], second)
         ]
         assert all(np.array_equal(one, other) for one, other in zip(found, alone, strict=True))
 

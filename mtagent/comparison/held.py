@@ -46,7 +46,15 @@ class Spent(NamedTuple):
     @property
     def usage(self) -> Usage:
         """The same as a record."""
-        return Usage.model_validate(dict(zip(self._fields[1:], self[1:], strict=True)))
+        return Usage(
+            calls=self.calls,
+            reused=self.reused,
+            input_tokens=self.input_tokens,
+            cached_tokens=self.cached_tokens,
+            output_tokens=self.output_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            cost=self.cost,
+        )
 
 
 class Did(NamedTuple):

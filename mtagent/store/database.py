@@ -63,15 +63,15 @@ class Database:
 
     @contextmanager
     def reading(self, culprit: str = "") -> Iterator[sqlite3.Connection]:
-        """Several reads of one state of the store, whatever another process writes meanwhile. ``culprit`` is named where
-        what is read makes no sense.
+        """Several reads of one state of the store, whatever another process writes meanwhile. ``culprit`` is named
+        where what is read makes no sense.
         """
         with self._explained(culprit), self.intact(culprit):
             yield from self._transaction("BEGIN")
 
     @contextmanager
     def intact(self, culprit: str = "") -> Iterator[None]:
-        """Raise :class:`StoreError` where stored values cannot be what mtagent wrote: a damaged page may hold anything."""
+        """Raise :class:`StoreError` where stored values cannot be mtagent's: a damaged page may hold anything."""
         try:
             yield
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -182,7 +182,7 @@ def _open(path: str) -> sqlite3.Connection:
 def _open_to_read(path: str) -> sqlite3.Connection:
     """A connection to a file that cannot be written.
 
-    Beside a store SQLite wants files to write to. ``immutable`` says that nobody else writes, and does without them; but
+    SQLite wants to write files beside a store. ``immutable`` says that nobody else writes, and does without them; but
     then it does not see what a log beside the file still holds.
     """
     if Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size:
