@@ -23,7 +23,7 @@ demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
 	@$(BIN)/mtagent demo
 
 test: $(DEV)  ## Run the tests that need no extra
-	$(BIN)/python -m pytest -q -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
 
 test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 	$(BIN)/python -m pytest -q -m "slow and not extra"
@@ -36,10 +36,11 @@ test-comet: $(DEV)  ## Run the tests with COMET itself, in an environment of its
 	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet
 	MTAGENT_COMET_PYTHON="$$PWD/.venv-comet/bin/python" $(BIN)/python -m pytest -q -m comet
 
-check: $(DEV)  ## ruff and mypy
+check: $(DEV)  ## ruff, mypy, and the layers of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(DEV)  ## Calls per second against the bare client; start-up time; edits per second
 	$(BIN)/python -m bench

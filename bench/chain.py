@@ -17,13 +17,13 @@ from pathlib import Path
 import openai
 
 from bench.harness import calls_per_second, report, simulator
-from mtagent import prompts
-from mtagent.batch import improve_file
 from mtagent.config import Config, load
-from mtagent.files import Files
+from mtagent.jobs.demo import sample_path as path
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.llm import prompts
 from mtagent.llm.request import request_body
 from mtagent.records import Chain
-from mtagent.sample import path
 
 MODEL = "gpt-6-luna"
 

@@ -10,8 +10,8 @@ import openai
 
 from bench.harness import alternate, report, simulator
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.limiter import Limiter
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.limits import Limiter
+from mtagent.llm.request import Sampling
 from mtagent.records import Message
 
 MODEL = "gpt-6-luna"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 
-from mtagent import edits
 from mtagent.records import ErrorSpan
+from mtagent.text import edits
 
 EDITS, WORDS = 10_000, 170_000
 

@@ -20,10 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.meta_eval import Averaging, Row, calibrated_accuracy, paired
-from mtagent.meta_eval.paired import Floats, Paired
-from mtagent.meta_eval.pairs import pairs_in
-from mtagent.meta_eval.statistic import groups_of
+from mtagent.analysis.agreement import Averaging, Floats, Paired, Row, groups_of, paired, pairs_in
+from mtagent.analysis.ties import calibrated_accuracy
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", str(Path(__file__).parents[2] / "shared" / "data")))
 MANY = 33_592

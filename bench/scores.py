@@ -26,7 +26,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from mtagent.metrics import formulas
+from mtagent.metrics import overlap as formulas
 from mtagent.metrics.significance import Counted, Kind, Resampling, compared
 from mtagent.records import Chain, Segment, Stage, Step
 from mtagent.store import Store
@@ -144,7 +144,7 @@ def resampling(kind: Kind, segments: int = 3_000) -> str:
     named: list[tuple[str, Sequence[str]]] = [("a", ["a"] * segments), ("b", ["b"] * segments)]
     found, seconds = _timed(lambda: PairedTest(named, known, None, test_type=kind)())
     theirs: dict[str, Any] = found[1]
-    apply = {"BLEU": formulas.bleu, "chrF2": formulas.chrf, "TER": formulas.ter}
+    apply = {"BLEU": formulas.bleu_scores, "chrF2": formulas.chrf_scores, "TER": formulas.ter_scores}
     systems = {name: [Counted(rows.astype(np.float64), apply[name]) for rows in both] for name, both in counts.items()}
     ours, own_seconds = _timed(lambda: compared(list(systems.values()), Resampling(kind)))
     equal = sum(own[1].p_value == theirs[name][1].p_value for own, name in zip(ours, counts, strict=True))

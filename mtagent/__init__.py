@@ -8,15 +8,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
-
 if TYPE_CHECKING:
-    from mtagent.agent import Agent, make_segments
-    from mtagent.chain import Plan, improve
+    from mtagent.chain.chain import Plan, improve
+    from mtagent.chain.revert import revert
     from mtagent.config import Config
     from mtagent.errors import MtagentError
-    from mtagent.protocols import LLM, Evaluator, Translator
-    from mtagent.rating import rate
+    from mtagent.evaluators.protocol import Evaluator
+    from mtagent.jobs.agent import Agent, make_segments
+    from mtagent.jobs.rate import rate
+    from mtagent.llm.protocol import LLM
     from mtagent.records import (
         Call,
         Chain,
@@ -32,19 +32,22 @@ if TYPE_CHECKING:
         Term,
         Usage,
     )
-    from mtagent.reverting import revert
-    from mtagent.store import Store
+    from mtagent.store.store import Store
+    from mtagent.translators.protocol import Translator
+
+
+__version__ = "0.1.0"
 
 _WHERE = {
-    "Agent": "agent",
-    "make_segments": "agent",
-    "Plan": "chain",
-    "improve": "chain",
+    "Agent": "jobs.agent",
+    "make_segments": "jobs.agent",
+    "Plan": "chain.chain",
+    "improve": "chain.chain",
     "Config": "config",
     "MtagentError": "errors",
-    "LLM": "protocols",
-    "Evaluator": "protocols",
-    "Translator": "protocols",
+    "LLM": "llm.protocol",
+    "Evaluator": "evaluators.protocol",
+    "Translator": "translators.protocol",
     "Call": "records",
     "Chain": "records",
     "Completion": "records",
@@ -58,9 +61,9 @@ _WHERE = {
     "Step": "records",
     "Term": "records",
     "Usage": "records",
-    "rate": "rating",
-    "revert": "reverting",
-    "Store": "store",
+    "rate": "jobs.rate",
+    "revert": "chain.revert",
+    "Store": "store.store",
 }
 
 __all__ = [

@@ -7,22 +7,102 @@ The same names are used everywhere: ``concurrency = 32`` in the file, ``--concur
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator
 
-from mtagent.correct import Fix, Strategy
-from mtagent.edits import OnAmbiguous
 from mtagent.errors import ConfigError
 from mtagent.formats.files import refuse_pipe
-from mtagent.llm.server import address_problem
-from mtagent.masking import key_in, masked
+from mtagent.llm.transport import address_problem
 from mtagent.records import Record, Stage
+from mtagent.text.edits import OnAmbiguous
+from mtagent.text.masking import key_in, masked
+
+Strategy = Literal["located", "paper"]
+Fix = Literal["offered", "asked"]
+
+_NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """``m-mad:rounds=2,topic=severity`` as a name and options. A comma ends a value only before another ``OPTION=``."""
+    name, _, rest = spec.partition(":")
+    options: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in _NEXT_OPTION.split(rest))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ConfigError(f"evaluator {spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
+        key = key.strip().replace("-", "_")
+        if key in options:
+            raise ConfigError(f"evaluator {spec!r}: the option {key} is given twice")
+        options[key] = value.strip()
+    return name.strip(), options
+
+
+def unforced(spec: str) -> str:
+    """``spec`` without the demand for errors: a judge may find none, also where the post-editor must."""
+    name, options = parse_spec(spec)
+    left = [f"{key}={value}" for key, value in options.items() if key != "forced"]
+    return f"{name}:{','.join(left)}" if left else name
+
+
+def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """``options`` as the types that the keyword parameters of ``kind``, a class or a function, have.
+
+    Raises :class:`ConfigError` that begins with ``who``.
+    """
+    known = [
+        parameter.name
+        for parameter in inspect.signature(kind).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
+    ]
+    _refuse_unknown(who, options, known)
+    return _typed(who, kind, options)
+
+
+def _refuse_unknown(who: str, options: Mapping[str, str], known: Sequence[str]) -> None:
+    for key in options:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
+            raise ConfigError(f"{who}: no option {key!r}; {hint}")
+
+
+def _typed(who: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
+    """``options`` as the types with which ``make`` annotates its parameters; text where there is none."""
+    function = _function(make)
+    noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
+    # Only what is needed: other annotations may name what is imported for type checkers alone.
+    hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
+    return {key: _read(who, key, value, hints.get(key, str)) for key, value in options.items()}
+
+
+def _function(make: Any) -> Any:
+    """The function whose parameters ``make`` takes."""
+    while isinstance(make, partial):
+        make = make.func
+    if isinstance(make, type):
+        return cast(Any, make).__init__
+    return inspect.unwrap(make) if inspect.isroutine(make) else type(make).__call__
+
+
+def _read(who: str, key: str, value: str, hint: Any) -> Any:
+    several = get_origin(hint) in (frozenset, set, tuple, list)
+    try:
+        return TypeAdapter(hint).validate_python(value.split("+") if several else value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
+
 
 DEFAULT_MODEL = "gpt-6-luna"
 Role = Literal["translate", "postedit", "proofread", "judge"]
@@ -192,21 +272,12 @@ class Config(ModelSettings):
         return general.model_copy(update=own.model_dump(exclude_none=True, include=set(ModelSettings.model_fields)))
 
     def for_results(self) -> dict[str, Any]:
-        """The settings that results depend on, as plain data: what a resumed run must agree with.
-
-        ``calibrated`` holds what the calibration says, wherever its file lies. Raises :class:`ConfigError`.
-        """
+        """The settings that results depend on, as plain data, but for what the calibration says."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         apart = {"store", "run", "limit", "calibration"}
         dumped = self.model_dump(mode="json", exclude=pace | money | apart, exclude_none=True)
-        dumped["calibrated"] = self._calibrated()
         return {name: value for name, value in dumped.items() if value != {}}
-
-    def _calibrated(self) -> dict[str, Any]:
-        from mtagent.gate_calibration.calibration import read
-
-        return read(self.calibration).settings() if self.calibration else {}
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -229,7 +300,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     Raises :class:`ConfigError` naming the file and the setting.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    data = _read(path) if path else {}
+    data = _config_read(path) if path else {}
     if "judge_model" in given:  # goes before the table in the file, like every option
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     preset = given.get("preset", data.get("preset", "safe"))
@@ -292,7 +363,7 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _config_read(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

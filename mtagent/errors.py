@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # so that the command line can name an error without importing pydantic
+if TYPE_CHECKING:
     from mtagent.records import Call
 
 

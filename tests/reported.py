@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mtagent.comparison.rows import Cell, Comparison, Cost, Row
-from mtagent.guards import GUARDS
+from mtagent.analysis.comparison import Cell, Comparison, Cost, Row
+from mtagent.chain.guards import GUARDS
 from mtagent.records import Call, Chain, Edit, ErrorSpan, Rating, Score, Segment, Step, Usage
 
 RUN = "run-1"

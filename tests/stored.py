@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mtagent.batch import improve_file
-from mtagent.build import Given
 from mtagent.config import load
-from mtagent.files import Files
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import Given
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Call, Chain, Completion, Edit, Message, Segment, Stage, Step, Usage, Verdict
 from mtagent.store import Store

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mtagent import Agent, Chain, ErrorSpan, Rating, Segment
-from mtagent.agent import make_segments
+from mtagent.chain.gate import RateGate
 from mtagent.errors import ConfigError
-from mtagent.gate import RateGate
+from mtagent.jobs.agent import make_segments
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Completion, Message
 from tests.simulator import chain as simulated

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtagent.algorithm1 import substitute
+from mtagent.chain.algorithm1 import substitute
 from mtagent.records import ErrorSpan
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.batch import improve_file
-from mtagent.build import Given
 from mtagent.config import Config, load
 from mtagent.errors import ConfigError, MtagentError, OutputError, ServerError, StoreError
-from mtagent.files import Files
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import Given
+from mtagent.jobs.run import Outcome, improve_all, work_all
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.protocols import Evaluator
 from mtagent.records import Chain, Message, Rating, Segment, Step, Verdict
-from mtagent.runner import Outcome, improve_all, work_all
 from mtagent.store import RunSummary, Store
 from tests.simulator import chain as simulated
 

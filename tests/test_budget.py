@@ -12,17 +12,19 @@ from typing import Any
 import pytest
 
 from bench.harness import simulator
-from mtagent.agent import Agent, make_segments
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
-from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted, budget_of
-from mtagent.llm.cached import Cached, KeyedLLM
+from mtagent.jobs.agent import Agent, make_segments
+from mtagent.jobs.parts import budget_of
+from mtagent.jobs.run import Outcome, work_all
+from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
+from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.limiter import Limiter
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.limits import Limiter
+from mtagent.llm.protocol import KeyedLLM
+from mtagent.llm.request import Sampling
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
-from mtagent.runner import Outcome, work_all
 from mtagent.store import Store
 from tests.clocks import FakeClock
 from tests.commands import Done, Shell

@@ -7,22 +7,10 @@ from hashlib import sha256
 import pytest
 
 from mtagent.errors import ModelError, RateLimited, StoreError, TranslatorError, Truncated
-from mtagent.llm.cached import Cached
+from mtagent.llm.cache import Cached
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.protocols import LLM
-from mtagent.records import (
-    Call,
-    Chain,
-    Completion,
-    Message,
-    Schema,
-    Segment,
-    Step,
-    TokenLogprob,
-    Tool,
-    ToolCall,
-    Usage,
-)
+from mtagent.llm.protocol import LLM
+from mtagent.records import Call, Chain, Completion, Message, Schema, Segment, Step, TokenLogprob, Tool, ToolCall, Usage
 from mtagent.store import Run, Store
 
 PAID = Usage(calls=1, input_tokens=100, cached_tokens=64, output_tokens=9, reasoning_tokens=3, cost=0.5)

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from mtagent import guards, prompts
-from mtagent.chain import Plan, improve
-from mtagent.correct import Corrector
+from mtagent.chain import guards
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.correct import Corrector
+from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate
+from mtagent.chain.proofread import Proofreader
 from mtagent.errors import AuthenticationError, ConfigError, OffScript, ServerError
 from mtagent.evaluators.rubric_mqm import RubricMQM
-from mtagent.gate import OpenGate, PairwiseGate, RateGate
+from mtagent.llm import prompts
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.proofread import Proofreader
-from mtagent.protocols import LLM
+from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Completion, Draft, Message, Rating, Segment, Stage, Usage
 from mtagent.translators.llm import LLMTranslator
 from tests.simulator import chain as simulated

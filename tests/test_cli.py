@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bench.harness import simulator
-from mtagent.batch import with_context
 from mtagent.cli import COMMANDS, cli
 from mtagent.cli.options import SETTING_OPTIONS
 from mtagent.config import Config, load
 from mtagent.errors import ConfigError, InputError
+from mtagent.jobs.inputs import with_context
 from mtagent.records import Segment
 from mtagent.store import Store
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, python, run

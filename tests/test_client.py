@@ -28,13 +28,11 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
-from mtagent.llm.backoff import LONGEST_WAIT
-from mtagent.llm.client import OpenAIClient
-from mtagent.llm.clock import Clock
-from mtagent.llm.limiter import Limiter
-from mtagent.llm.sampling import Sampling
-from mtagent.pricing import price as list_price
-from mtagent.protocols import LLM
+from mtagent.llm.client import LONGEST_WAIT, OpenAIClient
+from mtagent.llm.limits import Clock, Limiter
+from mtagent.llm.prices import price as list_price
+from mtagent.llm.protocol import LLM
+from mtagent.llm.request import Sampling
 from mtagent.records import Completion, Message, Tool, ToolCall, Usage
 from tests.clocks import FakeClock
 from tests.simulator import Fault, Settings, Simulator

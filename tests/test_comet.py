@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 
+from mtagent.analysis.score import Wanted, score_texts
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
-from mtagent.metrics.comet_models import LICENCES, UNKNOWN_LICENCE, USUAL, CometModel, Texts, licence_notes
-from mtagent.metrics.comet_process import VARIABLE, WORKER
+from mtagent.metrics.comet import LICENCES, UNKNOWN_LICENCE, USUAL, VARIABLE, WORKER, CometModel, Texts, licence_notes
 from mtagent.metrics.named import make_metric
-from mtagent.protocols import Releases
-from mtagent.scoring import Wanted, score_texts
+from mtagent.metrics.protocol import Releases
 from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import ROOT, Shell
 
@@ -214,7 +213,7 @@ def test_the_worker_runs_alone_on_a_file(fake: Fake, tmp_path: Path) -> None:
 def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake) -> None:
     script = (
         "from pathlib import Path\n"
-        "from mtagent.metrics.comet_models import CometModel, Texts\n"
+        "from mtagent.metrics.comet import CometModel, Texts\n"
         f"model = CometModel('fake/hang', python=Path({str(fake.python)!r}), batch_size=1, gpus='0', timeout=None)\n"
         "model.predict([Texts('a', 'b')])\n"
     )

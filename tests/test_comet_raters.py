@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import ConfigError, EvaluationError, MetricError
-from mtagent.evaluators import by_comet
-from mtagent.evaluators.in_batches import InBatches
+from mtagent.evaluators import metric as by_comet
+from mtagent.evaluators.metric import InBatches
+from mtagent.llm.dialogue import together
 from mtagent.records import Rating, Segment
-from mtagent.together import together
 from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import Shell, start
 

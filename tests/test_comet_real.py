@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from mtagent.evaluators import by_comet
-from mtagent.metrics.comet_process import VARIABLE
+from mtagent.analysis.score import Wanted, score_texts
+from mtagent.evaluators import metric as metric_evaluators
+from mtagent.llm.dialogue import together
+from mtagent.metrics.comet import VARIABLE
 from mtagent.metrics.named import make_metric
 from mtagent.records import Rating, Segment
-from mtagent.scoring import Wanted, score_texts
-from mtagent.together import together
 from tests.commands import ROOT, Done, Shell
 
 PYTHON = os.environ.get(VARIABLE) or (sys.executable if importlib.util.find_spec("comet") else "")
@@ -167,7 +167,7 @@ def test_a_checkpoint_that_is_none_is_named(tmp_path: Path, files: Shell) -> Non
 @cache
 def rated(kind: str, tiny: Path) -> list[Rating]:
     """The ratings of system b, asked for at once."""
-    evaluator = getattr(by_comet, kind)(model=str(tiny / KINDS[kind]), python=Path(PYTHON))
+    evaluator = getattr(metric_evaluators, kind)(model=str(tiny / KINDS[kind]), python=Path(PYTHON))
 
     async def all_at_once() -> list[Rating]:
         return await together(*map(evaluator.rate, SEGMENTS, SYSTEMS["b"]))

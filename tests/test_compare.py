@@ -16,18 +16,16 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from mtagent.comparison import Comparison, Outcomes, compare_run, compare_runs
-from mtagent.comparison.data import flat
-from mtagent.comparison.held import held_run
-from mtagent.comparison.parts import parts_by
-from mtagent.comparison.tables import dollars
+from mtagent.analysis.compare import compare_run, compare_runs, parts_by
+from mtagent.analysis.compare_tables import dollars, flat
+from mtagent.analysis.comparison import Comparison, Outcomes, held_run
+from mtagent.analysis.score import Wanted
+from mtagent.chain.revert import revert
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Call, Chain, Edit, Rated, Rating, Score, Segment, Step, Usage
-from mtagent.report import words
-from mtagent.reverting import revert
-from mtagent.scoring import Wanted
+from mtagent.report import plots as words
 from mtagent.store import Store
 from tests.stored import improve, scripted, segment, step, store
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mtagent.chain import Plan, improve
-from mtagent.correct import Corrector, Fix, is_error_free, parse_fixes
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.correct import Corrector, is_error_free, parse_fixes
+from mtagent.config import Fix
 from mtagent.errors import ConfigError, UnreadableReply
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import ErrorSpan, Rating, Segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators.counts import Counted, read_count, read_score
+from mtagent.evaluators.scores import Counted, read_count, read_score
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import OutputError
-from mtagent.formats.details import details, write_details
+from mtagent.formats.jsonl import details, write_details
 from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, ToolCall, Usage
 
 SEGMENT = Segment(id="7", source="A cat.", source_lang="en", target_lang="de", translation="Ein Hund.", domain="news")

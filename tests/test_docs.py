@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mtagent import prompts
+from mtagent.chain.guards import GUARDS
 from mtagent.config import Config, load
 from mtagent.evaluators.named import EVALUATORS
-from mtagent.guards import GUARDS
+from mtagent.llm import prompts
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

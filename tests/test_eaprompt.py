@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mtagent import prompts
-from mtagent.agent import Agent
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators.counts import Counted
 from mtagent.evaluators.eaprompt import EAPrompt, disagreement, parse, parse_once
 from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.scores import Counted
+from mtagent.jobs.agent import Agent
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
 from tests.codes import without_codes

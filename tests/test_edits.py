@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import edits
 from mtagent.records import Edit, ErrorSpan, Severity
+from mtagent.text import edits
 
 
 def error(text: str, suggestion: str | None, severity: Severity = "minor", **fields: object) -> ErrorSpan:

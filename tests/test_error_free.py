@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval.error_free import (
+from mtagent.analysis.error_spans import SegmentsLeftOut
+from mtagent.analysis.span_scores import (
     ESA_ERROR_FREE,
     detection,
     detection_difference,
     is_error_free,
     is_scored_error_free,
 )
-from mtagent.meta_eval.marked import SegmentsLeftOut
+from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.significance import Resampling
 from mtagent.records import ErrorSpan
 

@@ -15,13 +15,12 @@ from mtagent.cli.estimate import command
 from mtagent.cli.options import read_config, read_files
 from mtagent.config import load
 from mtagent.errors import EvaluationError, MissingExtra, ModelError
-from mtagent.estimate import FRAME, Range, Text, _Asking, estimate, estimate_ratings
 from mtagent.evaluators.named import EVALUATORS
-from mtagent.files import Files
-from mtagent.protocols import LLM
+from mtagent.jobs.estimate import FRAME, Counter, Range, Text, _Asking, by_length, counter, estimate, estimate_ratings
+from mtagent.jobs.inputs import Files
+from mtagent.llm.protocol import LLM
 from mtagent.records import Message, Rating, Segment, Usage
 from mtagent.store import Store
-from mtagent.tokens import Counter, by_length, counter
 from tests.commands import Shell
 from tests.killing import sources
 from tests.simulator.chain import translated

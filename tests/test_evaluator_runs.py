@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent.config import Config
+from mtagent.config import Config, parse_spec
 from mtagent.errors import MtagentError
-from mtagent.evaluators.named import EVALUATORS, Surroundings, make_evaluator, parse_spec
-from mtagent.knowledge import Entry, Knowledge
+from mtagent.evaluators.knowledge import Entry, Knowledge
+from mtagent.evaluators.named import EVALUATORS, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.limiter import Limiter
-from mtagent.protocols import Evaluator
+from mtagent.llm.limits import Limiter
 from mtagent.records import Rating, Segment
 from tests.simulator import KINDS
 from tests.simulator.evaluators import RUBRIC, grade, score

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent import edits, paragraphs
-from mtagent.exports import Entry, Held, Mtme, Survey
+from mtagent.chain.revert import revert
+from mtagent.formats.exports import Entry, Held, Survey
+from mtagent.formats.mtme import MtmeExport as Mtme
+from mtagent.formats.named import read_annotations
 from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
-from mtagent.reverting import revert
-from mtagent.span_files import read_annotations
 from mtagent.store import Store
+from mtagent.text import edits, paragraphs
 from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]

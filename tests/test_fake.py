@@ -6,7 +6,7 @@ import pytest
 
 from mtagent.errors import MtagentError, ServerError
 from mtagent.llm.fake import ForbiddenLLM, Request, ScriptedLLM
-from mtagent.protocols import LLM
+from mtagent.llm.protocol import LLM
 from mtagent.records import Completion, Message, Usage
 
 HI = [Message(role="user", content="Hi")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.formats import JSONL_LENIENT, Result
-from mtagent.languages import name, parse_pair, script
+from mtagent.text.languages import name, parse_pair, script
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", ROOT.parent / "shared" / "data"))

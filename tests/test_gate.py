@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mtagent import __version__
+from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate, read_choice
 from mtagent.errors import RatingParseError
-from mtagent.gate import OpenGate, PairwiseGate, RateGate, read_choice
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.prompts import load
-from mtagent.protocols import Evaluator
+from mtagent.llm.prompts import load
 from mtagent.records import Rating, Segment
 from tests.codes import without_codes
 

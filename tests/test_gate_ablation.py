@@ -16,10 +16,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from mtagent.analysis.gate_calibration import Edits, Effect, Resampling, best_margin, effect, first_half
 from mtagent.errors import InputError
-from mtagent.gate_calibration.halves import first_half
-from mtagent.gate_calibration.margin import Edits, Effect, best_margin, effect
-from mtagent.gate_calibration.resampling import Resampling
 from tests.commands import ROOT, Shell
 from wmt.gate_ablation import (
     bar_of,

@@ -12,22 +12,18 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.chain import Plan, improve
+from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate, definition
+from mtagent.analysis.gate_inputs import chosen, read_pairs, side_by_side
+from mtagent.analysis.scores_read import Given, Key, Side
+from mtagent.chain.calibration import Calibration, Threshold, calibrated, read
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.gate import OpenGate, RateGate
 from mtagent.config import load
 from mtagent.errors import ConfigError
-from mtagent.evaluators.gemba_scores import GembaDA
+from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
-from mtagent.evaluators.signed import comparable
-from mtagent.gate import OpenGate, RateGate
-from mtagent.gate_calibration.calibrate import Origin, calibrate
-from mtagent.gate_calibration.calibration import Calibration, read
-from mtagent.gate_calibration.matching import chosen, side_by_side
-from mtagent.gate_calibration.pairs import read_pairs
-from mtagent.gate_calibration.texts import Definition, Text, Texts, definition
-from mtagent.gate_calibration.use import Threshold, calibrated
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.meta_eval.files.side import Given, Key, Side
-from mtagent.records import Completion, Message, Rating, Segment
+from mtagent.records import Completion, Message, Rating, Segment, comparable
 from mtagent.store import Store
 from tests.commands import IMPROVED, TRANSLATIONS, Shell
 

@@ -9,23 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.errors import ConfigError, InputError
-from mtagent.gate import RateGate
-from mtagent.gate_calibration import tables
-from mtagent.gate_calibration.calibrate import error_free_of, margin_of
-from mtagent.gate_calibration.calibration import Figure
-from mtagent.gate_calibration.halves import first_half
-from mtagent.gate_calibration.margin import NEVER, Edits, best_margin, effect, kept, sweep
-from mtagent.gate_calibration.resampling import Resampling
-from mtagent.gate_calibration.threshold import (
+from mtagent.analysis import gate_calibration as tables
+from mtagent.analysis.gate_calibration import (
+    NEVER,
+    Edits,
     Labelled,
+    Resampling,
+    best_margin,
     best_threshold,
     curve,
+    effect,
+    error_free_of,
+    first_half,
+    kept,
     labels,
+    margin_of,
+    sweep,
     thinned,
     threshold_interval,
 )
-from mtagent.protocols import Evaluator
+from mtagent.chain.calibration import Figure
+from mtagent.chain.gate import RateGate
+from mtagent.errors import ConfigError, InputError
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.records import Rating, Segment
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
-from mtagent.chain import Plan, improve
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.correct import Corrector, is_error_free
+from mtagent.chain.gate import OpenGate
 from mtagent.config import Config
-from mtagent.correct import Corrector, is_error_free
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators import gemba_esa, gemba_mqm
-from mtagent.evaluators.gemba_esa import GembaESA
-from mtagent.evaluators.gemba_mqm import GembaMQM
-from mtagent.evaluators.gemba_scores import GembaDA, GembaSQM
+from mtagent.evaluators import gemba as gemba_esa
+from mtagent.evaluators import gemba as gemba_mqm
+from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM, GembaSQM
 from mtagent.evaluators.named import Surroundings, make_evaluator
-from mtagent.gate import OpenGate
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment
 from tests.codes import without_codes
@@ -260,7 +259,7 @@ def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
     ]
     for example in examples:
         translation, source = example.values["translation"], example.values["source"]
-        for error in gemba_mqm.parse(example.reply, translation, source):
+        for error in gemba_mqm.parse_mqm(example.reply, translation, source):
             assert error.suggestion is error.explanation is None
             if error.side == "omission":
                 assert error.text in source
@@ -285,7 +284,7 @@ async def test_mqm_shows_three_examples_whatever_the_pair_and_those_that_a_user_
 
 
 def test_esa_and_mqm_read_the_same_list() -> None:
-    assert gemba_esa.parse(REPLY, TEXT, SEGMENT.source) == gemba_mqm.parse(REPLY, TEXT, SEGMENT.source)
+    assert gemba_esa.parse_esa(REPLY, TEXT, SEGMENT.source) == gemba_mqm.parse_mqm(REPLY, TEXT, SEGMENT.source)
 
 
 @pytest.mark.data

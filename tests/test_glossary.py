@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import InputError
-from mtagent.glossary import Glossary, read_do_not_translate, read_glossary, relevant
+from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary, relevant
 from mtagent.records import Term
 
 

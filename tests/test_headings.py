@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import mqm
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
+from mtagent.text import mqm
 
 SOURCE = "The account holder must agree today, and the red dog slept."
 TEXT = "El Banco pagó a el banco «central» ayer, y el perro rojo durmió."

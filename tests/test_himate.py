@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.confidence import Calibration, file_of, write
 from mtagent.evaluators.himate import PROMPTS, HiMATE
 from mtagent.evaluators.himate_replies import parse_subtype
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Rating, Segment, Term, TokenLogprob, Usage
 from tests.codes import without_codes

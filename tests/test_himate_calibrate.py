@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent import prompts
-from mtagent.build import Given
-from mtagent.calibration import calibrate_file
 from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration
-from mtagent.files import Files
+from mtagent.jobs.himate import calibrate_file
+from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import Given
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Completion, Message, TokenLogprob, Usage
 from mtagent.store import Store
@@ -247,7 +247,7 @@ def test_a_server_that_refuses_logprobs_is_asked_for_words(dev: Shell) -> None:
 @pytest.mark.loopback
 def test_other_prompts_need_another_calibration(server: str, dev: Shell) -> None:
     assert dev(f"{LINE} --base-url {server} -q").code == 0
-    text = (Path(prompts.__file__).parents[1] / "prompts" / "himate-verify.toml").read_text(encoding="utf-8")
+    text = (Path(prompts.__file__).parents[2] / "prompts" / "himate-verify.toml").read_text(encoding="utf-8")
     (dev.folder / "mine").mkdir()
     (dev.folder / "mine" / "himate-verify.toml").write_text(text + "\n# mine\n", encoding="utf-8")
     line = f"--stages pe --evaluator himate --model org/m-1 --base-url {server} --prompts mine"

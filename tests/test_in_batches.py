@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from mtagent.errors import ConfigError, EvaluationError
-from mtagent.evaluators.checked import checked_evaluator
-from mtagent.evaluators.in_batches import InBatches, Pair
+from mtagent.evaluators.metric import InBatches, Pair
+from mtagent.evaluators.protocol import checked_evaluator
 from mtagent.records import Rating, Segment
 from tests.comet_environment import until
 from tests.commands import ROOT

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import InputError, StoreError
-from mtagent.knowledge import Added, Entry, Knowledge, match
-from mtagent.notes import LONGEST, read_notes
+from mtagent.evaluators.knowledge import LONGEST, Added, Entry, Knowledge, match, read_notes
 from tests.commands import Shell
 
 BANK = Entry(title="Bank", text="A house for money. Banks lend it.", line=1)

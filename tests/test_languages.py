@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import languages
 from mtagent.errors import ConfigError
+from mtagent.text import languages
 
 
 @pytest.mark.parametrize(

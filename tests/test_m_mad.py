@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
-from mtagent.build import named_evaluator
 from mtagent.config import Config
 from mtagent.errors import ConfigError, ModelError, RatingParseError
-from mtagent.evaluators.debate import disputed, opposed
-from mtagent.evaluators.m_mad import MMAD
-from mtagent.evaluators.m_mad_replies import DIMENSIONS, parse
+from mtagent.evaluators.m_mad import DIMENSIONS, MMAD, disputed, opposed, parse
+from mtagent.jobs.parts import named_evaluator
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, ErrorSpan, Message, Segment, Term, Usage
 from tests.codes import without_codes

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators.m_mad_replies import (
+from mtagent.evaluators.m_mad import (
     as_json,
     parse,
     parse_consensus,

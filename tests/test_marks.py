@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import marks
+from mtagent.text import markup, numbers
+from mtagent.text import scripts as marks
 
 
-def keys(found: tuple[marks.Mark, ...] | tuple[marks.Tag, ...]) -> list[str]:
+def keys(found: tuple[marks.Mark, ...] | tuple[markup.Tag, ...]) -> list[str]:
     return [mark.key for mark in found]
 
 
@@ -32,7 +33,7 @@ def keys(found: tuple[marks.Mark, ...] | tuple[marks.Tag, ...]) -> list[str]:
     ],
 )  # fmt: skip
 def test_placeholders_are_found_in_order(text: str, found: list[str]) -> None:
-    assert keys(marks.placeholders(text)) == found
+    assert keys(markup.placeholders(text)) == found
 
 
 @pytest.mark.parametrize(
@@ -43,37 +44,37 @@ def test_placeholders_are_found_in_order(text: str, found: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_placeholder_is_none(text: str) -> None:
-    assert marks.placeholders(text) == ()
+    assert markup.placeholders(text) == ()
 
 
 def test_an_icu_plural_is_one_placeholder_whatever_forms_the_language_has() -> None:
     english = "{count, plural, one {# file by {who}} other {# files by {who}}}"
     polish = "{count, plural, one {# plik od {who}} few {# pliki od {who}} many {# plików od {who}} other {#}}"
-    assert keys(marks.placeholders(english)) == keys(marks.placeholders(polish))
+    assert keys(markup.placeholders(english)) == keys(markup.placeholders(polish))
 
 
 def test_an_icu_select_keeps_its_choices_and_its_variables() -> None:
-    source = marks.placeholders("{g, select, male {his} other {their}}")
-    assert keys(source) == keys(marks.placeholders("{g, select, male {sein} other {ihr}}"))
-    assert keys(source) != keys(marks.placeholders("{g, select, männlich {sein} other {ihr}}"))
-    lost = marks.placeholders("{n, plural, other {von ihm}}")
-    assert keys(marks.placeholders("{n, plural, other {by {who}}}")) != keys(lost)
+    source = markup.placeholders("{g, select, male {his} other {their}}")
+    assert keys(source) == keys(markup.placeholders("{g, select, male {sein} other {ihr}}"))
+    assert keys(source) != keys(markup.placeholders("{g, select, männlich {sein} other {ihr}}"))
+    lost = markup.placeholders("{n, plural, other {von ihm}}")
+    assert keys(markup.placeholders("{n, plural, other {by {who}}}")) != keys(lost)
 
 
 def test_marks_give_offsets_into_the_text() -> None:
     text = "Hi {name}, see <b>https://a.org/x</b> or me@a.org."
-    for find in (marks.placeholders, marks.urls, marks.emails):
+    for find in (markup.placeholders, markup.urls, markup.emails):
         assert [text[mark.start : mark.end] for mark in find(text)] == keys(find(text))
 
 
 def test_tags_are_found_and_comparisons_are_not() -> None:
     text = """<b class='x'>1 < 2, I <3 you</b><br/><x id="1"/><!-- note --><https://a.b>"""
-    assert keys(marks.tags(text)) == ["<b class='x'>", "</b>", "<br>", '<x id="1"/>', "<!--", "-->"]
+    assert keys(markup.tags(text)) == ["<b class='x'>", "</b>", "<br>", '<x id="1"/>', "<!--", "-->"]
 
 
 def test_attributes_that_readers_see_do_not_count() -> None:
     english, german = '<a  href="x" title="Home">', '<a href="x" title="Startseite">'
-    assert keys(marks.tags(english)) == keys(marks.tags(german)) == ['<a href="x" title>']
+    assert keys(markup.tags(english)) == keys(markup.tags(german)) == ['<a href="x" title>']
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_attributes_that_readers_see_do_not_count() -> None:
     ],
 )
 def test_nesting_faults_are_named(text: str, faults: list[str]) -> None:
-    assert marks.nesting_faults(marks.tags(text)) == faults
+    assert markup.nesting_faults(markup.tags(text)) == faults
 
 
 @pytest.mark.parametrize(
@@ -99,15 +100,15 @@ def test_nesting_faults_are_named(text: str, faults: list[str]) -> None:
     ],
 )
 def test_urls_end_before_the_sentence_goes_on(text: str, found: list[str]) -> None:
-    assert keys(marks.urls(text)) == found
+    assert keys(markup.urls(text)) == found
 
 
 def test_emails_are_found_without_the_full_stop() -> None:
-    assert keys(marks.emails("Write to a.b+c@mail.example.org. Not to @user or a@b")) == ["a.b+c@mail.example.org"]
+    assert keys(markup.emails("Write to a.b+c@mail.example.org. Not to @user or a@b")) == ["a.b+c@mail.example.org"]
 
 
 def left(ours: str, theirs: str) -> tuple[list[str], list[str]]:
-    missing, extra = marks.unmatched(marks.numbers(ours), marks.numbers(theirs))
+    missing, extra = numbers.unmatched(numbers.numbers(ours), numbers.numbers(theirs))
     return [number.values[0] for number in missing], [number.values[0] for number in extra]
 
 
@@ -175,8 +176,8 @@ def test_one_changed_digit_is_never_overlooked(number: int, place: int, shift: i
 
 
 def test_roman_and_chinese_numerals_are_read() -> None:
-    assert marks.other_numerals("Louis XVIII, chapter IX, MIX, CIVIL") == {"18", "9", "1009"}
-    assert marks.other_numerals("国体第三名") == {"3"}
+    assert numbers.other_numerals("Louis XVIII, chapter IX, MIX, CIVIL") == {"18", "9", "1009"}
+    assert numbers.other_numerals("国体第三名") == {"3"}
 
 
 @pytest.mark.parametrize(
@@ -189,26 +190,26 @@ def test_roman_and_chinese_numerals_are_read() -> None:
     ],
 )
 def test_units_are_known_by_symbol_and_by_word(text: str, units: list[str]) -> None:
-    assert [found.unit for found in marks.quantities(text)] == units
+    assert [found.unit for found in numbers.quantities(text)] == units
 
 
 def test_markdown_counts_structure_not_its_spelling() -> None:
     stars, dashes = "# T\n\n* a **b** _c_\n* `x`\n", "# T\n\n- a __b__ *c*\n- `x`\n"
-    assert marks.markdown_marks(stars) == marks.markdown_marks(dashes)
-    assert marks.markdown_marks(stars) == {"heading #": 1, "bullet": 2, "bold": 1, "italic": 1, "`x`": 1}
+    assert markup.markdown_marks(stars) == markup.markdown_marks(dashes)
+    assert markup.markdown_marks(stars) == {"heading #": 1, "bullet": 2, "bold": 1, "italic": 1, "`x`": 1}
 
 
 def test_markdown_links_count_by_target_and_plain_stars_do_not_count() -> None:
-    assert marks.markdown_marks("[a](http://x) ![b](y.png)") == {"link to http://x": 1, "link to y.png": 1}
-    assert not marks.markdown_marks("2 * 3 = 6, snake_case_name, *unknown")
+    assert markup.markdown_marks("[a](http://x) ![b](y.png)") == {"link to http://x": 1, "link to y.png": 1}
+    assert not markup.markdown_marks("2 * 3 = 6, snake_case_name, *unknown")
 
 
 def test_code_spans_need_runs_of_equal_length() -> None:
-    assert [span.key for span in marks.code_spans("``a`b`` and `c` and `d")] == ["`a`b`", "`c`"]
+    assert [span.key for span in markup.code_spans("``a`b`` and `c` and `d")] == ["`a`b`", "`c`"]
 
 
 def test_unpaired_brackets_are_found_across_widths() -> None:
-    assert keys(marks.unpaired_brackets("1) a (b） [c")) == [")", "["]
+    assert keys(markup.unpaired_brackets("1) a (b） [c")) == [")", "["]
 
 
 def test_control_characters_are_named_but_joiners_are_letters_business() -> None:
@@ -220,8 +221,8 @@ def test_control_characters_are_named_but_joiners_are_letters_business() -> None
 
 def test_prose_blanks_marks_and_keeps_offsets() -> None:
     text = "Call {n} at https://a.org/1 or <b>2</b>"
-    assert marks.prose(text) == "Call     at                 or    2    "
-    assert len(marks.prose(text)) == len(text)
+    assert markup.prose(text) == "Call     at                 or    2    "
+    assert len(markup.prose(text)) == len(text)
 
 
 def test_scripts_of_languages() -> None:
@@ -231,9 +232,9 @@ def test_scripts_of_languages() -> None:
 
 
 FINDERS = (
-    marks.placeholders, marks.tags, marks.urls, marks.emails, marks.numbers, marks.quantities, marks.markdown_marks,
-    marks.unpaired_brackets, marks.double_quotes, marks.control_characters, marks.words, marks.prose,
-    marks.other_numerals,
+    markup.placeholders, markup.tags, markup.urls, markup.emails, numbers.numbers, numbers.quantities,
+    markup.markdown_marks, markup.unpaired_brackets, markup.double_quotes, marks.control_characters, marks.words,
+    markup.prose, numbers.other_numerals,
 )  # fmt: skip
 ADVERSARIAL = [
     "{", "}", "{}", "{a", "{a, plural, ", "<", "<a ", '<a "', "<!--", "%", "%a", "%1", "1,", "1 ", "1 234 ", "1",
@@ -254,7 +255,7 @@ def test_no_finder_is_slower_than_linear(unit: str) -> None:
 
 @given(st.text(alphabet=st.sampled_from("{}<>%$&\\`*_[]()/:;@a1 .,\n\"'"), max_size=60))
 def test_marks_never_overlap_and_lie_within_the_text(text: str) -> None:
-    for find in (marks.placeholders, marks.tags, marks.urls, marks.emails):
+    for find in (markup.placeholders, markup.tags, markup.urls, markup.emails):
         done = 0
         for mark in find(text):
             assert done <= mark.start < mark.end <= len(text)

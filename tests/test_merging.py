@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.merging import merged, word_edits
+from mtagent.evaluators.himate import merged, word_edits
 
 TEXTS = st.text(alphabet="ab .,\n中文é", max_size=30)
 

@@ -12,15 +12,12 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval import (
+from mtagent.analysis.agreement import (
     Averaging,
     Missing,
     Paired,
     Row,
     Statistic,
-    accuracy,
-    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -30,6 +27,8 @@ from mtagent.meta_eval import (
     spearman,
     system_level,
 )
+from mtagent.analysis.ties import accuracy, calibrated_accuracy
+from mtagent.errors import ConfigError, InputError
 from tests.meta_scores import one_system, scores, table
 
 CORRELATIONS = {

@@ -9,17 +9,8 @@ from typing import Any
 
 import pytest
 
-from mtagent.meta_eval import (
-    Row,
-    accuracy,
-    calibrated_accuracy,
-    kendall,
-    paired,
-    pearson,
-    soft_pairwise_accuracy,
-    spearman,
-    system_level,
-)
+from mtagent.analysis.agreement import Row, kendall, paired, pearson, soft_pairwise_accuracy, spearman, system_level
+from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from tests.commands import ROOT, Done, Shell, run
 
 SOURCES = [

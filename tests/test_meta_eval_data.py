@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtagent.meta_eval import (
+from mtagent.analysis.agreement import (
     Paired,
-    accuracy,
-    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -20,6 +18,7 @@ from mtagent.meta_eval import (
     spearman,
     system_level,
 )
+from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from tests.meta_scores import himate_bleu, lines, ment, one_system, wmt23
 
 pytestmark = pytest.mark.data

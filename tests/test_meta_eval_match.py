@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from mtagent.analysis.agreement import Row
+from mtagent.analysis.scores_gathered import Inputs, gather
+from mtagent.analysis.scores_matched import Match
+from mtagent.analysis.scores_read import ONE
+from mtagent.analysis.span_scores import SpanWanted, span_level
 from mtagent.errors import InputError
-from mtagent.meta_eval import Row
-from mtagent.meta_eval.files.gathered import Inputs, gather
-from mtagent.meta_eval.files.matched import Match
-from mtagent.meta_eval.files.side import ONE
-from mtagent.meta_eval.span_level import SpanWanted, span_level
 from tests.commands import Done, Shell
 
 

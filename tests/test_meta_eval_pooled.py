@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from mtagent.analysis.agreement import Row
+from mtagent.analysis.scores_gathered import Inputs, gather
+from mtagent.analysis.scores_matched import Match
+from mtagent.analysis.scores_read import is_table
 from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval import Row
-from mtagent.meta_eval.files.cells import is_table
-from mtagent.meta_eval.files.gathered import Inputs, gather
-from mtagent.meta_eval.files.matched import Match
 from tests.commands import Shell
 
 

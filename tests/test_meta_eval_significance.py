@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from mtagent.analysis.agreement import Averaging, Groups, Paired, Row, paired, pearson, system_level
+from mtagent.analysis.permutation import Contest, Name, Test, Unit, difference, leads, ranked, values
+from mtagent.analysis.ties import calibrate
 from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval import Averaging, Paired, Row, Test, difference, paired, pearson, ranked, system_level
-from mtagent.meta_eval.permuted import Contest, Name, leads, values
-from mtagent.meta_eval.significance import Unit
-from mtagent.meta_eval.statistic import Groups
-from mtagent.meta_eval.ties import calibrate
 from tests.meta_scores import one_system, scores, wmt23
 
 RNG = np.random.default_rng(17)

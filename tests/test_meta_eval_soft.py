@@ -8,9 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mtagent.analysis.agreement import p_values, soft_pairwise_accuracy, system_level
 from mtagent.errors import ConfigError
-from mtagent.meta_eval import soft_pairwise_accuracy, system_level
-from mtagent.meta_eval.soft import p_values
 from tests.meta_scores import scores
 
 

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.meta_eval import Averaging, accuracy, calibrated_accuracy
-from mtagent.meta_eval.listed import ListedPairs
-from mtagent.meta_eval.paired import Paired
-from mtagent.meta_eval.statistic import Groups
-from mtagent.meta_eval.ties import accuracy_at, calibrate
+from mtagent.analysis.agreement import Averaging, Groups, Paired
+from mtagent.analysis.permutation import ListedPairs
+from mtagent.analysis.ties import accuracy, accuracy_at, calibrate, calibrated_accuracy
 from tests.meta_scores import one_system, scores
 
 Group = list[tuple[float, float]]

@@ -12,15 +12,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.errors import ConfigError, InputError
-from mtagent.meta_eval.assignment import best_pairs, heaviest
-from mtagent.meta_eval.categories import major_category, plain_category
-from mtagent.meta_eval.marked import Marked, SegmentsLeftOut, SpanPairs, SpanRules, SpansLeftOut
-from mtagent.meta_eval.overlaps import longest_run, words
-from mtagent.meta_eval.pairing import span_pairs
-from mtagent.meta_eval.span_measures import CharacterF1, Matching, Measure, PartialOverlap
-from mtagent.meta_eval.spans import (
+from mtagent.analysis.error_spans import (
+    Marked,
+    SegmentsLeftOut,
+    SpanPairs,
+    SpanRules,
+    SpansLeftOut,
+    best_pairs,
+    heaviest,
+    longest_run,
+    major_category,
+    plain_category,
+    span_pairs,
+    words,
+)
+from mtagent.analysis.span_scores import (
     THRESHOLDS,
+    CharacterF1,
+    Matching,
+    Measure,
+    PartialOverlap,
     by_category,
     by_severity,
     by_threshold,
@@ -28,9 +39,10 @@ from mtagent.meta_eval.spans import (
     score,
     segment_scores,
 )
+from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.significance import Resampling
-from mtagent.mqm import SEVERITIES
 from mtagent.records import ErrorSpan
+from mtagent.text.mqm import SEVERITIES
 
 TEXT = "0123456789 abcdefghij klmnopqrst"
 MEASURES: list[Measure] = [

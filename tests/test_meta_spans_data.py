@@ -9,13 +9,23 @@ from typing import Any
 
 import pytest
 
-from mtagent.meta_eval.error_free import ESA_ERROR_FREE, detection, is_error_free
-from mtagent.meta_eval.marked import Marked, SpanRules, SpansLeftOut
-from mtagent.meta_eval.pairing import span_pairs
-from mtagent.meta_eval.span_measures import CharacterF1, Matching, Measure, PartialOverlap
-from mtagent.meta_eval.spans import by_category, by_severity, by_threshold, difference, score
-from mtagent.mqm import SEVERITIES
+from mtagent.analysis.error_spans import Marked, SpanRules, SpansLeftOut, span_pairs
+from mtagent.analysis.span_scores import (
+    ESA_ERROR_FREE,
+    CharacterF1,
+    Matching,
+    Measure,
+    PartialOverlap,
+    by_category,
+    by_severity,
+    by_threshold,
+    detection,
+    difference,
+    is_error_free,
+    score,
+)
 from mtagent.records import ErrorSpan
+from mtagent.text.mqm import SEVERITIES
 from tests.test_meta_spans import one_by_one
 
 pytestmark = pytest.mark.data

@@ -22,10 +22,12 @@ from sacrebleu.metrics.lib_ter import translation_edit_rate
 from sacrebleu.metrics.ter import TER
 
 from mtagent.errors import ConfigError
-from mtagent.metrics import formulas, tercom
-from mtagent.metrics.changes import changes
+from mtagent.metrics import overlap
+from mtagent.metrics import protocol as formulas
+from mtagent.metrics import ter as tercom
 from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, refuse_untested
+from mtagent.metrics.ter import changes
 from mtagent.records import Segment
 from wmt.scores import corpora, flags_of, sacrebleu_scores
 
@@ -140,8 +142,8 @@ def test_texts_with_too_many_shifts_are_counted_as_sacrebleu_counts_them() -> No
 
 
 @pytest.mark.parametrize(("formula", "metric", "width"), [
-    (formulas.bleu, BLEU(), 10), (formulas.chrf, CHRF(), 18), (formulas.chrf, CHRF(word_order=2), 24),
-    (formulas.ter, TER(), 2),
+    (overlap.bleu_scores, BLEU(), 10), (overlap.chrf_scores, CHRF(), 18), (overlap.chrf_scores, CHRF(word_order=2), 24),
+    (overlap.ter_scores, TER(), 2),
 ])  # fmt: skip
 def test_formulas_on_arrays_are_sacrebleu_s(
     formula: Callable[[formulas.Counts], formulas.Counts], metric: Any, width: int

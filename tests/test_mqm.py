@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import mqm
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Severity
+from mtagent.text import mqm
 
 
 def error(severity: Severity, category: str = "accuracy/mistranslation", penalty: float | None = None) -> ErrorSpan:

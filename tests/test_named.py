@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from mtagent import config as configuration
-from mtagent.agent import Agent
-from mtagent.build import named_evaluator
-from mtagent.config import Config, ModelSettings
+from mtagent.config import Config, ModelSettings, parse_spec
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import EVALUATORS, parse_spec
+from mtagent.evaluators.named import EVALUATORS
+from mtagent.jobs.agent import Agent
+from mtagent.jobs.parts import named_evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.request import Sampling
 from mtagent.records import ErrorSpan, Rating, Segment
 from tests.comet_environment import Fake
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
-from mtagent.chain import Plan, improve
+from mtagent.chain.chain import Plan, improve
 from mtagent.errors import EmptyReply, MtagentError, Refused, ServerError
+from mtagent.llm import prompts
 from mtagent.llm.budget import Budget, Budgeted
-from mtagent.llm.cached import Cached
+from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.fake import ScriptedLLM

@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.omission import grown, letters, loss_evidence, lost, paragraphs, sentences
-from mtagent.omission.align import BLOCK, common_subsequence, match
+from mtagent.text.omission import (
+    BLOCK,
+    common_subsequence,
+    grown,
+    letters,
+    loss_evidence,
+    lost,
+    match,
+    paragraphs,
+    sentences,
+)
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ROOT = Path(__file__).parents[1]

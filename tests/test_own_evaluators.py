@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from mtagent import Agent, Chain, ErrorSpan, Plan, Rated, Rating, Segment, rate
+from mtagent.chain.gate import RateGate
 from mtagent.errors import ConfigError
-from mtagent.evaluators.checked import signature_of
-from mtagent.gate import RateGate
+from mtagent.evaluators.protocol import signature_of
 from mtagent.llm.fake import ForbiddenLLM
 from mtagent.records import Call, Usage
 from tests.commands import ROOT, Done, Shell

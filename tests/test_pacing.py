@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent.agent import Agent, make_segments
-from mtagent.batch import improve_file
 from mtagent.config import Config, load
 from mtagent.errors import FATAL, ModelError, ServerPaused
-from mtagent.files import Files
+from mtagent.jobs.agent import Agent, make_segments
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.jobs.run import GRACE, Outcome, work_all
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.limiter import Limiter
+from mtagent.llm.limits import Limiter
 from mtagent.records import Message
-from mtagent.runner import GRACE, Outcome, work_all
 from mtagent.store import Store
 from tests.clocks import LoopClock, run_in_no_time
 from tests.commands import Shell

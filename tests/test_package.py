@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import mtagent
-from mtagent import prompts, records, sample
+from mtagent import records__GONE as records
+from mtagent.jobs import demo as sample
+from mtagent.llm import prompts
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,4 +83,4 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
         [tmp_path / "env" / "bin" / "mtagent", "demo"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert "No model was called" in demo.stdout
-    assert sample.path("demo.json").is_file()
+    assert sample.sample_path("demo.json").is_file()

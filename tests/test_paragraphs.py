@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import paragraphs
+from mtagent.text import paragraphs
 
 texts = st.text(alphabet=st.sampled_from("ab.  \n\r\t\u00a0\u2028\x85`"))
 

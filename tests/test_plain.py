@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import EmptyReply, UnreadableReply
-from mtagent.llm.plain import plain_text, says_nothing, whole_characters
+from mtagent.llm.reading import plain_text, says_nothing, whole_characters
 
 
 @pytest.mark.parametrize(

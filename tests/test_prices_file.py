@@ -13,9 +13,8 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import Config, load
 from mtagent.errors import ConfigError
-from mtagent.prices_file import PricesFile
-from mtagent.pricing import Prices
-from mtagent.pricing import price as list_price
+from mtagent.llm.prices import Prices, PricesFile
+from mtagent.llm.prices import price as list_price
 from mtagent.records import Call, Usage
 from mtagent.store import Store
 from tests.commands import Shell

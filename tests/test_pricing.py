@@ -10,7 +10,7 @@ from genai_prices import calc_price
 from genai_prices.data_snapshot import get_snapshot
 
 from mtagent.config import DEFAULT_MODEL
-from mtagent.pricing import Prices, price
+from mtagent.llm.prices import Prices, price
 from mtagent.records import Usage
 
 MODELS = [DEFAULT_MODEL, "gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import ConfigError, InputError
+from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.formats import Lines, Result, spooled
-from mtagent.knowledge import Entry, Knowledge
+from mtagent.formats.files import PREFIX, remove_stale
 from mtagent.records import Segment
-from mtagent.spool import PREFIX, remove_stale
 from mtagent.store import Store
 from tests.commands import ROOT, Shell, run
 

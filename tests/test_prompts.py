@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import edits, prompts
 from mtagent.errors import PromptError
 from mtagent.evaluators.rubric_mqm import parse
+from mtagent.llm import prompts
 from mtagent.records import Segment, Term
+from mtagent.text import edits
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The bank pays.", source_lang="en", target_lang="es", translation="El banco paga.")

@@ -14,14 +14,13 @@ import pytest
 
 from mtagent import Agent
 from mtagent.errors import ConfigError, MissingExtra
+from mtagent.evaluators.metric import qe_e5
 from mtagent.evaluators.named import EVALUATORS
-from mtagent.evaluators.qe_e5 import qe_e5
-from mtagent.guards.language import copied_share
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.metrics.flags import translated_share
 from mtagent.metrics.named import make_metric
 from mtagent.metrics.qe_e5 import QeE5
 from mtagent.records import Segment
+from mtagent.text.foreign import copied_share, translated_share
 from tests.commands import ROOT, Shell
 
 

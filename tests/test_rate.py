@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
 from mtagent.config import Config
 from mtagent.errors import (
     AuthenticationError,
@@ -23,14 +22,14 @@ from mtagent.errors import (
     SearchError,
     ServerError,
 )
+from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.evaluators.named import Surroundings, make_evaluator
-from mtagent.evaluators.rate import RATE
-from mtagent.evaluators.rate_case import LONGEST_FIND
-from mtagent.knowledge import Entry, Knowledge
-from mtagent.llm.cached import Cached
+from mtagent.evaluators.protocol import RatesTogether
+from mtagent.evaluators.rate import LONGEST_FIND, RATE
+from mtagent.llm import prompts
+from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import Answer, ForbiddenLLM, ScriptedLLM
-from mtagent.protocols import RatesTogether
 from mtagent.records import Completion, Found, Message, Rating, Segment, ToolCall, Usage
 from mtagent.store import Store
 from tests.codes import without_codes

@@ -8,10 +8,22 @@ from typing import Any
 import pytest
 
 from mtagent.errors import RatingParseError, UnreadableReply
-from mtagent.evaluators.rate_actions import read_actions, read_turn
-from mtagent.evaluators.rate_comparison import Anchor, Outcome, calibrate, closest, level
-from mtagent.evaluators.rate_replies import read_assessment, read_queries, read_summary, read_winner
-from mtagent.evaluators.rate_tools import Action, score_of, text_of
+from mtagent.evaluators.rate_replies import (
+    Action,
+    Anchor,
+    Outcome,
+    calibrate,
+    closest,
+    level,
+    read_actions,
+    read_assessment,
+    read_queries,
+    read_summary,
+    read_turn,
+    read_winner,
+    score_of,
+    text_of,
+)
 from mtagent.records import Completion, ErrorSpan, ToolCall
 
 EVALUATE = '{"tool": "evaluate", "arguments": {"instruction": "Check the tone"}}'

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from mtagent import Rated, rate
-from mtagent.batch import improve_file
-from mtagent.build import Given
-from mtagent.candidates import side_by_side
+from mtagent.chain.revert import revert
 from mtagent.config import Config, load
 from mtagent.errors import (
     AuthenticationError,
@@ -25,14 +23,14 @@ from mtagent.errors import (
     OutputError,
     StoreError,
 )
-from mtagent.evaluators.checked import GIVES
-from mtagent.files import Files
+from mtagent.evaluators.protocol import GIVES
+from mtagent.formats.ratings import side_by_side
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files, RatingInputs, RatingOutput, named_translation
+from mtagent.jobs.parts import Given
+from mtagent.jobs.rate import RatingReport, rate_each, rate_file, rate_run, rate_segment
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.rate_segment import rate_segment
-from mtagent.rating import RatingReport, rate_each, rate_file, rate_run
-from mtagent.rating_files import RatingInputs, RatingOutput, named_translation
 from mtagent.records import Call, Completion, ErrorSpan, Message, Rating, Segment, Usage
-from mtagent.reverting import revert
 from mtagent.store import Store
 from tests.codes import without_codes
 from tests.simulator import chain as simulated

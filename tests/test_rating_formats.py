@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.candidates import side_by_side
 from mtagent.errors import ConfigError, OutputError
-from mtagent.formats.ratings import RATING_FORMATS, Ratings, by_path
-from mtagent.formats.ratings.places import place_of
+from mtagent.formats.named import RATING_FORMATS, by_path
+from mtagent.formats.ratings import Ratings, place_of, side_by_side
 from mtagent.records import Call, ErrorSpan, Rated, Rating, Segment, Usage
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mtagent.errors import ConfigError, InputError, OutputError, ServerError
 from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.protocol import LLM
 from mtagent.llm.recorded import Recorder, Replayer
-from mtagent.protocols import LLM
 from mtagent.records import Completion, Message, TokenLogprob, Tool, ToolCall, Usage
 
 SYSTEM = Message(role="system", content="Mark the errors.")

@@ -17,10 +17,9 @@ from mtagent.errors import (
     ServerError,
     Truncated,
 )
-from mtagent.llm.failure import Failure, clean, retry_after, status_failure
-from mtagent.llm.parameters import refused_parameter
-from mtagent.llm.reply import Reply, read_reply, read_usage
-from mtagent.llm.tools import sent_message
+from mtagent.llm.client import refused_parameter
+from mtagent.llm.request import sent_message
+from mtagent.llm.transport import Failure, Reply, clean, read_reply, read_usage, retry_after, status_failure
 from mtagent.records import Message, TokenLogprob, ToolCall
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT

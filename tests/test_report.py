@@ -14,14 +14,11 @@ from typing import Any
 
 import pytest
 
-from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.chain.revert import revert
 from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
-from mtagent.report.overview import lines
-from mtagent.report.page import html, pieces
-from mtagent.report.segments import packed, script_json
-from mtagent.report.verdict import Tally, Way, dollars, sentence, way
-from mtagent.report.written import Asked, Form, write_report
-from mtagent.reverting import revert
+from mtagent.report.page import Tally, Way, dollars, html, lines, packed, pieces, script_json, sentence, way
+from mtagent.report.report import Asked, Form, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell
 from tests.report_runs import EVIL, edited, error, many, rating, save, segment, varied

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from mtagent.comparison.rows import Cell, Comparison, Row
+from mtagent.analysis.comparison import Cell, Comparison, Row
 from mtagent.records import Chain, Score, Usage
 from mtagent.report.page import html
-from mtagent.report.written import write_report
+from mtagent.report.report import write_report
 from mtagent.store import Counts, RunSummary, Store
 from tests.report_runs import edited, many, save, segment, varied
 

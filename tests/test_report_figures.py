@@ -9,18 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.candidates import FINAL
-from mtagent.gate import PairwiseGate, RateGate
+from mtagent.chain.gate import PairwiseGate, RateGate
+from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Rating, Segment, Step, Usage
-from mtagent.report.costs import Costly, CostlyCount, costs
-from mtagent.report.fates import KINDS, Fate, edit_fate, fate, final_fate, idle_fate
-from mtagent.report.figures import SHOWN, figures
-from mtagent.report.forms import of_run
-from mtagent.report.gallery import gallery
-from mtagent.report.plot_marks import per_hundred
-from mtagent.report.spread import histogram, nice, spreads
-from mtagent.report.tables import spread_table
+from mtagent.report.figures import (
+    KINDS,
+    SHOWN,
+    Costly,
+    CostlyCount,
+    Fate,
+    costs,
+    edit_fate,
+    fate,
+    figures,
+    final_fate,
+    histogram,
+    idle_fate,
+    nice,
+    spreads,
+)
+from mtagent.report.forms import of_run, spread_table
+from mtagent.report.page import gallery
+from mtagent.report.plots import per_hundred
 from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
 BEFORE_AFTER = [

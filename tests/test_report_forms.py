@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.comparison.rows import Comparison
-from mtagent.formats.details import details
+from mtagent.analysis.comparison import Comparison
+from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures
-from mtagent.report.forms import as_csv, as_json, as_markdown
-from mtagent.report.forms_csv import GUARDED
+from mtagent.report.forms import GUARDED, as_csv, as_json, as_markdown
 from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, step
 
 KEPT = step(

@@ -12,15 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mtagent.analysis.table import Table, html, markdown
 from mtagent.records import Chain, Usage
-from mtagent.report import plots, tables, words
-from mtagent.report.costs import Costs, Point, costs
-from mtagent.report.figures import figures
-from mtagent.report.flow import Flow, Group, StageFlow
-from mtagent.report.marked import Marks, StageMarks
-from mtagent.report.spread import Spread, spreads
-from mtagent.report.svg import Scale, cut, ticks, width
-from mtagent.table import Table, html, markdown
+from mtagent.report import forms as tables
+from mtagent.report import plots
+from mtagent.report import plots as words
+from mtagent.report.figures import (
+    Costs,
+    Flow,
+    Group,
+    Marks,
+    Point,
+    Spread,
+    StageFlow,
+    StageMarks,
+    costs,
+    figures,
+    spreads,
+)
+from mtagent.report.plots import Scale, cut, ticks, width
 from tests.reported import CHAINS, chain, comparison, error, rating, row, step
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.request import OPENAI, estimated_tokens, request_body, request_key
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.request import OPENAI, Sampling, estimated_tokens, request_body, request_key
 from mtagent.records import Message, Tool, ToolCall
 
 BASE: dict[str, Any] = {

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent import edits
+from mtagent.chain.revert import numbered, revert
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Segment, Stage, Step
-from mtagent.reverting import numbered, revert
+from mtagent.text import edits
 
 
 def edit(text: str, old: str, new: str) -> Edit:

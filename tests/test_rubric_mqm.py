@@ -11,18 +11,19 @@ from typing import Any, get_args
 
 import pytest
 
-from mtagent import edits, mqm, prompts
-from mtagent.agent import Agent
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.rubric_mqm import RubricMQM, parse
-from mtagent.llm.cached import Cached
+from mtagent.jobs.agent import Agent
+from mtagent.llm import prompts
+from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.sampling import Sampling
+from mtagent.llm.request import Sampling
 from mtagent.records import Chain, Message, Segment
 from mtagent.store import Store
+from mtagent.text import edits, mqm
 from tests.codes import without_codes
 
 FILES: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import mtagent
 from mtagent.errors import ConfigError
-from mtagent.evaluators.rules import MOST_SPANS, Rules
-from mtagent.protocols import Evaluator
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.rules import MOST_SPANS, RULES, Rules
 from mtagent.records import ErrorSpan, Segment, Term
-from mtagent.rules import RULES
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", "../shared/data"))
 

@@ -9,17 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mtagent.batch import read_segments, with_context
-from mtagent.chain import Plan, improve
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.gate import OpenGate
+from mtagent.chain.proofread import Proofreader
 from mtagent.config import load
 from mtagent.errors import ServerError
-from mtagent.files import Files
-from mtagent.gate import OpenGate
-from mtagent.llm.cached import Cached
+from mtagent.jobs.inputs import Files, read_segments, with_context
+from mtagent.jobs.run import improve_all
+from mtagent.llm.cache import Cached
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.proofread import Proofreader
 from mtagent.records import Completion, Message, Segment, Usage
-from mtagent.runner import improve_all
 from mtagent.store import Store
 from tests.codes import without_codes
 

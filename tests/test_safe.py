@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mtagent.agent import Agent
+from mtagent.jobs.agent import Agent
+from mtagent.jobs.demo import sample_path as path
 from mtagent.records import Chain, Segment
-from mtagent.sample import path
 from tests.simulator import Settings, Simulator
 from tests.simulator import chain as simulated
 

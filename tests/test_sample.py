@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import regex
 
-from mtagent import sample
 from mtagent.errors import InputError
+from mtagent.jobs import demo as sample
 from mtagent.records import Segment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,12 +27,12 @@ NUMBER = regex.compile(r"\d[\d.,]*+")
 
 
 def segments(language: str) -> list[Segment]:
-    text = sample.path(PAIRS[language][0]).read_text(encoding="utf-8")
+    text = sample.sample_path(PAIRS[language][0]).read_text(encoding="utf-8")
     return [Segment.model_validate_json(line) for line in text.split("\n") if line]
 
 
 def lines(name: str) -> list[str]:
-    text = sample.path(name).read_text(encoding="utf-8")
+    text = sample.sample_path(name).read_text(encoding="utf-8")
     assert text.endswith("\n")
     return text[:-1].split("\n")
 
@@ -42,14 +42,14 @@ def paragraph_breaks(text: str) -> list[str]:
 
 
 def test_every_listed_file_exists_and_no_other() -> None:
-    folder = sample.path("README.md").parent
+    folder = sample.sample_path("README.md").parent
     present = {entry.name for entry in folder.iterdir() if entry.suffix in {".txt", ".jsonl", ".json", ".md"}}
-    assert present == set(sample.NAMES)
+    assert present == set(sample.SAMPLE_FILES)
 
 
 def test_an_unknown_file_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(InputError, match=r"did you mean 'sample\.en\.txt'"):
-        sample.path("sample.en.tx")
+        sample.sample_path("sample.en.tx")
 
 
 @pytest.mark.parametrize("language", PAIRS)
@@ -70,7 +70,7 @@ def test_every_kind_of_text_is_there() -> None:
 
 
 def test_the_readme_counts_the_segments() -> None:
-    readme = sample.path("README.md").read_text(encoding="utf-8")
+    readme = sample.sample_path("README.md").read_text(encoding="utf-8")
     domains = Counter(segment.domain for segment in segments("es"))
     for name in ("news", "ui", "manual", "dialogue"):
         assert f"| {name} | {domains[name]} |" in readme

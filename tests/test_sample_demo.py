@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import regex
 
-from mtagent import sample
+from mtagent.jobs import demo as sample
 from mtagent.records import Segment
 
 CATEGORIES = {
@@ -27,10 +27,12 @@ CATEGORIES = {
 }
 MARK = regex.compile(r"%\d\$[ds]|%[ds]|\{\w+\}|</?\w+>|\d+")
 
-REPLIES: list[dict[str, Any]] = json.loads(sample.path("demo.json").read_text(encoding="utf-8"))["segments"]
+REPLIES: list[dict[str, Any]] = json.loads(sample.sample_path("demo.json").read_text(encoding="utf-8"))["segments"]
 SOURCES = {
     segment.id: segment
-    for segment in map(Segment.model_validate_json, sample.path("sample.en-es.jsonl").read_text("utf-8").splitlines())
+    for segment in map(
+        Segment.model_validate_json, sample.sample_path("sample.en-es.jsonl").read_text("utf-8").splitlines()
+    )
 }
 
 each = pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: str(reply["id"]))

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from mtagent.analysis.score import Wanted, score_texts
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.flags import FLAGS, flags
 from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
-from mtagent.metrics.score_formats import read_scores
-from mtagent.protocols import Metric
+from mtagent.metrics.protocol import Metric
+from mtagent.metrics.scores_file import read_scores
 from mtagent.records import Score, Segment
-from mtagent.scoring import Wanted, score_texts
+from mtagent.text.foreign import FLAGS, flags
 from tests.commands import ROOT, Shell, run
 
 REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]

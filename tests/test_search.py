@@ -13,11 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from mtagent.errors import ConfigError, SearchError
-from mtagent.knowledge import Entry, Knowledge
-from mtagent.protocols import Search
+from mtagent.evaluators.knowledge import Entry, Knowledge
+from mtagent.evaluators.search import MOST_BYTES, Endpoint, Search, open_search, parse
 from mtagent.records import Found
-from mtagent.search import open_search
-from mtagent.search.endpoint import MOST_BYTES, Endpoint, parse
 
 NOWHERE = Path("no-such-knowledge.db")
 RESULTS = [

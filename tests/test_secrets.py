@@ -14,10 +14,10 @@ import pytest
 import regex
 
 from mtagent.errors import ConfigError, MtagentError
+from mtagent.evaluators.search import parse
 from mtagent.llm.client import OpenAIClient
-from mtagent.masking import MASK, key_in, masked, masked_reply
 from mtagent.records import Message
-from mtagent.search.endpoint import parse
+from mtagent.text.masking import MASK, key_in, masked, masked_reply
 from tests.commands import Shell
 from tests.scripted_server import Asked, Says, ScriptedServer, scripted_server
 

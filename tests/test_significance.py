@@ -15,7 +15,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from mtagent.errors import ConfigError
-from mtagent.metrics import formulas
+from mtagent.metrics import overlap as formulas
 from mtagent.metrics.overlap import Name, Overlap
 from mtagent.metrics.significance import Counted, Kind, Resampling, compared, counted, intervals
 from mtagent.records import Score, Segment

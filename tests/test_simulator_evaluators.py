@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mtagent import prompts
+from mtagent.llm import prompts
 from mtagent.llm.request import request_body
 from mtagent.records import Message
 from tests.simulator.asked import FOLDER, asked

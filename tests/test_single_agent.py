@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from mtagent import mqm, prompts
 from mtagent.config import Config
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.single_agent import SingleAgent, parse
 from mtagent.evaluators.typology import SIGNATURE, SUBTYPES, described
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment, Term
+from mtagent.text import mqm
 
 SOURCE = "她说：「我明天不来，对不起。」"
 TEXT = 'She said: "I will come tomorrow,\nsorry", and l\'amie left the café early, early.'

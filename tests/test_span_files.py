@@ -11,8 +11,8 @@ import pytest
 
 from mtagent.errors import InputError
 from mtagent.evaluators.spans_file import SpansFile
+from mtagent.formats.named import SpanFormat
 from mtagent.records import Rating, Segment
-from mtagent.span_files import SpanFormat
 from tests.span_writers import write
 
 SOURCE, TEXT = "The bank pays.", "Die Bank zahlt nicht, die Bank."

@@ -6,9 +6,9 @@ import unicodedata
 
 import pytest
 
-from mtagent import edits
 from mtagent.records import ErrorSpan
-from mtagent.spans import find_spans, normalised
+from mtagent.text import edits
+from mtagent.text.spans import find_spans, normalised
 
 
 def error(text: str, suggestion: str = "X", **fields: object) -> ErrorSpan:

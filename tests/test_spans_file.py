@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mtagent.config import Config
 from mtagent.errors import ConfigError, EvaluationError, InputError
 from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.spans_file import UNCHECKED, SpansFile
-from mtagent.protocols import Evaluator
+from mtagent.formats.named import recognised
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.span_files import recognised
 from tests.commands import Shell
 from tests.span_writers import WRITERS, Case, write
 

@@ -34,7 +34,7 @@ from mtagent.records import (
     Usage,
 )
 from mtagent.store import Run, Store, default_path, rescue
-from mtagent.store.schema import MIGRATIONS, migrate, version
+from mtagent.store.database import MIGRATIONS, migrate, version
 
 ROOT = Path(__file__).parent.parent
 ODD = [

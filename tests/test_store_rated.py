@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mtagent.errors import StoreError
 from mtagent.records import Call, Completion, Rated, Rating, Segment, Usage
 from mtagent.store import Run, Store
-from mtagent.store.schema import MIGRATIONS
+from mtagent.store.database import MIGRATIONS
 from tests.test_store import call, maybe, number, rating, segment, span, text, tuples
 
 whole = st.builds(

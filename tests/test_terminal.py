@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from mtagent.cli.terminal import guard_the_rest
-from mtagent.markup import harmless, visible
+from mtagent.text.escaping import harmless, visible
 from tests.commands import ROOT, Done, Shell
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

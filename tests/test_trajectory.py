@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from mtagent.errors import StoreError
+from mtagent.jobs.summary import rated_trajectory, show_ratings, step_trajectories
 from mtagent.records import Call, Chain, ErrorSpan, Message, Rated, Rating, Segment, Step, ToolCall, Usage
 from mtagent.store import Store
-from mtagent.trajectory import rated_trajectory, show_ratings, step_trajectories
 
 SEGMENT = Segment(
     id="7", source="The bank\nlends.", source_lang="en", target_lang="de", reference="Die Bank\nverleiht."

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mtagent.chain import Plan, improve
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.gate import OpenGate
+from mtagent.chain.translation import refusals
 from mtagent.evaluators.rules import Rules
-from mtagent.gate import OpenGate
-from mtagent.guards import refusals
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Draft, Segment
 from mtagent.translators import CallableTranslator

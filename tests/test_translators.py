@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import ConfigError, TranslatorError
-from mtagent.protocols import Translator
 from mtagent.records import Draft, Segment
 from mtagent.translators import TRANSLATORS, CallableTranslator, CommandTranslator, LibreTranslate, aclose, wrap
-from mtagent.translators.lines import line_by_line
+from mtagent.translators.protocol import Translator, line_by_line
 
 
 def segment(source: str, target_lang: str = "pt-BR") -> Segment:

@@ -13,7 +13,7 @@ import pytest
 from bench.harness import simulator
 from mtagent import Chain, Config, Segment, Step
 from mtagent.errors import InputError, OutputError
-from mtagent.files import Files
+from mtagent.jobs.inputs import Files
 from tests.codes import without_codes
 from tests.comet_environment import Fake
 from tests.commands import ROOT, Done, python

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mtagent.analysis.agreement import Missing, Statistic
 from mtagent.errors import InputError
-from mtagent.meta_eval import Missing, Statistic
 from tests.commands import ROOT, python
 from wmt import himate_table1, metaeval_ment, metaeval_wmt23
 from wmt.published import Cell, table, told

@@ -18,12 +18,22 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from mtagent.gate_calibration.calibrate import error_free_of
-from mtagent.gate_calibration.halves import first_half
-from mtagent.gate_calibration.margin import Edits, Effect, best_margin, effect, kept
-from mtagent.gate_calibration.resampling import Interval, Resampling, Truths
-from mtagent.gate_calibration.texts import KINDS
-from mtagent.gate_calibration.threshold import FEWEST, Labelled, curve
+from mtagent.analysis.gate_calibration import (
+    FEWEST,
+    KINDS,
+    Edits,
+    Effect,
+    Interval,
+    Labelled,
+    Resampling,
+    Truths,
+    best_margin,
+    curve,
+    effect,
+    error_free_of,
+    first_half,
+    kept,
+)
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, Case, Scores, cases, edits, ranked_pairs

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mtagent.gate_calibration.margin import Edits
-from mtagent.gate_calibration.resampling import Floats, Ints
+from mtagent.analysis.gate_calibration import Edits, Floats, Ints
 from wmt.data import records, rows, score
 
 T = TypeVar("T")

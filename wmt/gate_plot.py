@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mtagent.markup import element
-from mtagent.report.svg import LINE, WIDTH, Scale, drawing, line, text, ticks, width
+from mtagent.report.plots import LINE, WIDTH, Scale, drawing, line, text, ticks, width
+from mtagent.text.escaping import element
 
 _LEFT, _RIGHT, _TOP, _ROW = 8.0, WIDTH - 8, 46.0, 38.0
 _STYLE = """

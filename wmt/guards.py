@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from mtagent import languages
-from mtagent.guards import GUARDS, damages, refusals
+from mtagent.chain.guards import GUARDS, damages
+from mtagent.chain.translation import refusals
 from mtagent.records import Segment
+from mtagent.text import languages
 from wmt.data import DATA, records, run
 
 

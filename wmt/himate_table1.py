@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from mtagent.meta_eval import Paired, Row, kendall, mean_absolute_error, mean_squared_error, paired, spearman
+from mtagent.analysis.agreement import Paired, Row, kendall, mean_absolute_error, mean_squared_error, paired, spearman
 from wmt.data import records, run, score
 from wmt.published import Cell, arguments, table, told
 

@@ -1,4 +1,4 @@
-"""How well spans are located: human MQM annotations with known offsets, given to ``mtagent.edits`` without them.
+"""How well spans are located: human MQM annotations with known offsets, given to ``mtagent.text.edits`` without them.
 
 ``python -m wmt.locating [--data DIR]`` prints the table of ``docs/edits.md``.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from mtagent import ErrorSpan
-from mtagent.edits import locate
+from mtagent.text.edits import locate
 from wmt.data import DATA, records, run
 
 

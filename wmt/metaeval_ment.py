@@ -12,17 +12,8 @@ from pathlib import Path
 
 import click
 
-from mtagent.meta_eval import (
-    Paired,
-    Row,
-    accuracy,
-    calibrated_accuracy,
-    paired,
-    pearson,
-    soft_pairwise_accuracy,
-    spearman,
-    system_level,
-)
+from mtagent.analysis.agreement import Paired, Row, paired, pearson, soft_pairwise_accuracy, spearman, system_level
+from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from wmt.data import records, run, score
 from wmt.published import Cell, arguments, table, told
 

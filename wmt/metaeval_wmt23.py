@@ -12,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from mtagent.meta_eval import Paired, Row, accuracy, calibrated_accuracy, paired, pearson
+from mtagent.analysis.agreement import Paired, Row, paired, pearson
+from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from wmt.data import rows, run, score
 from wmt.published import Cell, arguments, table, told
 

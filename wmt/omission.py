@@ -17,7 +17,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.omission import STRICTNESS, grown, letters, loss_evidence, sentences
+from mtagent.text.omission import STRICTNESS, grown, letters, loss_evidence, sentences
 from wmt.data import DATA, records, run
 
 STRICTNESSES = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)

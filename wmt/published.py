@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.meta_eval import Statistic
+from mtagent.analysis.agreement import Statistic
 from wmt.data import DATA, refuse_absent
 
 

@@ -24,20 +24,22 @@ from typing import Any, NamedTuple
 
 import click
 
-from mtagent import Config, Segment, languages, table
+from mtagent import Config, Segment
+from mtagent.analysis import paper, table
+from mtagent.analysis.compare_tables import below, signed
+from mtagent.analysis.comparison import Row
+from mtagent.analysis.score import Wanted
+from mtagent.analysis.table import Table
 from mtagent.cli import options as offered
 from mtagent.cli import run
-from mtagent.comparison import Row, paper
-from mtagent.comparison.tables import below, signed
 from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
-from mtagent.estimate import Range
-from mtagent.files import Files
+from mtagent.jobs.estimate import Range
+from mtagent.jobs.inputs import Files
 from mtagent.metrics.named import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
 from mtagent.records import Stage
-from mtagent.scoring import Wanted
-from mtagent.table import Table
+from mtagent.text import languages
 from wmt import wmt24pp
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand, written_segments
 

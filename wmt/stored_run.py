@@ -12,18 +12,15 @@ from typing import NamedTuple
 import click
 
 from mtagent import Config, MtagentError, Segment
-from mtagent.batch import improve_file
 from mtagent.cli import options as offered
-from mtagent.cli.improve import notices, offline
+from mtagent.cli.postedit import notices, offline
 from mtagent.cli.progress import Progress
-from mtagent.dry_run import rendered_requests
-from mtagent.estimate import Range, estimate
-from mtagent.estimate_table import assumptions, table
-from mtagent.files import Files
 from mtagent.formats.files import replacing
-from mtagent.pricing import Prices
+from mtagent.jobs.estimate import Range, assumptions, counter, estimate, rendered_requests, table
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.llm.prices import Prices
 from mtagent.store import RunSummary
-from mtagent.tokens import counter
 
 SETTINGS = [
     one for one in offered.SETTING_OPTIONS if one not in offered.CHAIN_RUN_OPTIONS and one not in offered.STAGE_OPTIONS

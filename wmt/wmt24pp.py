@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mtagent import Config, Segment, languages
-from mtagent.batch import read_segments
+from mtagent import Config, Segment
 from mtagent.errors import ConfigError, InputError
-from mtagent.files import Files
 from mtagent.formats.files import lines_of
 from mtagent.formats.jsonl import parsed_lines
+from mtagent.jobs.inputs import Files, read_segments
+from mtagent.text import languages
 
 Reference = Literal["target", "original_target"]
 CANARY = "canary"

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mtagent import Chain, Config, Segment, languages
+from mtagent import Chain, Config, Segment
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.formats.jsonl import parsed_lines
+from mtagent.text import languages
 
 BREAK = "\n\n"
 By = Literal["paragraph", "document"]

@@ -27,10 +27,9 @@ from mtagent import Chain, Config
 from mtagent.cli import options as offered
 from mtagent.cli import run
 from mtagent.errors import ConfigError, InputError
-from mtagent.files import refuse_overwriting, refuse_unwritable
-from mtagent.formats.details import dumped
 from mtagent.formats.files import STANDARD, replacing
-from mtagent.named_files import files_named
+from mtagent.formats.jsonl import dumped
+from mtagent.jobs.inputs import files_named, refuse_overwriting, refuse_unwritable
 from mtagent.store import open_existing
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand
 from wmt.wmt25_documents import (

@@ -6,13 +6,23 @@ from typing import Any, get_args
 
 import click
 
-from mtagent import table
-from mtagent.cli.options import FILE, METRIC_OPTIONS, RUN_OPTIONS, WIDTH_OPTION, read_config, with_options
-from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
+from mtagent.analysis import compare_tables, paper, table
+from mtagent.analysis.compare import GROUPINGS, Grouping, compare_runs
+from mtagent.analysis.compare_tables import below, tables
+from mtagent.analysis.comparison import Comparison
+from mtagent.cli.options import (
+    FILE,
+    METRIC_OPTIONS,
+    RESAMPLING_OPTIONS,
+    RUN_OPTIONS,
+    WIDTH_OPTION,
+    read_config,
+    read_wanted,
+    tests_in,
+    with_options,
+)
 from mtagent.cli.terminal import display, say
-from mtagent.comparison import GROUPINGS, Comparison, Grouping, compare_runs, data, paper
-from mtagent.comparison.tables import below, tables
-from mtagent.rating_files import named_translation
+from mtagent.jobs.inputs import named_translation
 
 EXAMPLES = """\b
 Examples:
@@ -73,9 +83,9 @@ def command(**options: Any) -> None:
 
 def _shown(comparison: Comparison, format_name: str, width: int | None) -> str:
     if format_name == "json":
-        return data.as_json(comparison)
+        return compare_tables.as_json(comparison)
     if format_name in ("csv", "tsv"):
-        return data.flat(comparison, "," if format_name == "csv" else "\t")
+        return compare_tables.flat(comparison, "," if format_name == "csv" else "\t")
     return _READ[format_name](tables(comparison, width), below(comparison), comparison.warnings)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mtagent.cli.options import SETTING_OPTIONS, read_config, with_options
-from mtagent.markup import visible
+from mtagent.text.escaping import visible
 
 EXAMPLES = """\b
 Examples:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from mtagent.cli.terminal import display
-from mtagent.demo import run_demo
+from mtagent.jobs.demo import run_demo
+from mtagent.jobs.summary import stage_table
 from mtagent.records import Chain
-from mtagent.summary import stage_table
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})

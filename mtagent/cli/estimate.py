@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import click
 
-from mtagent.cli.improve import notices, offline
 from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, read_files, with_options
+from mtagent.cli.postedit import notices, offline
 from mtagent.cli.terminal import display, say
 
 EXAMPLES = """\b
@@ -37,10 +37,8 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
 
     Takes the options of translate, postedit and rate. The first requests are the real ones; the rest is a range.
     """
-    from mtagent.estimate import estimate, estimate_ratings
-    from mtagent.estimate_table import assumptions, table
-    from mtagent.pricing import Prices
-    from mtagent.tokens import counter
+    from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, table
+    from mtagent.llm.prices import Prices
 
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:

@@ -10,8 +10,10 @@ import click
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
-from mtagent.exports import EXPORTS, Export, Mtme, export_run
-from mtagent.formats import STANDARD
+from mtagent.formats.exports import Export
+from mtagent.formats.files import STANDARD
+from mtagent.formats.mtme import MtmeExport
+from mtagent.jobs.export import EXPORTS, export_run
 
 EXAMPLES = """\b
 Examples:
@@ -68,4 +70,4 @@ def command(
 def _kind(name: str, escape: bool) -> Export:
     if escape and name != "mtme":
         raise click.UsageError("--escape is for --format mtme; the other formats hold line breaks, or refuse them")
-    return Mtme(escape=True) if escape else EXPORTS[name]
+    return MtmeExport(escape=True) if escape else EXPORTS[name]

@@ -60,11 +60,11 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     Chooses on a half of the documents (of the segments, where no documents are known), and shows what the choice does
     to the other half: against accepting every edit, accepting none, and an oracle. Asks no model.
     """
-    from mtagent.files import refuse_overwriting, refuse_unwritable
-    from mtagent.formats import STANDARD
-    from mtagent.gate_calibration import tables
-    from mtagent.gate_calibration.calibration import write
-    from mtagent.gate_calibration.inputs import Inputs, refuse_unsigned
+    from mtagent.analysis import gate_calibration
+    from mtagent.analysis.gate_inputs import Inputs, refuse_unsigned
+    from mtagent.chain.calibration import write
+    from mtagent.formats.files import STANDARD
+    from mtagent.jobs.inputs import refuse_overwriting, refuse_unwritable
 
     scores = inputs_of(options, metrics=(options["judge"],) if options["judge"] else ())
     more = {name: options[name] for name in ("documents", "before", "after")}
@@ -76,7 +76,7 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     if output is not None:
         refuse_unsigned(found.signature, inputs.paths)
     if not quiet and output != STANDARD:
-        display(tables.text(found))
+        display(gate_calibration.text(found))
     for remark in found.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
@@ -85,9 +85,8 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
 
 def _calibration(inputs: Any, options: dict[str, Any]) -> Any:
     """The calibration that ``options`` ask for."""
-    from mtagent.gate_calibration.calibrate import calibrate as calibrated
-    from mtagent.gate_calibration.resampling import Resampling
-    from mtagent.gate_calibration.texts import definition
+    from mtagent.analysis.gate_calibration import Resampling, definition
+    from mtagent.analysis.gate_calibration import calibrate as calibrated
 
     texts, origin = inputs.read()
     return calibrated(
@@ -104,7 +103,7 @@ def _calibration(inputs: Any, options: dict[str, Any]) -> Any:
 @click.argument("file", type=FILE)
 def show(file: Path) -> None:
     """What a calibration holds: margin, threshold, how good they are, and whom it is for."""
-    from mtagent.gate_calibration import tables
-    from mtagent.gate_calibration.calibration import read
+    from mtagent.analysis import gate_calibration
+    from mtagent.chain.calibration import read
 
-    display(tables.text(read(file)))
+    display(gate_calibration.text(read(file)))

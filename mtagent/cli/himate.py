@@ -12,9 +12,9 @@ from mtagent.cli import run_async
 from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, with_options
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import say
-from mtagent.files import Files
 from mtagent.formats.files import STANDARD
-from mtagent.markup import visible
+from mtagent.jobs.inputs import Files
+from mtagent.text.escaping import visible
 
 CALIBRATE_EXAMPLES = """\b
 Examples:
@@ -69,8 +69,8 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
     Takes translations that are not evaluated later on, about 150 of them. Each costs 19 calls, and 2 more for each
     type of error that is flagged. The same command again pays only for what is missing.
     """
-    from mtagent.calibration import calibrate_file, data_folder
     from mtagent.evaluators.confidence import keep, write
+    from mtagent.jobs.himate import calibrate_file, data_folder
 
     files = Files(
         source=options.pop("source"), translation=options.pop("translation"), format=options.pop("format_name")
@@ -105,7 +105,7 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
 def show(store: Path | None) -> None:
     """The calibrated thresholds, as tab-separated columns."""
     from mtagent.evaluators.confidence import read_all
-    from mtagent.store import default_path
+    from mtagent.store.store import default_path
 
     columns = (
         "pair",

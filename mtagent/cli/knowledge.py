@@ -8,9 +8,8 @@ import click
 
 from mtagent.cli.options import FILE
 from mtagent.cli.terminal import display, say
-from mtagent.knowledge import Knowledge, default_path
-from mtagent.markup import visible
-from mtagent.notes import read_notes
+from mtagent.evaluators.knowledge import Knowledge, default_path, read_notes
+from mtagent.text.escaping import visible
 
 KNOWLEDGE = click.option(
     "--knowledge", type=FILE, metavar="FILE", help="The index.  [default: knowledge.db beside the store]"

@@ -7,24 +7,20 @@ from typing import Any, get_args
 
 import click
 
-from mtagent import table
+from mtagent.analysis import table
+from mtagent.analysis.agreement import Averaging, Level
+from mtagent.analysis.compare import GROUPINGS
+from mtagent.analysis.error_spans import Outside, Unlocated
+from mtagent.analysis.meta_eval import TESTED, Agreement, Wanted, agreement, as_json, below, tables, warnings
+from mtagent.analysis.mtme_folder import write_folder
+from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
+from mtagent.analysis.scores_gathered import gather
+from mtagent.analysis.scores_matched import Match
+from mtagent.analysis.span_scores import SPAN_GROUPINGS, SpanLevel, SpanWanted, marking, span_level
 from mtagent.cli.options import FILE
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
-from mtagent.comparison import GROUPINGS
-from mtagent.exports.target import Target
-from mtagent.meta_eval.data import as_json
-from mtagent.meta_eval.evaluated import TESTED, Agreement, Wanted, agreement
-from mtagent.meta_eval.files.gathered import gather
-from mtagent.meta_eval.files.matched import Match
-from mtagent.meta_eval.files.written import write_folder
-from mtagent.meta_eval.marked import Outside, Unlocated
-from mtagent.meta_eval.paired import Level
-from mtagent.meta_eval.significance import PERMUTATIONS, SEED, Unit
-from mtagent.meta_eval.span_level import SPAN_GROUPINGS, SpanLevel, SpanWanted, marking, span_level
-from mtagent.meta_eval.statistic import Averaging
-from mtagent.meta_eval.tables import below, tables
-from mtagent.meta_eval.warned import warnings
+from mtagent.jobs.export import Target
 from mtagent.store.store import default_path
 
 EXAMPLES = """\b

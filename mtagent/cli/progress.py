@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
-from mtagent import guards
+from mtagent.chain import translation
 from mtagent.cli.terminal import display, say
-from mtagent.formats import STANDARD
-from mtagent.markup import visible
+from mtagent.formats.files import STANDARD
+from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
-from mtagent.store import RunSummary
 from mtagent.store.rows import segment_state
-from mtagent.summary import system_table, warnings_line
+from mtagent.store.runs import RunSummary
+from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
-    from mtagent.rating import RatingReport
+    from mtagent.jobs.rate import RatingReport
+
 
 _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short, so that 80 columns hold it
 
@@ -81,8 +82,8 @@ class Progress:
         name = chain.segment.id
         self._failed += [f"{name} ({chain.failed.stage})"] if chain.failed else []
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
-            damages = guards.refusals(chain.segment, chain.text)
-            self._lossy += [name] if any(damage.guard in guards.RESTORABLE for damage in damages) else []
+            damages = translation.refusals(chain.segment, chain.text)
+            self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
         self._say(

@@ -11,9 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from mtagent.candidates import Candidates
 from mtagent.cli import run_async
-from mtagent.cli.improve import notices
 from mtagent.cli.options import (
     EVALUATOR_OPTIONS,
     FILE,
@@ -27,14 +25,16 @@ from mtagent.cli.options import (
     read_config,
     with_options,
 )
+from mtagent.cli.postedit import notices
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
-from mtagent.formats import STANDARD
-from mtagent.formats.ratings import RATING_FORMATS
-from mtagent.rating import RatingReport, rate_file, rate_run, stored_stages
-from mtagent.rating_files import RatingInputs, RatingOutput, named_translation
-from mtagent.trajectory import show_ratings
+from mtagent.formats.files import STANDARD
+from mtagent.formats.named import RATING_FORMATS
+from mtagent.formats.ratings import Candidates
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, named_translation
+from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages
+from mtagent.jobs.summary import show_ratings
 
 EXAMPLES = """\b
 Examples:
@@ -151,7 +151,7 @@ async def _rated(
 
 
 async def _print_requests(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> None:
-    from mtagent.dry_rating import first_requests
+    from mtagent.jobs.estimate import first_requests
 
     total = requests = 0
     with _candidates(config, what, systems) as candidates:

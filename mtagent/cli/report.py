@@ -10,11 +10,12 @@ import click
 from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
-from mtagent.formats import STANDARD
+from mtagent.formats.files import STANDARD
 from mtagent.metrics.named import each_once
 
 if TYPE_CHECKING:
-    from mtagent.report.written import Form
+    from mtagent.report.report import Form
+
 
 EXAMPLES = """\b
 Examples:
@@ -55,8 +56,8 @@ def command(
     What was changed and what it cost, whether it was for the better, and every segment with its texts, errors, edits
     and decisions. Reports of unfinished runs say so.
     """
-    from mtagent.rating_files import named_translation
-    from mtagent.report.written import Asked, write_report
+    from mtagent.jobs.inputs import named_translation
+    from mtagent.report.report import Asked, write_report
 
     named = tuple(named_translation(spec) for spec in baselines)
     asked = Asked(reference=reference, metrics=metrics, deciding=deciding, baselines=named, comet_python=comet_python)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from mtagent.chain.revert import revert
 from mtagent.cli.options import FILE, existing_store
-from mtagent.reverting import revert
 
 EXAMPLES = """\b
 Examples:

@@ -8,21 +8,21 @@ from pathlib import Path
 import click
 
 from mtagent import formats
-from mtagent.batch import write_outputs
+from mtagent.chain.revert import numbered
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.progress import dollars
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
-from mtagent.exports import refuse_incomplete, stored_inputs
-from mtagent.exports.target import Target
-from mtagent.files import Files, refuse_overwriting, same_file, spooled_copies
-from mtagent.formats import STANDARD
-from mtagent.markup import visible
+from mtagent.formats.files import STANDARD
+from mtagent.jobs.export import Target, refuse_incomplete, stored_inputs
+from mtagent.jobs.improve import write_outputs
+from mtagent.jobs.inputs import Files, refuse_overwriting, same_file, spooled_copies
+from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
-from mtagent.reverting import numbered
-from mtagent.store import RunSummary, StoredRun, default_path, rescue
-from mtagent.summary import stage_table, summaries, system_table
-from mtagent.trajectory import show_ratings
+from mtagent.store.rescue import rescue
+from mtagent.store.runs import RunSummary, StoredRun
+from mtagent.store.store import default_path
+from mtagent.text.escaping import visible
 
 STORE = click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
 EXAMPLES = """\b
@@ -164,8 +164,8 @@ def _export_ratings(
     like: Path | None,
     reads: dict[str, Path],
 ) -> None:
-    from mtagent.rating import write_ratings
-    from mtagent.rating_files import RatingOutput
+    from mtagent.jobs.inputs import RatingOutput
+    from mtagent.jobs.rate import write_ratings
 
     if details or like:
         raise ConfigError(f"run {run.name!r} holds ratings: --details and --like are for runs with texts")

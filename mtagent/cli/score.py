@@ -7,23 +7,25 @@ from typing import Any
 
 import click
 
-from mtagent import score_tables
+from mtagent.analysis import score
+from mtagent.analysis.score import ScoreReport, Wanted
+from mtagent.analysis.score_files import score_files, score_run
 from mtagent.cli.options import (
     FILE,
     LANGUAGE_OPTIONS,
     METRIC_OPTIONS,
+    RESAMPLING_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
     read_config,
+    read_wanted,
+    tests_in,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
-from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
-from mtagent.rating_files import named_translation
-from mtagent.scoring import ScoreReport, Wanted
-from mtagent.scoring_files import score_files, score_run
+from mtagent.jobs.inputs import named_translation
 
 EXAMPLES = """\b
 Examples:
@@ -34,12 +36,12 @@ Examples:
   mtagent score -t a.txt b.txt -r ref.txt -m scores-file:path=comet.json
 """
 FORMATS = {
-    "text": score_tables.text,
-    "json": score_tables.as_json,
-    "latex": score_tables.latex,
-    "markdown": score_tables.markdown,
+    "text": score.text,
+    "json": score.as_json,
+    "latex": score.latex,
+    "markdown": score.markdown,
 }
-_SENTENCES = {"text": score_tables.sentences_as_text, "json": score_tables.sentences_as_json}
+_SENTENCES = {"text": score.sentences_as_text, "json": score.sentences_as_json}
 _NO_LANGUAGE = "mtagent: no language is given (-l): texts are tokenized as Western ones, and scripts are not checked."
 
 

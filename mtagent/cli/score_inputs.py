@@ -11,7 +11,8 @@ from mtagent.cli.options import FILE, F
 from mtagent.cli.rate import SeveralFiles
 
 if TYPE_CHECKING:
-    from mtagent.meta_eval.files.gathered import Inputs
+    from mtagent.analysis.scores_gathered import Inputs
+
 
 _OPTIONS = [
     click.option(
@@ -52,7 +53,7 @@ def names_in(values: Iterable[str]) -> tuple[str, ...]:
 
 def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     """What the options of :func:`score_inputs`, and ``more``, say."""
-    from mtagent.meta_eval.files.gathered import Inputs
+    from mtagent.analysis.scores_gathered import Inputs
 
     plain = {name: options[name] for name in ("human", "files", "runs", "folder", "lp", "store")}
     return Inputs(**plain, item=names_in(options["item"]), **more)

@@ -14,7 +14,7 @@ from types import TracebackType
 
 import click
 
-from mtagent.markup import visible
+from mtagent.text.escaping import visible
 
 
 def say(message: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from mtagent.cli.improve import improve_command
 from mtagent.cli.options import FILE_OPTIONS, SETTING_OPTIONS, TALK_OPTIONS, with_options
+from mtagent.cli.postedit import improve_command
 
 EXAMPLES = """\b
 Examples:

@@ -1,1 +1,3 @@
-"""Evaluators: one file each, all behind :class:`mtagent.protocols.Evaluator`."""
+"""Evaluators: one file each, all behind :class:`mtagent.evaluators.protocol.Evaluator`."""
+
+from __future__ import annotations

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from mtagent import mqm
 from mtagent.errors import RatingParseError
 from mtagent.llm.reading import Answer, Pairs, read_answer
 from mtagent.records import ErrorSpan, Severity
-from mtagent.spans import find_spans
+from mtagent.text import mqm
+from mtagent.text.spans import find_spans
 
 NO_ERROR = frozenset({"no-error", "no error", "noerror", "no errors", "none"})
 _LISTS = ("errors", "annotations")

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtagent import mqm, prompts
 from mtagent.errors import ConfigError
-from mtagent.evaluators.counts import Counted, read_count, read_score, without_score
 from mtagent.evaluators.headings import read_headed
-from mtagent.evaluators.signed import signed
+from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.scores import Counted, read_count, read_score, without_score
 from mtagent.evaluators.typology import category_of
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import without_thoughts
-from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.text import mqm
 
 Errors = tuple[ErrorSpan, ...]
 _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}

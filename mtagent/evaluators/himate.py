@@ -9,20 +9,25 @@ type's subtypes. A reference is never shown. The parsing of replies is in :mod:`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import regex
+from rapidfuzz.distance import Levenshtein
 
 import mtagent
-from mtagent import languages, mqm, prompts
 from mtagent.errors import ConfigError
 from mtagent.evaluators import confidence as confidences
 from mtagent.evaluators import typology
 from mtagent.evaluators.confidence import Calibration, Kind
-from mtagent.evaluators.himate_findings import Check, Finding, corrected, listed, minutes, story
 from mtagent.evaluators.himate_replies import (
     Opinion,
+    Verdict,
     View,
     parse_correction,
     parse_opinion,
@@ -31,11 +36,164 @@ from mtagent.evaluators.himate_replies import (
     parse_verdict,
 )
 from mtagent.evaluators.typology import SUBTYPES, Subtype
-from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.sampling import settings_of
-from mtagent.protocols import LLM
-from mtagent.records import Rating, Segment
-from mtagent.together import together
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.protocol import LLM
+from mtagent.llm.request import settings_of
+from mtagent.records import Edit, ErrorSpan, Rating, Segment
+from mtagent.text import edits, languages, mqm
+
+# Words are whole; scripts without spaces between words go by characters.
+_TOKEN = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]\p{M}*+|[\w\p{M}]++|\s++|."
+)
+
+
+_MOST_LOOKS = 5_000_000
+"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
+_MOST_COMPARED = 200_000_000
+"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
+
+
+def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """``text`` with what all ``corrections`` of it change, and the corrections that could not go in.
+
+    The most important come first: one that changes what a former one changes in another way is left out, all of it,
+    since half a rewording is worse than none.
+    """
+    taken: list[Edit] = []
+    left_out = []
+    for correction in corrections:
+        wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
+        if any(_touch(one, other) for one in wanted for other in taken):
+            left_out.append(correction)
+        else:
+            taken += wanted
+    return edits.apply(text, taken), tuple(left_out)
+
+
+def word_edits(before: str, after: str) -> list[Edit]:
+    """The edits, word by word, that turn ``before`` into ``after``."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    starts = [0]
+    for token in old:
+        starts.append(starts[-1] + len(token))
+    return [
+        Edit(old="".join(old[i:j]), new="".join(new[k:m]), start=starts[i], end=starts[j], outcome="applied")
+        for i, j, k, m in _differences(old, new)
+    ]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """What differs, as (start and end in ``old``, start and end in ``new``), in a time that is bounded: texts that are
+    very long or repeat themselves go by the edit distance, or by what is the same at both ends.
+    """
+    in_new = Counter(new)
+    pairs = sum(count * in_new[word] for word, count in Counter(old).items())
+    bounded = len(old) * len(new) <= _MOST_COMPARED
+    if bounded and pairs * (Levenshtein.distance(old, new) + 1) <= _MOST_LOOKS:
+        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield i, j, k, m
+    elif bounded:
+        for alike, group in groupby(Levenshtein.opcodes(old, new), lambda opcode: opcode.tag == "equal"):
+            if not alike:
+                run = list(group)
+                yield run[0].src_start, run[-1].src_end, run[0].dest_start, run[-1].dest_end
+    elif old != new:
+        start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        rest = min(len(old), len(new)) - start
+        end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+        yield start, len(old) - end, start, len(new) - end
+
+
+def _touch(one: Edit, other: Edit) -> bool:
+    """Whether two edits change the same place, or places with nothing in between."""
+    first, second = sorted((one, other), key=lambda edit: (edit.start or 0, edit.end or 0))
+    return (first.end or 0) >= (second.start or 0)
+
+
+class Check(NamedTuple):
+    """What came of self-reflection. ``confidence`` is ≤ 0, and ``None`` where the correction changed nothing."""
+
+    correction: str
+    verdict: Verdict
+    confidence: float | None = None
+    kind: Kind = "logprobs"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The errors of one subtype on their way through the stages: those flagged, and those ``kept`` so far."""
+
+    subtype: Subtype
+    kept: tuple[ErrorSpan, ...]
+    flagged: tuple[ErrorSpan, ...] = ()
+    check: Check | None = None
+    talk: tuple[Opinion, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def listed(errors: Iterable[ErrorSpan]) -> str:
+    """Errors as the agents are shown them, numbered from 1."""
+    return "\n".join(
+        f'{number}. {error.severity}: "{error.text}"{" (missing)" if error.side == "omission" else ""}'
+        f"{f' - {error.explanation}' if error.explanation else ''}"
+        for number, error in enumerate(errors, start=1)
+    )
+
+
+def minutes(talk: Sequence[Opinion]) -> str | None:
+    """What was said so far, for the next agent."""
+    lines = []
+    for turn, opinion in enumerate(talk):
+        said = [_view(number, view) for number, view in enumerate(opinion.views, start=1)]
+        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(said)}. {opinion.comment}".rstrip())
+    return "\n".join(lines) or None
+
+
+def _view(number: int, view: View) -> str:
+    return f"error {number} {f'exists, {view.severity}' if view.exists else 'does not exist'}"
+
+
+def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None, list[str]]:
+    """One text with the corrections of all errors that survived, the most severe first; ``None`` where there are none.
+
+    The other value says which could not go in, because they change the same words in another way.
+    """
+    survivors = [finding for finding in findings if finding.kept and finding.check]
+    if not survivors:
+        return None, []
+    survivors.sort(key=lambda finding: -max(mqm.severity_rank(error.severity) for error in finding.kept))
+    by_correction = {finding.check.correction: finding for finding in reversed(survivors) if finding.check}
+    wanted = list(dict.fromkeys(finding.check.correction for finding in survivors if finding.check))
+    text, left_out = merged(translation, wanted)
+    names = [by_correction[correction].subtype.category for correction in left_out]
+    return text, [
+        *(f"{name}: its correction is not in the corrected text; another changes the same words" for name in names),
+        *(_overdone(finding) for finding in survivors if len(finding.kept) < len(finding.flagged)),
+    ]
+
+
+def _overdone(finding: Finding) -> str:
+    """A warning: a correction is of all errors of its subtype, and cannot be taken apart."""
+    kept = {(error.text, error.start) for error in finding.kept}
+    dropped = [repr(error.text) for error in finding.flagged if (error.text, error.start) not in kept]
+    return f"{finding.subtype.category}: the corrected text may also change what was dropped: {', '.join(dropped)}"
+
+
+def story(finding: Finding) -> str:
+    """One line on what became of a flagged subtype."""
+    spans = ", ".join(f"{error.severity} {error.text!r}" for error in finding.flagged)
+    line = f"{finding.subtype.category}: {spans}"
+    if finding.check:
+        sure = finding.check.confidence
+        line += f"; reflection: {finding.check.verdict}" + (f" ({sure:.4g})" if sure is not None else "")
+    if finding.talk:
+        line += f"; discussion: {len(finding.talk)} turns"
+    kept = ", ".join(error.severity for error in finding.kept)
+    return f"{line}; {f'kept as {kept}' if kept else 'dropped'}"
+
 
 Stages = Literal["se", "se+sr", "se+sr+cd"]
 PROMPTS = ("himate-subtype", "himate-correct", "himate-verify", "himate-discuss-1", "himate-discuss-2")

@@ -6,13 +6,12 @@ import re
 from difflib import SequenceMatcher
 from typing import Any, Literal, NamedTuple
 
-from mtagent import omission
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
 from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.typology import Subtype, subtype_of
-from mtagent.llm.plain import plain_text
-from mtagent.llm.reading import Pairs, read_answer, read_json
+from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
 from mtagent.records import ErrorSpan, Segment, Severity
+from mtagent.text import omission
 
 Verdict = Literal["corrected", "no difference", "worse"]
 

@@ -1,30 +1,356 @@
 """M-MAD: four agents mark errors, one dimension each; debates test them; a judge merges them (M-MAD paper, §2.2).
 
-Read :meth:`MMAD.rate` for the three stages, and :mod:`mtagent.evaluators.debate` for the debates.
+Read :meth:`MMAD.rate` for the three stages, and :mod:`mtagent.evaluators.m_mad` for the debates.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from mtagent import mqm, prompts
-from mtagent.errors import ConfigError
-from mtagent.evaluators.debate import LONGEST, PROMPTS, STRATEGIES, Debate, Strategy, Topic, disputed, opposed
-from mtagent.evaluators.m_mad_replies import (
-    DIMENSIONS,
-    Errors,
-    Judgement,
-    as_json,
-    parse,
-    parse_judgement,
-    remembered,
+import regex
+
+from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
+from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
+from mtagent.evaluators.protocol import signed
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.prompts import Prompt, Values
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import Answer, plain_text, read_answer
+from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.text import mqm
+
+Errors = tuple[ErrorSpan, ...]
+
+DIMENSIONS = {
+    "accuracy": ("addition", "mistranslation", "omission", "untranslated text"),
+    "fluency": ("character encoding", "grammar", "inconsistency", "punctuation", "register", "spelling"),
+    "terminology": ("inappropriate for context", "inconsistent use"),
+    "style": ("awkward",),
+}
+"""The dimensions in the order of the typology, with their subcategories (M-MAD paper, §2.2 and Table 13)."""
+
+_ALONE = regex.compile(r"^[ \t*_`\"'«“>#-]*+(yes|no)[ \t\r*_`\"'»”.!]*+$", regex.IGNORECASE | regex.MULTILINE)
+# An answer inside a sentence: "the answer is no.", "no (they differ)", but not "no differences", "yes if", "no. 3".
+_SAID = regex.compile(
+    r"""(?<![^\W_]) (yes|no) [\"'*_`”’»]*+ (?=[^\S\n]*+(?:\Z | [\n,:;!()\[\]{}–—] | \.(?!\s?\d) | -\s))
+    | \A\W*+(yes|no) (?=\s+(?:they|the|these|those|it|both|there|because|since)\b)""",
+    regex.IGNORECASE | regex.VERBOSE,
 )
-from mtagent.evaluators.signed import signed
-from mtagent.llm.dialogue import Dialogue
-from mtagent.prompts import Values
-from mtagent.protocols import LLM
-from mtagent.records import Rating, Segment
-from mtagent.together import together
+# A yes that is none: "I would not say yes", "yes, they are inconsistent".
+_NOT_YES = regex.compile(
+    r"\b(?:not|never|cannot|\w+n['’]t)\s+(?:\w+\s+){0,2}[\"'“‘*]*+yes\b"
+    r"|\b(?:inconsistent|disagree\w*)\b|\b(?:not|never|\w+n['’]t)\s+(?:\w+\s+)?(?:consistent|agree)\b",
+    regex.IGNORECASE,
+)
+_CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", regex.IGNORECASE)
+
+
+class Statement(NamedTuple):
+    """What a debater says: the whole text without thoughts, and the annotations at its end."""
+
+    text: str
+    errors: Errors
+
+
+class Judgement(NamedTuple):
+    """What a judge decides, and why."""
+
+    errors: Errors
+    analysis: str | None
+
+
+def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
+    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+
+    Severities are major and minor. A category without its ``dimension`` gets it, and the rules of :func:`settled`
+    hold. Raises :class:`RatingParseError` where anything of it cannot be read.
+    """
+    return _errors(read_answer(reply), translation, dimension)
+
+
+def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
+    """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
+    return Statement(parse_words(reply), _errors(read_answer(reply, last=True), translation, dimension))
+
+
+def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
+    """A judge's ``annotations`` and ``analysis``."""
+    answer = read_answer(reply)
+    analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
+    return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
+
+
+def parse_consensus(reply: str) -> bool:
+    """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
+    words = _CHOICE.sub("", parse_words(reply))
+    found = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
+    answers = set(map(str.casefold, found))
+    if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
+        raise RatingParseError(f"it says neither yes nor no: {words[:80]!r}")
+    return answers == {"yes"}
+
+
+def parse_words(reply: str) -> str:
+    """A reply that is text, such as a reviewer's questions, without the thoughts before it."""
+    try:
+        return plain_text(reply, "")
+    except (EmptyReply, UnreadableReply) as error:
+        raise RatingParseError(str(error)) from None
+
+
+def as_json(errors: Sequence[ErrorSpan], *, context: bool = True) -> str:
+    """``errors`` as the annotations that the prompts ask for, with or without the words around each span."""
+    fields = [_as_fields(error, context) for error in errors]
+    return json.dumps({"annotations": fields}, ensure_ascii=False)
+
+
+def settled(errors: Iterable[ErrorSpan]) -> Errors:
+    """The typology's rules: a non-translation excludes all else, and a place has one error: the worst, the first kind.
+
+    Errors of the same severity at the same place count in the order accuracy, fluency, terminology, style.
+    """
+    errors = list(errors)
+    if whole := [error for error in errors if mqm.is_non_translation(error.category)]:
+        return (whole[0],)
+    worst: dict[object, ErrorSpan] = {}
+    for number, error in enumerate(errors):
+        place = number if error.start is None else (error.start, error.end)
+        worst[place] = min(worst.get(place, error), error, key=_rank)
+    return tuple(worst.values())
+
+
+def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
+    """``errors``, those that came without context being put where ``former`` errors of the same words stand."""
+    return settled(_remembered(error, former) for error in errors)
+
+
+def _remembered(error: ErrorSpan, former: Sequence[ErrorSpan]) -> ErrorSpan:
+    same = [one for one in former if one.text == error.text and _is_omission(one) == _is_omission(error)]
+    places = {(one.side, one.start, one.end, one.before, one.after) for one in same}
+    if error.before or error.after or len(places) != 1:
+        return error
+    side, start, end, before, after = places.pop()
+    return error.model_copy(update={"side": side, "start": start, "end": end, "before": before, "after": after})
+
+
+def _is_omission(error: ErrorSpan) -> bool:
+    return error.category.endswith("omission")
+
+
+def _rank(error: ErrorSpan) -> tuple[int, int]:
+    kind = error.category.partition("/")[0]
+    order = list(DIMENSIONS).index(kind) if kind in DIMENSIONS else len(DIMENSIONS)
+    return -mqm.severity_rank(error.severity), order
+
+
+def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
+    items = [_completed(item, dimension) for item in read_items(answer.value)]
+    errors = stated(answer, (read_error(item, translation, _severity) for item in items))
+    return settled(located(errors, translation))
+
+
+def _completed(item: dict[str, Any], dimension: str | None) -> dict[str, Any]:
+    """``item`` with its category in full. A non-translation is major and marks all of the text, whatever it says."""
+    category = str(item.get("category") or "").strip().casefold()
+    if mqm.is_non_translation(category.rpartition("/")[2]):
+        return {**item, "category": "non-translation", "severity": "major", "span": "all"}
+    if category.rpartition("/")[2] in NO_ERROR:
+        return {**item, "category": "no-error"}
+    if category.startswith("not "):  # what an opponent on categories starts from
+        raise RatingParseError(f"{category[:40]!r} does not say which category an error has")
+    if dimension is None or ("/" in category and not category.startswith(dimension)):
+        return item
+    return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
+
+
+def _severity(value: Any) -> Weighed:
+    weighed = named_severity(value)
+    if weighed.severity not in ("major", "minor"):
+        raise RatingParseError(f"the severity {weighed.severity!r} is neither major nor minor")
+    return weighed
+
+
+def _as_fields(error: ErrorSpan, context: bool) -> dict[str, str]:
+    whole = mqm.is_non_translation(error.category)
+    around = {"before": error.before or "", "after": error.after or ""} if context else {}
+    return {
+        "error_span": "all" if whole else error.text,
+        **around,
+        "category": error.category,
+        "severity": error.severity,
+        "is_source_error": "yes" if error.side == "source" else "no",
+    }
+
+
+Topic = Literal["severity", "category", "entirety"]
+Strategy = Literal["consensus", "deliberation", "interactive-review", "consultancy-review"]
+_ROLES = {"A": "supporter", "B": "opponent"}
+
+
+class Turn(NamedTuple):
+    """What somebody said in the debate; ``errors`` are the annotations of an annotator."""
+
+    speaker: str
+    when: str
+    text: str
+    errors: Errors = ()
+
+
+@dataclass(frozen=True)
+class Debate:
+    """What all turns of a debate share. ``prompts`` are those of :data:`PROMPTS` by name."""
+
+    dialogue: Dialogue
+    prompts: Mapping[str, Prompt]
+    values: Values
+    dimension: str
+    translation: str
+    initial: Errors
+    opposed: Errors
+    rounds: int
+
+    async def statement(self, annotator: str, number: int, said: Sequence[Turn], *, alone: bool = False) -> Turn:
+        """What annotator A or B says in round ``number`` after all that was ``said`` before it."""
+        more = {"annotator": annotator, "opposed": None if alone else "yes"}
+        statement = await self.dialogue.ask(
+            self.prompts["debate"],
+            self._values(said, **more),
+            f"m-mad {self.dimension} round {number} {_ROLES[annotator]}",
+            lambda reply: parse_statement(reply, self.translation, self.dimension),
+        )
+        errors = remembered(statement.errors, self.initial)
+        return Turn(f"Annotator {annotator}", f"round {number}", statement.text, errors)
+
+    async def statements(self, number: int, said: Sequence[Turn]) -> list[Turn]:
+        """What both say in round ``number``."""
+        return await together(*(self.statement(annotator, number, said) for annotator in _ROLES))
+
+    async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
+        """Whether the consensus checker finds the two annotations consistent."""
+        values = {"first": as_json(first, context=False), "second": as_json(second, context=False)}
+        purpose = f"m-mad {self.dimension} round {number} checker"
+        return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
+
+    async def questions(self, number: int, said: Sequence[Turn], *, alone: bool = False) -> Turn:
+        """What the reviewer asks in round ``number``."""
+        values = self._values(said, closing=None, opposed=None if alone else "yes")
+        purpose = f"m-mad {self.dimension} round {number} reviewer"
+        text = await self.dialogue.ask(self.prompts["review"], values, purpose, parse_words)
+        return Turn("Reviewer", f"round {number}", text)
+
+    async def recommendation(self, said: Sequence[Turn]) -> Turn:
+        """What the reviewer tells the judge at the end of a consultation."""
+        values = self._values(said, closing="yes", opposed=None)
+        purpose = f"m-mad {self.dimension} closing reviewer"
+        text = await self.dialogue.ask(self.prompts["review"], values, purpose, parse_words)
+        return Turn("Reviewer", "at the end", text)
+
+    async def decision(self, said: Sequence[Turn]) -> Errors:
+        """What the judge of the dimension makes of the whole debate."""
+        judgement = await self.dialogue.ask(
+            self.prompts["decide"],
+            self._values(said),
+            f"m-mad {self.dimension} judge",
+            lambda reply: parse_judgement(reply, self.translation, self.dimension),
+        )
+        return remembered(judgement.errors, self.initial)
+
+    def openings(self) -> list[Turn]:
+        """The standpoints that the two annotators start from."""
+        starts = {"A": self.initial, "B": self.opposed}
+        return [Turn(f"Annotator {name}", "at the start", as_json(errors), errors) for name, errors in starts.items()]
+
+    def _values(self, said: Sequence[Turn], **more: str | None) -> Values:
+        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in said)
+        return {**self.values, "debate": debate, **more}
+
+
+async def consensus(debate: Debate) -> Errors:
+    """Up to ``rounds`` rounds, until the annotations agree. Without agreement the supporter's last ones stand."""
+    said = debate.openings()
+    for number in range(1, debate.rounds + 1):
+        supporter, opponent = await debate.statements(number, said)
+        if await debate.agreed(number, supporter.errors, opponent.errors):
+            break
+        said += [supporter, opponent]
+    return supporter.errors
+
+
+async def deliberation(debate: Debate) -> Errors:
+    """All rounds, then a judge decides."""
+    said = debate.openings()
+    for number in range(1, debate.rounds + 1):
+        said += await debate.statements(number, said)
+    return await debate.decision(said)
+
+
+async def interactive_review(debate: Debate) -> Errors:
+    """After each round but the last a reviewer asks questions, which the next round answers; then a judge decides."""
+    said = debate.openings()
+    for number in range(1, debate.rounds + 1):
+        if number > 1:
+            said.append(await debate.questions(number - 1, said))
+        said += await debate.statements(number, said)
+    return await debate.decision(said)
+
+
+async def consultancy_review(debate: Debate) -> Errors:
+    """A alone answers a reviewer's questions in each round; the reviewer reports to a judge, who decides."""
+    said = debate.openings()[:1]
+    for number in range(1, debate.rounds + 1):
+        said.append(await debate.questions(number, said, alone=True))
+        said.append(await debate.statement("A", number, said, alone=True))
+    said.append(await debate.recommendation(said))
+    return await debate.decision(said)
+
+
+STRATEGIES: dict[Strategy, Callable[[Debate], Awaitable[Errors]]] = {
+    "consensus": consensus,
+    "deliberation": deliberation,
+    "interactive-review": interactive_review,
+    "consultancy-review": consultancy_review,
+}
+PROMPTS: dict[Strategy, tuple[str, ...]] = {
+    "consensus": ("debate", "consensus"),
+    "deliberation": ("debate", "decide"),
+    "interactive-review": ("debate", "review", "decide"),
+    "consultancy-review": ("debate", "review", "decide"),
+}
+"""What each strategy asks: the prompts ``m-mad-NAME``."""
+LONGEST: dict[Strategy, Callable[[int], int]] = {
+    "consensus": lambda rounds: 3 * rounds,
+    "deliberation": lambda rounds: 2 * rounds + 1,
+    "interactive-review": lambda rounds: 3 * rounds,
+    "consultancy-review": lambda rounds: 2 * rounds + 2,
+}
+"""Calls of the longest debate of so many rounds."""
+
+
+def disputed(errors: Errors, topic: Topic) -> bool:
+    """Whether there is something to debate: a major error, or for the other topics any error."""
+    return any(error.severity == "major" for error in errors) if topic == "severity" else bool(errors)
+
+
+def opposed(errors: Errors, topic: Topic) -> Errors:
+    """The opponent's first standpoint. The words and places of the errors are never changed.
+
+    On severity: every major error is minor. On categories: the errors are of another category. On the entirety: there
+    is no error. A non-translation is denied, whatever the topic.
+    """
+    if topic == "entirety" or any(mqm.is_non_translation(error.category) for error in errors):
+        return ()
+    return tuple(_disputed(error, topic) for error in errors)
+
+
+def _disputed(error: ErrorSpan, topic: Topic) -> ErrorSpan:
+    if topic == "category":
+        return error.model_copy(update={"category": f"not {error.category}"})
+    return error.model_copy(update={"severity": "minor"})
 
 
 class MMAD:

@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import TypeAdapter, ValidationError
-
+from mtagent.config import _refuse_unknown, _typed, parse_spec, typed_options
 from mtagent.errors import ConfigError, MtagentError
-from mtagent.evaluators.checked import checked_evaluator
-from mtagent.protocols import LLM, Evaluator
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator
+from mtagent.llm.protocol import LLM
 
 if TYPE_CHECKING:
     from mtagent.config import Config
 
+
 EVALUATORS = {
     "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
-    "gemba-mqm": "mtagent.evaluators.gemba_mqm:GembaMQM",
-    "gemba-esa": "mtagent.evaluators.gemba_esa:GembaESA",
-    "gemba-da": "mtagent.evaluators.gemba_scores:GembaDA",
-    "gemba-sqm": "mtagent.evaluators.gemba_scores:GembaSQM",
+    "gemba-mqm": "mtagent.evaluators.gemba:GembaMQM",
+    "gemba-esa": "mtagent.evaluators.gemba:GembaESA",
+    "gemba-da": "mtagent.evaluators.gemba:GembaDA",
+    "gemba-sqm": "mtagent.evaluators.gemba:GembaSQM",
     "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
     "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "himate": "mtagent.evaluators.himate:HiMATE",
     "rate": "mtagent.evaluators.rate:RATE",
-    "qe-e5": "mtagent.evaluators.qe_e5:qe_e5",
+    "qe-e5": "mtagent.evaluators.metric:qe_e5",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
-    "cometkiwi": "mtagent.evaluators.by_comet:cometkiwi",
-    "xcomet": "mtagent.evaluators.by_comet:xcomet",
+    "cometkiwi": "mtagent.evaluators.metric:cometkiwi",
+    "xcomet": "mtagent.evaluators.metric:xcomet",
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
-
-
-_NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
 _CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
@@ -84,77 +78,6 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
 def evaluator_names() -> list[str]:
     """All names, those of other packages included."""
     return sorted({*EVALUATORS, *(entry.name for entry in entry_points(group="mtagent.evaluators"))})
-
-
-def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """``m-mad:rounds=2,topic=severity`` as a name and options. A comma ends a value only before another ``OPTION=``."""
-    name, _, rest = spec.partition(":")
-    options: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in _NEXT_OPTION.split(rest))):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ConfigError(f"evaluator {spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
-        key = key.strip().replace("-", "_")
-        if key in options:
-            raise ConfigError(f"evaluator {spec!r}: the option {key} is given twice")
-        options[key] = value.strip()
-    return name.strip(), options
-
-
-def unforced(spec: str) -> str:
-    """``spec`` without the demand for errors: a judge may find none, also where the post-editor must."""
-    name, options = parse_spec(spec)
-    left = [f"{key}={value}" for key, value in options.items() if key != "forced"]
-    return f"{name}:{','.join(left)}" if left else name
-
-
-def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types that the keyword parameters of ``kind``, a class or a function, have.
-
-    Raises :class:`ConfigError` that begins with ``who``.
-    """
-    known = [
-        parameter.name
-        for parameter in inspect.signature(kind).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
-    ]
-    _refuse_unknown(who, options, known)
-    return _typed(who, kind, options)
-
-
-def _refuse_unknown(who: str, options: Mapping[str, str], known: Sequence[str]) -> None:
-    for key in options:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-            raise ConfigError(f"{who}: no option {key!r}; {hint}")
-
-
-def _typed(who: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types with which ``make`` annotates its parameters; text where there is none."""
-    function = _function(make)
-    noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
-    # Only what is needed: other annotations may name what is imported for type checkers alone.
-    hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
-    return {key: _read(who, key, value, hints.get(key, str)) for key, value in options.items()}
-
-
-def _function(make: Any) -> Any:
-    """The function whose parameters ``make`` takes."""
-    while isinstance(make, partial):
-        make = make.func
-    if isinstance(make, type):
-        return cast(Any, make).__init__
-    return inspect.unwrap(make) if inspect.isroutine(make) else type(make).__call__
-
-
-def _read(who: str, key: str, value: str, hint: Any) -> Any:
-    several = get_origin(hint) in (frozenset, set, tuple, list)
-    try:
-        return TypeAdapter(hint).validate_python(value.split("+") if several else value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
 
 
 def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:

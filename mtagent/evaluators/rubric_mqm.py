@@ -10,13 +10,14 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from mtagent import mqm, prompts
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.annotations import Weighed, read_annotations
-from mtagent.evaluators.signed import signed
+from mtagent.evaluators.protocol import signed
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
-from mtagent.protocols import LLM
+from mtagent.llm.protocol import LLM
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
+from mtagent.text import mqm
 
 _PROMPTS: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}
 _OUT_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*")

@@ -1,13 +1,544 @@
-"""The ``rules`` evaluator: deterministic MQM spans, offline and free."""
+"""The ``rules`` evaluator: deterministic MQM spans, offline and free. One function per rule, all in :data:`RULES`."""
 
 from __future__ import annotations
 
+import html
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
-from mtagent import __version__, mqm
+import regex
+
+from mtagent import __version__
 from mtagent.errors import ConfigError
-from mtagent.records import ErrorSpan, Rating, Segment
-from mtagent.rules import RULES
+from mtagent.records import ErrorSpan, Rating, Segment, Severity, Term
+from mtagent.text import markup, mqm, scripts
+from mtagent.text import numbers as marks
+
+Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
+"""``rule(segment, translation)`` marks errors, with a suggestion only where the fix is certain."""
+
+_CONTEXT = 20
+
+
+def located(
+    text: str,
+    start: int,
+    end: int,
+    category: str,
+    severity: Severity,
+    explanation: str,
+    suggestion: str | None = None,
+) -> ErrorSpan:
+    """The error ``text[start:end]`` with its neighbourhood and its HiMATE weight."""
+    return mqm.weighted(
+        ErrorSpan(
+            text=text[start:end],
+            start=start,
+            end=end,
+            before=text[max(0, start - _CONTEXT) : start],
+            after=text[end : end + _CONTEXT],
+            category=category,
+            severity=severity,
+            explanation=explanation,
+            suggestion=suggestion,
+        ),
+        "himate",
+    )
+
+
+def omitted(source_text: str, category: str, severity: Severity, explanation: str) -> ErrorSpan:
+    """``source_text`` is missing from the translation; where it belongs is not known."""
+    return mqm.weighted(
+        ErrorSpan(text=source_text, side="omission", category=category, severity=severity, explanation=explanation),
+        "himate",
+    )
+
+
+_WIDE = {
+    "%": "%％",
+    "{": "{｛",
+    "}": "}｝",
+    "$": "$＄",
+    "<": "<＜",
+    ">": ">＞",
+    "(": "(（",
+    ")": ")）",
+    "/": "/／",
+    ":": ":：",
+}
+_MAX_LOOSE = 400
+
+
+def loosened(mark: str) -> regex.Pattern[str] | None:
+    """A pattern of what translation makes of ``mark``: spaces beside its signs, full-width signs, another case.
+
+    ``None`` for marks that are too long to be searched so.
+    """
+    if len(mark) > _MAX_LOOSE:
+        return None
+    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
+    for index, sign in enumerate(mark):
+        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
+            parts.append(r"[ \u00a0\u202f]?+")
+        wide = _WIDE.get(sign)
+        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
+    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
+    return regex.compile("".join(parts), flags=regex.IGNORECASE)
+
+
+_PUNCTUATION = "fluency/punctuation"
+_END = regex.compile(r"(?P<mark>[.!?。！？])[\p{Pe}\p{Pf}\"'\s]*+\Z")
+_OPEN_END = regex.compile(r"(?P<word>[\p{L}\p{M}]++)\Z")
+_FULL_STOPS = {
+    "Hans": "。！？",
+    "Hant": "。！？",
+    "Jpan": "。！？",
+    "Deva": "।!?",
+    "Arab": ".!؟",
+    "Grek": ".!;",
+    "Armn": "։՜՞",
+}
+_SURELY_WHOLE = 60
+"""Of a longer text the end may have been cut off: then a full stop would only hide it."""
+_NO_STOP = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Beng", "Ethi"})
+
+
+def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """A text of several words that ends with a letter, where the source ends a sentence."""
+    script = scripts.script_of(segment.target_lang)
+    wanted = _END.search(segment.source[-20:])
+    bare = _OPEN_END.search(translation, len(translation) - 60 if len(translation) > 60 else 0)
+    if wanted is None or bare is None or script in _NO_STOP or len(scripts.words(segment.source)) < 3:
+        return
+    if markup.urls(segment.source)[-1:] and segment.source.rstrip().endswith(markup.urls(segment.source)[-1].key):
+        return
+    place = ".!?".find({"。": ".", "！": "!", "？": "?"}.get(wanted["mark"], wanted["mark"]))
+    mark = _FULL_STOPS.get(script, ".!?")[place]
+    start = bare.start("word") if scripts.SPACED_LETTER.match(bare["word"][-1]) else bare.end() - 1
+    short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
+    certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn")
+    fixed = translation[start : bare.end()] + mark if certain else None
+    yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
+
+
+_SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
+_SPACED_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.;:!?](?:\s|\Z)")
+_TIGHT = regex.compile(r"[\p{L}\p{N})\]\"][,.;:!?](?:\s|\Z)")
+_FRENCH_MARKS = frozenset(";:!?")
+
+
+def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """A space before a comma, a full stop and the like, but for French high marks.
+
+    Text where every mark stands so is tokenised, and left alone; so is a single mark in a short text.
+    """
+    french = scripts.language_of(segment.target_lang) == "fr"
+    if scripts.language_of(segment.source_lang) != "fr" and _SPACED_SOURCE.search(segment.source):
+        return
+    if not _TIGHT.search(translation):
+        return
+    for match in _SPACE_BEFORE.finditer(translation):
+        if not (french and match["mark"] in _FRENCH_MARKS):
+            yield located(translation, *match.span(), _PUNCTUATION, "minor", "space before punctuation", match["mark"])
+
+
+_TIGHT_FRENCH = regex.compile(r"(?<=\p{L})[;!?](?=[\s]|\Z)")
+
+
+def french_space(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """French of France without its narrow space before ``;``, ``!`` and ``?``."""
+    if segment.target_lang not in ("fr", "fr-FR"):
+        return
+    for match in _TIGHT_FRENCH.finditer(translation):
+        fixed = f"\u202f{match.group()}"
+        yield located(translation, *match.span(), _PUNCTUATION, "minor", "no narrow space before the mark", fixed)
+
+
+_SPANISH_SENTENCE = regex.compile(r"\A(?P<first>\p{Lu}[\p{L}\p{M}]*+)[\p{L}\p{M}\p{N}\s]*+(?P<mark>[?!])\Z")
+
+
+def spanish_opening(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Spanish questions and exclamations without ``¿`` and ``¡``; the fix is certain where there is nothing else."""
+    if scripts.language_of(segment.target_lang) != "es":
+        return
+    for mark, opening in (("?", "¿"), ("!", "¡")):
+        if mark in translation and opening not in translation and mark in segment.source:
+            whole = _SPANISH_SENTENCE.match(translation)
+            place = whole.span("first") if whole else (translation.index(mark), translation.index(mark) + 1)
+            fixed = opening + whole["first"] if whole else None
+            if mark not in markup.prose(translation):
+                continue
+            yield located(translation, *place, _PUNCTUATION, "minor", f"{opening} is missing", fixed)
+
+
+_PUNCTUATION_WIDE = {
+    "Hans": dict(zip(",.!?;:", "，。！？；：", strict=True)),
+    "Jpan": dict(zip(",.!?", "、。！？", strict=True)),
+}
+_PUNCTUATION_WIDE["Hant"] = _PUNCTUATION_WIDE["Hans"]
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+_NARROW = regex.compile(rf"(?<={_CJK})[,.!?;:][ ]?+(?={_CJK}|\Z)")
+
+
+def full_width(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """ASCII punctuation between Chinese or Japanese characters."""
+    wide = _PUNCTUATION_WIDE.get(scripts.script_of(segment.target_lang))
+    if not wide:
+        return
+    for match in _NARROW.finditer(translation):
+        if fixed := wide.get(match.group()[0]):
+            yield located(translation, *match.span(), _PUNCTUATION, "minor", "punctuation is not full-width", fixed)
+
+
+def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Brackets without a partner, and an odd number of quotation marks, where the source has neither."""
+    source, text = markup.prose(segment.source), markup.prose(translation)
+    if not markup.unpaired_brackets(source):
+        for mark in markup.unpaired_brackets(text):
+            yield located(translation, mark.start, mark.end, _PUNCTUATION, "minor", "a bracket without its partner")
+    quotes = markup.double_quotes(text)
+    if len(quotes) % 2 and len(markup.double_quotes(source)) % 2 == 0:
+        last = quotes[-1]
+        yield located(translation, last.start, last.end, _PUNCTUATION, "minor", "an odd number of quotation marks")
+
+
+class _Lost(NamedTuple):
+    """Marks of the source without a partner in the translation, and the other way round."""
+
+    missing: list[scripts.Mark]
+    extra: list[scripts.Mark]
+
+
+def _lost(source: Sequence[scripts.Mark], there: Sequence[scripts.Mark]) -> _Lost:
+    def rest(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
+        free = Counter(mark.key for mark in others)
+        free.subtract(Counter(mark.key for mark in these))
+        left = []
+        for mark in reversed(these):
+            if free[mark.key] < 0:
+                free[mark.key] += 1
+                left.append(mark)
+        return left[::-1]
+
+    return _Lost(rest(source, there), rest(there, source))
+
+
+def _as_marks(found: Sequence[markup.Tag]) -> list[scripts.Mark]:
+    return [scripts.Mark(tag.key, tag.start, tag.end) for tag in found]
+
+
+_FINDERS = {
+    "placeholder": markup.placeholders,
+    "tag": lambda text: _as_marks(markup.tags(text)),
+    "URL": markup.urls,
+    "e-mail address": markup.emails,
+}
+_FEW = 50
+"""Where more marks are missing, the text is not misspelt but broken."""
+_BRACES = ("{", "${", "%{", "#{")
+
+
+def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """No translation of a source that says something."""
+    if segment.source.strip() and not translation.strip():
+        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
+
+
+def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
+    for what, find in _FINDERS.items():
+        there = find(translation)
+        missing, extra = _lost(find(segment.source), there)
+        if missing or extra:
+            yield from _altered(segment.source, translation, what, missing, extra)
+
+
+def _altered(
+    source: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
+) -> Iterator[ErrorSpan]:
+    once = Counter(mark.key for mark in missing)
+    done: list[tuple[int, int]] = []
+    for mark in missing:
+        original = source[mark.start : mark.end]
+        few = len(missing) <= _FEW and once[mark.key] == 1
+        place = _misspelt(original, translation, what, missing, extra) if few else None
+        if place is None:
+            yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
+        elif not any(start < place[1] and place[0] < end for start, end in done):
+            done.append(place)
+            yield located(
+                translation, *place, "accuracy/mistranslation", "major", f"{what} {original} is altered", original
+            )
+    for mark in extra:
+        entity = mark.key.startswith("&")
+        if not entity and not any(start < mark.end and mark.start < end for start, end in done):
+            shown = f"{what} {mark.key} is not in the source"
+            yield located(translation, mark.start, mark.end, "accuracy/addition", "major", shown)
+
+
+def _misspelt(
+    original: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
+) -> tuple[int, int] | None:
+    """Where the translation spells ``original`` wrongly; ``None`` where that is not certain."""
+    pattern = loosened(original)
+    places = [match.span() for match in pattern.finditer(translation)] if pattern else []
+    places = [(start, end) for start, end in places if translation[start:end] != original]
+    if len(places) == 1:
+        return places[0]
+    alone = what == "placeholder" and len(missing) == len(extra) == 1
+    if alone and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES) and " " not in extra[0].key:
+        return extra[0].start, extra[0].end
+    return None
+
+
+_SMALL = 12
+_CERTAIN_DIGITS = 3
+
+
+def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
+    source, text = markup.prose(segment.source), markup.prose(translation)
+    missing, extra = marks.unmatched(marks.numbers(source), marks.numbers(text))
+    missing = [
+        number for number in missing if not _small(number) and number.values[0] not in marks.other_numerals(text)
+    ]
+    extra = [number for number in extra if not _small(number) and number.values[0] not in marks.other_numerals(source)]
+    changed = len(missing) == len(extra) == 1 and _one_slip(
+        source[missing[0].start : missing[0].end], text[extra[0].start : extra[0].end]
+    )
+    for number in extra:
+        wanted = source[missing[0].start : missing[0].end] if changed else None
+        category = "accuracy/mistranslation" if missing else "accuracy/addition"
+        shown = f"number {number.values[0]} is not in the source"
+        yield located(translation, number.start, number.end, category, "major", shown, wanted)
+    for number in missing[len(extra) :]:
+        lost = source[number.start : number.end]
+        yield omitted(lost, "accuracy/omission", "major", f"number {lost} is missing")
+
+
+def _small(number: marks.Number) -> bool:
+    return number.values[0].isdecimal() and len(number.values[0]) <= 2 and int(number.values[0]) <= _SMALL
+
+
+def _one_slip(wanted: str, found: str) -> bool:
+    """Whether plain digits differ by one digit, or by two neighbours swapped: no conversion does that."""
+    if not (wanted.isdecimal() and found.isdecimal()) or len(wanted) != len(found) or len(wanted) < _CERTAIN_DIGITS:
+        return False
+    places = [place for place, (one, other) in enumerate(zip(wanted, found, strict=True)) if one != other]
+    swapped = len(places) == 2 and places[1] == places[0] + 1 and wanted[places[0]] == found[places[1]]
+    return len(places) == 1 or (swapped and wanted[places[1]] == found[places[0]])
+
+
+_APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(?P<word>[\p{L}\p{M}'’-]++)(?![*@#_])")
+
+
+def apertium_marks(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Apertium's marks of words that it could not translate or inflect: ``*word``, ``@word``, ``#word``."""
+    for match in _APERTIUM.finditer(translation):
+        if match.group()[0] not in segment.source:
+            shown = "the MT system did not know this word"
+            yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown, match.group("word"))
+
+
+_ENOUGH_WORDS = 4
+
+
+def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """A translation that is a copy of its source, and words in a script that the target language does not use."""
+    if scripts.language_of(segment.source_lang) == scripts.language_of(segment.target_lang):
+        return
+    copied = scripts.words(markup.prose(translation))
+    small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
+    if (
+        len(copied) >= _ENOUGH_WORDS
+        and 2 * small >= len(copied)
+        and copied == scripts.words(markup.prose(segment.source))
+    ):
+        shown = "the source is copied"
+        yield located(translation, 0, len(translation), "accuracy/untranslated text", "major", shown)
+        return
+    pattern = scripts.foreign_words_of(scripts.script_of(segment.target_lang))
+    if not scripts.script_of(segment.target_lang) or pattern is None or translation.isascii():
+        return
+    for match in pattern.finditer(translation):
+        if match.group() in segment.source:
+            shown = f"not in the script of {segment.target_lang}"
+            yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown)
+
+
+def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Do-not-translate terms, glossary terms and forbidden words."""
+    for term in segment.terms:
+        there = markup.occurrences(term.source, segment.source, case_sensitive=term.case_sensitive)
+        if there and term.forbidden:
+            yield from _forbidden(term, translation)
+        elif there and term.target is None:
+            yield from _not_kept(term.source, len(there), translation)
+        elif there and not _has_target(term, translation):
+            shown = f"the glossary has {term.target!r} for {term.source!r}"
+            yield omitted(term.source, "terminology/inappropriate for context", "major", shown)
+
+
+def _has_target(term: Term, translation: str) -> bool:
+    return bool(
+        markup.occurrences(
+            term.target or term.source, translation, case_sensitive=term.case_sensitive, suffixes=True, inflected=True
+        )
+    )
+
+
+def _forbidden(term: Term, translation: str) -> Iterator[ErrorSpan]:
+    word = term.target or term.source
+    for mark in markup.occurrences(word, translation, case_sensitive=term.case_sensitive):
+        shown = f"the glossary forbids {word!r} for {term.source!r}"
+        yield located(translation, mark.start, mark.end, "terminology/inappropriate for context", "major", shown)
+
+
+def _not_kept(term: str, wanted: int, translation: str) -> Iterator[ErrorSpan]:
+    lost = wanted - len(markup.occurrences(term, translation, case_sensitive=True, suffixes=True))
+    if lost <= 0:
+        return
+    shown = f"{term!r} must not be translated"
+    other_case = [mark for mark in markup.occurrences(term, translation) if mark.key != term]
+    for mark in other_case[:lost]:
+        yield located(translation, mark.start, mark.end, "terminology/inappropriate for context", "minor", shown, term)
+    for _ in range(lost - len(other_case)):
+        yield omitted(term, "terminology/inappropriate for context", "major", shown)
+
+
+# Words that grammar never lets follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
+# languages that double words to make new ones (Indonesian, Turkish, Hindi …) are left out on purpose.
+_NEVER_DOUBLED = {
+    lang: frozenset(words.split())
+    for lang, words in {
+        "en": "the a an of and or with from my your his their our its",
+        "de": "und oder mit von ein eine einen einem eines einer für im am zum zur",
+        "nl": "en een de van met voor",
+        "sv": "och en ett med av",
+        "da": "og en et med af",
+        "nb": "og en et med av",
+        "is": "og með frá til",
+        "fr": "et le les de du des un une avec pour dans par au aux",
+        "es": "el los las de del y un una con por para en",
+        "pt": "o os as de do da dos das um uma com por para em",
+        "it": "il i gli di del della un una con per",
+        "ro": "și cu din pentru un o de",
+        "pl": "i w na z do że",
+        "cs": "a v na z do že pro",
+        "sk": "a v na z do že pre",
+        "ru": "и в на с из для от по",
+        "uk": "і в у на з для від",
+    }.items()
+}
+_DOUBLED = regex.compile(
+    r"(?<![\p{L}\p{N}\p{Pd}'’])(\p{L}++)(?P<again>[ \u00a0]++\1)(?![\p{L}\p{N}\p{Pd}'’])", regex.IGNORECASE
+)
+
+
+def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """A word that follows itself, where the target language never does that and the source does not either."""
+    never = _NEVER_DOUBLED.get(scripts.language_of(segment.target_lang))
+    if not never or _DOUBLED.search(segment.source):
+        return
+    for match in _DOUBLED.finditer(translation):
+        if match.group(1).lower() in never and match.group("again").strip().islower():
+            first = match.group(1)
+            yield located(translation, *match.span(), "fluency/grammar", "minor", f"{first!r} is doubled", first)
+
+
+_SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]»”\"])[ ]{2,}+(?=[\p{L}\p{N}(\[«„“\"])")
+_ALIGNED = regex.compile(r"[`|\t]|^ {2,}", regex.MULTILINE)
+
+
+def double_spaces(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """More than one space between words, where the source has none and nothing is aligned by spaces."""
+    if "  " not in translation or "  " in segment.source or _ALIGNED.search(translation):
+        return
+    for match in _SPACES.finditer(translation):
+        yield located(translation, *match.span(), "fluency/punctuation", "minor", "more than one space", " ")
+
+
+_FIRST_WORD = regex.compile(r"[\s\p{Ps}\p{Pi}\"'„¿¡*_]*+(?P<word>[\p{L}\p{M}'’-]++)")
+_SENTENCE = regex.compile(r"[.!?…][\p{Pe}\p{Pf}\"'*_\s]*+\Z")
+_CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
+
+
+def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """A sentence that starts with a small letter, where the source's starts with a capital."""
+    if scripts.script_of(segment.target_lang) not in _CASED or not _SENTENCE.search(translation[-20:]):
+        return
+    wanted, there = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
+    if not wanted or not there or not _SENTENCE.search(segment.source[-20:]):
+        return
+    word = there["word"]
+    if (
+        wanted["word"][0].isupper()
+        and word[0].islower()
+        and word.islower()
+        and word not in scripts.words(segment.source)
+    ):
+        start, end = there.span("word")
+        elided = translation[max(0, start - 1) : start] in ("'", "’")
+        if not elided and translation[end : end + 1] not in ("@", ".", "/", "_", ":"):
+            capital = word[0].upper() + word[1:]
+            yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
+
+
+_COMMA_LANGUAGES = frozenset(["de", "nl", "it", "id", "tr", "da", "is", "el", "ro", "hr", "sl", "sr"])
+_POINT_LANGUAGES = frozenset(["en", "zh", "ja", "ko", "th", "he"])
+_POINT_REGIONS = ("de-CH", "de-LI", "it-CH", "en-ZA")
+_ENGLISH_NUMBER = regex.compile(r"(?<![\p{L}\d.,])\d{1,3}+(?:,\d{3})++\.\d{1,2}+(?![\p{L}\d.,]*+\d)")
+_GERMAN_NUMBER = regex.compile(r"(?<![\p{L}\d.,])\d{1,3}+(?:\.\d{3})++,\d{1,2}+(?![\p{L}\d.,]*+\d)")
+_SWAP = str.maketrans(",.", ".,")
+
+
+def number_format(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """1,234.5 where the language writes 1.234,5, and the other way round; never a number that could be read as both."""
+    lang = scripts.language_of(segment.target_lang)
+    if segment.target_lang in _POINT_REGIONS or lang not in _COMMA_LANGUAGES | _POINT_LANGUAGES:
+        return
+    pattern = _ENGLISH_NUMBER if lang in _COMMA_LANGUAGES else _GERMAN_NUMBER
+    for match in pattern.finditer(markup.prose(translation)):
+        shown = f"number format is not that of {segment.target_lang}"
+        fixed = match.group().translate(_SWAP)
+        yield located(translation, *match.span(), "locale convention/number format", "minor", shown, fixed)
+
+
+_ENTITY = regex.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}+|#\d{1,7}+|#[xX][0-9A-Fa-f]{1,6}+);")
+
+
+def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """HTML entities such as ``&quot;`` where the source is plain text without entities and tags."""
+    if "&" not in translation or markup.tags(segment.source) or _ENTITY.search(segment.source):
+        return
+    for match in _ENTITY.finditer(translation):
+        plain = html.unescape(match.group())
+        if plain != match.group() and plain.isprintable():
+            yield located(translation, *match.span(), "fluency/character encoding", "minor", "an HTML entity", plain)
+
+
+RULES: dict[str, Rule] = {
+    "empty": empty,
+    "taken-over": taken_over,
+    "numbers": numbers,
+    "apertium-marks": apertium_marks,
+    "untranslated": untranslated,
+    "terms": terms,
+    "final-mark": final_mark,
+    "space-before": space_before,
+    "french-space": french_space,
+    "spanish-opening": spanish_opening,
+    "full-width": full_width,
+    "pairs": pairs,
+    "doubled-words": doubled_words,
+    "double-spaces": double_spaces,
+    "first-capital": first_capital,
+    "entities": entities,
+    "number-format": number_format,
+}
+"""All rules by name."""
 
 MOST_SPANS = 500
 """A rule stops here: more errors of one kind say nothing new about a text."""

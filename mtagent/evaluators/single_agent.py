@@ -9,14 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mtagent import mqm, prompts
 from mtagent.evaluators import typology
 from mtagent.evaluators.annotations import located, named_severity, read_error, read_items, stated
-from mtagent.evaluators.signed import signed
+from mtagent.evaluators.protocol import signed
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_answer
-from mtagent.protocols import LLM
 from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.text import mqm
 
 _KINDS = ("category", "core", "subcategory", "subtype", "type")
 

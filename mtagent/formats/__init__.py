@@ -10,13 +10,13 @@ import difflib
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from mtagent import languages
 from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD, spooled
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
 from mtagent.formats.lines import Lines, read_lines
-from mtagent.formats.protocol import NO_DEFAULTS, Format, Result, SegmentDefaults
+from mtagent.formats.segments import NO_DEFAULTS, Format, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
+from mtagent.text import languages
 
 ENTRY_POINTS = "mtagent.formats"
 

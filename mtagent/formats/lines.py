@@ -8,9 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.fields import paired, segment
 from mtagent.formats.files import BOM, STANDARD, Sink, count_lines, has_bom, lines_of, replacing
-from mtagent.formats.protocol import NO_DEFAULTS, Result, SegmentDefaults
+from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, paired, segment
 from mtagent.records import Segment
 
 

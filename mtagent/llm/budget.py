@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Unpack
 
-from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError
-from mtagent.llm.cached import KeyedLLM
-from mtagent.llm.request import ROOM, Form
-from mtagent.llm.sampling import Sampling
-from mtagent.protocols import LLM, Asked
+from mtagent.llm.protocol import LLM, Asked, KeyedLLM
+from mtagent.llm.request import ROOM, Form, Sampling
 from mtagent.records import Call, Completion, Message, Tool, Usage
 
 ASSUMED_ROOM = 4096
@@ -137,7 +134,7 @@ class Budgeted:
         self._hint = "" if set_room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
-        """Ask for one reply; see :class:`mtagent.protocols.LLM`. Raises :class:`BudgetSpent`."""
+        """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, Form.of(asked))
         await self._budget.reserve(worst, self._hint)
         paid = None  # a request that is cut short may have to be paid for
@@ -187,14 +184,3 @@ def _size(*parts: str | Tool | Any) -> int:
 def _room_set(sampling: object) -> int | None:
     parameters = sampling.parameters() if isinstance(sampling, Sampling) else {}
     return next((int(parameters[name]) for name in ROOM if name in parameters), None)
-
-
-def budget_of(config: Config) -> Budget | None:
-    """The budget that ``config`` sets; ``None`` for none."""
-    return Budget(config.budget, config.token_budget) if config.budget or config.token_budget else None
-
-
-def within_budget(config: Config) -> Callable[[LLM], LLM]:
-    """Something that puts the budget of ``config`` around each model that it is given."""
-    budget = budget_of(config)
-    return lambda llm: Budgeted(llm, budget) if budget else llm

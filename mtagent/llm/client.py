@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import regex
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from mtagent.errors import (
@@ -19,18 +23,186 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
-from mtagent.llm.backoff import backoff, last_outcome, until
-from mtagent.llm.clock import Clock
-from mtagent.llm.failure import NO_MODEL, Failure
-from mtagent.llm.limiter import Limiter, PauseTooLong
-from mtagent.llm.parameters import LearntParameters, refused_parameter
-from mtagent.llm.reply import Reply, read_reply
-from mtagent.llm.request import Body, estimated_tokens, key_of, request_body, with_more_room
-from mtagent.llm.sampling import Sampling
-from mtagent.llm.server import server_address, server_key
-from mtagent.pricing import Price
-from mtagent.pricing import price as list_price
+from mtagent.llm.limits import Clock, Limiter, PauseTooLong
+from mtagent.llm.prices import Price
+from mtagent.llm.prices import price as list_price
+from mtagent.llm.request import (
+    Body,
+    Sampling,
+    as_text,
+    estimated_tokens,
+    key_of,
+    request_body,
+    uses_tools,
+    with_more_room,
+)
+from mtagent.llm.transport import NO_MODEL, Failure, Reply, read_reply, server_address, server_key
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+
+logger = logging.getLogger(__name__)
+
+OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+OPTIONAL = (
+    *OTHER_NAME,
+    "top_p",
+    "temperature",
+    "seed",
+    "top_logprobs",
+    "logprobs",
+    "response_format",
+    "reasoning_effort",
+    "parallel_tool_calls",
+    "tool_choice",
+    "tools",
+)  # fmt: skip
+WITH_TOOLS = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
+LOOSER_FORMAT = {"json_schema": "json_object", "json_object": None}
+
+_MENTION = {name: regex.compile(rf"\b{name}\b") for name in OPTIONAL}
+_MENTION["response_format"] = regex.compile(
+    r"\bresponse_format\b|json_schema|json_object|structured output|grammar|response mime type|json mode",
+    regex.IGNORECASE,
+)
+_MENTION["tools"] = regex.compile(
+    r"\btools?\b|\btool[_ ](?:choice|call|calls|calling|use|result)\b|\bfunction[_ -]call(?:s|ing)?\b", regex.IGNORECASE
+)
+_UNSUPPORTED = regex.compile(
+    r"unsupported|not support|n't support|unrecognized|unknown|unexpected|not allowed|not permitted|not available"
+    r"|not enabled|cannot both|only the default|no endpoints found|requires --",
+    regex.IGNORECASE,
+)
+_NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", regex.IGNORECASE)
+_ALSO_NO_TOOLS = (404, 500, 501)
+
+
+class LearntParameters:
+    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
+
+    def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
+        self._model = model
+        self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
+        self._formats: set[str] = set()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parameters that the model refused, and kinds of ``response_format``."""
+        return (*self._renamed, *sorted(self._formats))
+
+    def adapt(self, body: Body) -> Body:
+        """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
+        if not self._renamed and not self._formats:
+            return body
+        adapted = {self._renamed.get(name, name): value for name, value in body.items()}
+        adapted.pop(None, None)
+        if "tools" in self._renamed:
+            adapted = {name: value for name, value in adapted.items() if name not in WITH_TOOLS}
+            adapted["messages"] = as_text(body["messages"]) if uses_tools(body["messages"]) else body["messages"]
+        if "response_format" in adapted:
+            self._loosen(adapted)
+        return {str(name): value for name, value in adapted.items()}
+
+    def learn(self, failure: Failure, sent: Body) -> bool:
+        """Learn from a failure; says whether the request, adapted again, is worth sending again."""
+        name = refused_parameter(failure, sent)
+        if name is None:
+            return False
+        if name == "response_format":
+            self._formats.add(_format_name(str(sent[name].get("type")), "tools" in sent))
+        elif name not in self._renamed:
+            self._leave_out(name)
+        logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
+        return True
+
+    def _leave_out(self, name: str) -> None:
+        other = OTHER_NAME.get(name)
+        if other is not None and other in self._renamed:
+            self._renamed |= {name: None, other: None}
+        else:
+            self._renamed[name] = other
+
+    def _loosen(self, adapted: dict[str | None, object]) -> None:
+        format_ = adapted.pop("response_format")
+        kind = str(format_.get("type")) if isinstance(format_, dict) else ""
+        tools = "tools" in adapted
+        if not self._refuses(kind, tools):
+            adapted["response_format"] = format_
+        elif (looser := LOOSER_FORMAT.get(kind)) and not self._refuses(looser, tools) and _asks_for_json(adapted):
+            adapted["response_format"] = {"type": looser}
+
+    def _refuses(self, kind: str, tools: bool) -> bool:
+        return kind in self._formats or _format_name(kind, tools) in self._formats
+
+
+def _format_name(kind: str, tools: bool) -> str:
+    """What is refused: some servers take this kind of ``response_format``, but not together with tools."""
+    return f"{kind} with tools" if tools else kind
+
+
+def _asks_for_json(body: dict[str | None, object]) -> bool:
+    """OpenAI takes ``json_object`` only where a message says the word."""
+    return "json" in str(body["messages"]).lower()
+
+
+def refused_parameter(failure: Failure, sent: Body) -> str | None:
+    """The optional parameter of ``sent`` that a 400 or 422 names as unsupported, if it does.
+
+    Tools are also refused by other statuses, and where only the messages hold what became of them.
+    """
+    tools = "tools" in sent or uses_tools(sent["messages"])
+    if failure.status not in (400, 422):
+        return "tools" if tools and failure.status in _ALSO_NO_TOOLS and _says_no_tools(failure.message) else None
+    candidates = [name for name in OPTIONAL if name in sent or (name == "tools" and tools)]
+    root = (failure.param or "").split(".")[0].split("[")[0]
+    if root == "reasoning_effort" and tools and _MENTION["tools"].search(failure.message):
+        root = "tools"  # "Function tools with reasoning_effort are not supported": tools can be said in words
+    if root in candidates:
+        candidates = [root]
+    unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None
+    for name in candidates:
+        # A schema that the server cannot use is no reason to fail: the reply is read tolerantly anyway.
+        if (unsupported or name == "response_format") and (name == root or _MENTION[name].search(failure.message)):
+            return name
+    return None
+
+
+def _says_no_tools(message: str) -> bool:
+    return _MENTION["tools"].search(message) is not None and _NO_TOOLS.search(message) is not None
+
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+YEAR = 366 * 86_400
+UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
+
+
+def last_outcome(state: RetryCallState) -> Reply | Failure:
+    """What the last attempt brought."""
+    assert state.outcome is not None
+    outcome: Reply | Failure = state.outcome.result()
+    return outcome
+
+
+def backoff(state: RetryCallState) -> float:
+    """What the server asked for, however long; else twice as long each time, with jitter."""
+    failure = last_outcome(state)
+    assert isinstance(failure, Failure)
+    longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(state.attempt_number - 1, 10))
+    seconds = random.uniform(longest / 2, longest)
+    if failure.retry_after is not None:
+        seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
+    logger.info("attempt %d failed (%s); next in %.1f s", state.attempt_number, failure.message, seconds)
+    return seconds
+
+
+def until(seconds: float, now: float) -> str:
+    """A wait in words, with the local time of its end: ``7,200 s (2 hours, until 14:35:10)``. ``now``: since 1970."""
+    if seconds > YEAR:
+        return "more than a year"
+    end = time.localtime(now + seconds)
+    day = "" if end[:3] == time.localtime(now)[:3] else "%Y-%m-%d "
+    name, size = next((name, size) for name, size in UNITS if seconds >= 1.5 * size or size == 1)
+    rounded = f"{seconds / size:,.0f} {name}, " if size > 1 else ""
+    return f"{seconds:,.0f} s ({rounded}until {time.strftime(f'{day}%H:%M:%S', end)})"
+
 
 FIRST_CONNECTIONS = 4
 
@@ -143,7 +315,7 @@ class OpenAIClient:
         purpose: str = "",
         segment: str = "",
     ) -> Completion:
-        """Ask for one reply; see :class:`mtagent.protocols.LLM`.
+        """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`.
 
         ``usage`` adds up every reply that the server counted, a first one that was cut off included; ``usage.calls``
         says how many. An error carries in ``calls`` what was paid before it, each attempt by itself.

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
-from mtagent.llm.plain import whole_characters
-from mtagent.prompts import Prompt, Values
-from mtagent.protocols import LLM
+from mtagent.llm.prompts import Prompt, Values
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool
 
 T = TypeVar("T")
+
+
+async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """The results in order. The first error cancels the others, waits for them, and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
 AGAIN = (
     "That reply could not be used: {reason}. Please give the whole reply again, exactly in the form that was asked "
     "for, and nothing else."

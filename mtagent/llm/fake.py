@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from mtagent.errors import OffScript
-from mtagent.llm.request import Form, request_key
-from mtagent.llm.sampling import Sampling
-from mtagent.protocols import Asked
+from mtagent.llm.protocol import Asked
+from mtagent.llm.request import Form, Sampling, request_key
 from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 Answer = str | Completion | Exception
@@ -53,7 +52,7 @@ class ScriptedLLM:
         return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
-        """The next reply; see :class:`mtagent.protocols.LLM`."""
+        """The next reply; see :class:`mtagent.llm.protocol.LLM`."""
         schema, logprobs, tools = Form.of(asked)
         purpose, segment = asked.get("purpose", ""), asked.get("segment", "")
         self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tools))

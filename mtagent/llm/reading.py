@@ -1,23 +1,244 @@
-"""JSON out of a model's reply: tolerant of the ways in which models write it, and never silent about loss.
-
-Each value is read as strict JSON first, then as the JSON that models write (:mod:`mtagent.llm.relaxed`), and only then
-repaired by guessing. Everything up to the repair is linear in the length of the reply.
-"""
+"""Reading replies: the plain text in one, and the JSON in one."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import json_repair
 import regex
 
-from mtagent.errors import RatingParseError
-from mtagent.llm.plain import whole_characters
-from mtagent.llm.relaxed import scan
+from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
+
+_THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
+_TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+>\Z", regex.DOTALL)
+_FENCED = regex.compile(r"\A```[\w-]*+[ \t]*+\n(?:(.*)\n)?```\Z", regex.DOTALL)
+_BARE_FENCE = regex.compile(r"```(?:[\w-]*+|\s*+```)")
+_INVISIBLE = regex.compile(r"[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*+")
+_EMPTY_TAG = regex.compile(r"<([\w-]++)>\s*+</\1>")
+_BROKEN = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
+
+
+def plain_text(reply: str, like: str) -> str:
+    """The text in ``reply``, with the outer white space of ``like``.
+
+    A thinking block before it, our own tags around it, and a code fence around it are taken off, unless ``like`` has
+    such marks itself. Remarks are not: what cannot be told from text for certain is left to the guards. Raises
+    :class:`EmptyReply` where nothing is left, and :class:`UnreadableReply` for one that is cut off while thinking, or
+    that holds broken or control characters which ``like`` has not.
+    """
+    text = _without_thoughts(whole_characters(reply), like).strip()
+    if not like.lstrip().startswith("```"):
+        text = _without_fence(text)
+    tagged = _TAGGED.match(text)
+    if tagged and f"<{tagged[1]}" not in like and f"</{tagged[1]}" not in tagged[2]:
+        text = tagged[2].strip()
+    if is_blank(text) and not (text and like.strip() and is_blank(like)):
+        raise EmptyReply("the model's reply holds no text")
+    broken = set(_BROKEN.findall(text)) - set(_BROKEN.findall(like))
+    if broken:
+        raise UnreadableReply(f"it holds the character U+{ord(min(broken)):04X}, which is no text")
+    body = like.strip()
+    start = like.index(body)
+    return like[:start] + text + like[start + len(body) :] if body else text
+
+
+def is_blank(text: str) -> bool:
+    """Whether ``text`` holds nothing but white space and characters that nobody sees (zero-width ones, controls)."""
+    return _INVISIBLE.fullmatch(text) is not None
+
+
+def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
+    """Whether nothing is left of ``reply`` without thoughts, tags, fences and invisible characters.
+
+    ``asked`` are the texts that it answers: what stands there word for word may be the answer, and where they speak of
+    thinking tags, such tags are not taken for thoughts.
+    """
+    text, before = reply.strip(), None
+    while text != before:
+        before = text
+        try:
+            text = _without_thoughts(text, "").strip()
+        except UnreadableReply:  # cut off while thinking
+            text = ""
+        tagged = _TAGGED.match(text)
+        text = tagged[2].strip() if tagged else _without_fence(text)
+        if _EMPTY_TAG.fullmatch(text):
+            text = ""
+    if not is_blank(text):
+        return False
+    shown = reply.strip()
+    return is_blank(shown) or not any(shown in one or _THOUGHTS.search(one) for one in asked)
+
+
+def whole_characters(text: str) -> str:
+    """``text`` with U+FFFD for each half of a surrogate pair: no file, store or server takes one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _without_fence(text: str) -> str:
+    """What stands in the code fence around ``text``, if there is one around all of it."""
+    if _BARE_FENCE.fullmatch(text):
+        return ""
+    fenced = _FENCED.match(text)
+    return (fenced[1] or "").strip() if fenced else text
+
+
+def _without_thoughts(reply: str, like: str) -> str:
+    """What comes after the thoughts at the start of ``reply``; some servers leave out the tag that opens them."""
+    tags = list(_THOUGHTS.finditer(reply))
+    if not tags or _THOUGHTS.search(like):
+        return reply
+    opened = not tags[0].group(1)
+    if opened and not is_blank(reply[: tags[0].start()]):
+        return reply
+    closed = [tag for tag in tags if tag.group(1)]
+    if not closed:
+        raise UnreadableReply("it is cut off while thinking")
+    return reply[closed[-1].end() :]
+
+
+_TOKEN = regex.compile(
+    r"""(?P<space>(?:\s|\\[nrt])++) | (?P<open>[{\[]) | (?P<close>[}\]]) | (?P<comma>,) | (?P<colon>:)
+    | (?P<quote>["'“„‘]) | (?P<comment>(?://|\#)[^\n]*+) | (?P<block>/\*)
+    | (?P<word>[^\W\d]\w*+) | (?P<number>[-+.\d][\w.+-]*+) | (?P<other>.)""",
+    regex.VERBOSE | regex.DOTALL,
+)
+_CLOSERS = {'"': '"', "'": "'", "“": "”“", "„": "“”", "‘": "’"}
+_STOPS = {mark: regex.compile(rf"\\.|[{closers}]", regex.DOTALL) for mark, closers in _CLOSERS.items()}
+_AFTER_STRING = regex.compile(r"(?:\s|\\[nrt])*+(?:[,:}\]\#]|//|/\*|\Z)")
+_QUOTE_NEXT = regex.compile(r"\s*+[\"'“„‘]")
+_ESCAPE = regex.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|\\|\"")
+_PAIR = {"{": "}", "[": "]"}
+_LITERALS = {"True": "true", "False": "false", "None": "null"}
+_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
+
+
+class Scan(NamedTuple):
+    """What begins at a bracket. ``end`` is where it stops; ``closed`` says whether its bracket was closed.
+
+    ``mended`` is the value in strict JSON, ``None`` where only guessing would help. Prose is ``closed=None``.
+    """
+
+    end: int
+    closed: bool | None
+    mended: str | None
+    repeats: bool
+
+
+def scan(text: str, start: int) -> Scan:
+    """Read the value that begins with the bracket at ``start``."""
+    return _Scanner(text).run(start)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._out: list[str] = []
+        self._open: list[str] = []
+        self._keys: list[set[str]] = []
+        self._guessing = False
+        self._repeats = False
+
+    def run(self, start: int) -> Scan:
+        """Go token by token until the first bracket is closed, the text ends, or it turns out to be prose."""
+        at: int | None = start
+        while at is not None and at < len(self._text):
+            token = _TOKEN.match(self._text, at)
+            assert token is not None
+            at = self._take(str(token.lastgroup), token.group(), token.end())
+            if at is None:
+                return Scan(token.end(), None, None, False)
+            if not self._open:
+                return Scan(at, True, None if self._guessing else "".join(self._out), self._repeats)
+        return Scan(len(self._text), False, None, self._repeats)
+
+    def _take(self, kind: str, token: str, end: int) -> int | None:
+        """Handle one token; the place to go on at, ``None`` for prose."""
+        match kind:
+            case "space" | "comment":
+                return end
+            case "block":
+                close = self._text.find("*/", end)
+                return close + 2 if close >= 0 else len(self._text)
+            case "quote":
+                return self._string(token, end)
+            case "open":
+                self._open.append(token)
+                self._keys.append(set())
+            case "close":
+                self._close(token)
+                return end
+            case "colon":
+                self._note_key()
+            case "word":
+                return self._word(token, end)
+            case "number" | "other" if token in ("...", "…"):
+                return self._left_out(end)
+            case "other":
+                return self._unexpected(end)
+        self._out.append(token)
+        return end
+
+    def _close(self, token: str) -> None:
+        if self._out[-1] == ",":
+            self._out.pop()
+        self._guessing |= _PAIR[self._open.pop()] != token
+        self._keys.pop()
+        self._out.append(token)
+
+    def _note_key(self) -> None:
+        key, keys = self._out[-1], self._keys[-1]
+        self._repeats |= key in keys
+        keys.add(key)
+
+    def _word(self, word: str, end: int) -> int | None:
+        if word in _LITERALS or word in _JSON_WORDS:
+            self._out.append(_LITERALS.get(word, word))
+        elif self._open[-1] == "{" and self._out[-1] in "{,":
+            self._out.append(json.dumps(word, ensure_ascii=False))
+        else:
+            return self._unexpected(end)
+        return end
+
+    def _unexpected(self, end: int) -> int | None:
+        """Something that is no JSON: in an object a value for the repair to guess, elsewhere a sign of prose."""
+        self._guessing = True
+        return end if self._open[-1] == "{" else None
+
+    def _left_out(self, end: int) -> int | None:
+        """Dots for what the model did not write: a list that goes on with them is cut off, one of dots is prose."""
+        return len(self._text) if self._open[-1] == "[" and self._out[-1] != "[" else self._unexpected(end)
+
+    def _string(self, mark: str, begin: int) -> int:
+        """A string ends at its mark before a comma, colon, bracket or comment; other marks are part of it."""
+        for stop in _STOPS[mark].finditer(self._text, begin):
+            if stop.group()[0] == "\\":
+                continue
+            if _AFTER_STRING.match(self._text, stop.end()):
+                self._out.append(self._quoted(self._text[begin : stop.start()]))
+                return int(stop.end())
+            # Either a quotation mark inside the string, or a comma is missing: the mended text must not decide.
+            self._guessing |= mark == '"' or _QUOTE_NEXT.match(self._text, stop.end()) is not None
+        return len(self._text)
+
+    @staticmethod
+    def _quoted(inner: str) -> str:
+        return f'"{_ESCAPE.sub(_escape, inner)}"'
+
+
+def _escape(found: regex.Match[str]) -> str:
+    """A JSON escape as it is, ``\\'`` as an apostrophe, a lone backslash doubled, a bare quotation mark escaped."""
+    escape = found.group()
+    return {"\\'": "'", "\\": "\\\\", '"': '\\"'}.get(escape, escape)
+
 
 EXCERPT = 120
 LONGEST_REPAIR = 100_000
@@ -26,8 +247,6 @@ STRICT_TRIES = 50  # each failure counts the lines of the whole reply for its me
 LONGEST_NUMBER = 300  # digits of a whole number
 DEEPEST = 100
 _TOO_DEEP = "the JSON in the reply is nested too deep"
-
-_THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _START = regex.compile(
     r"""\{\s*+(?:["'“„‘}/#\\]|[^\W\d]\w*+\s*+:) | \[\s*+(?:["'“„‘\[\]{/#\\\-\d]|true|false|null|True|False|None)""",
     regex.VERBOSE,

@@ -11,9 +11,8 @@ from typing import Unpack
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.llm.request import Form, request_key
-from mtagent.llm.sampling import Sampling
-from mtagent.protocols import LLM, Asked
+from mtagent.llm.protocol import LLM, Asked
+from mtagent.llm.request import Form, Sampling, request_key
 from mtagent.records import Completion, Message, Schema, Tool
 
 CONTEXT = 40
@@ -57,7 +56,7 @@ class Recorder:
         return _key(self.model, messages, schema, logprobs, tools)
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
-        """Ask, write down, and return; see :class:`mtagent.protocols.LLM`. Raises :class:`OutputError` too."""
+        """Ask, write down, and return; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`OutputError` too."""
         completion = await self._llm.complete(messages, **asked)
         form = Form.of(asked)
         recording = Recording(
@@ -108,7 +107,7 @@ class Replayer:
         return _key(self.model, messages, schema, logprobs, tools)
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
-        """The recorded reply; see :class:`mtagent.protocols.LLM`."""
+        """The recorded reply; see :class:`mtagent.llm.protocol.LLM`."""
         form = Form.of(asked)
         replies = self._replies.get(self.key(messages, *form))
         if replies is None:

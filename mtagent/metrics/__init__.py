@@ -1,1 +1,3 @@
-"""Metrics: one file per kind, all behind :class:`mtagent.protocols.Metric`."""
+"""Metrics: one file per kind, all behind :class:`mtagent.metrics.protocol.Metric`."""
+
+from __future__ import annotations

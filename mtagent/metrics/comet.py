@@ -7,16 +7,350 @@ Rei et al. 2020, 2022 (COMET, CometKiwi); Guerreiro et al. 2024 (XCOMET).
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import importlib.util
+import json
 import math
-from collections.abc import Sequence
-from functools import partial
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
 
 from mtagent import __version__
-from mtagent.errors import ConfigError, MetricError
-from mtagent.metrics.comet_models import USUAL, CometModel, Gpus, Texts
-from mtagent.records import Score, Segment
-from mtagent.records.ratings import UNIT_DIGITS
+from mtagent.config import parse_spec
+from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
+from mtagent.records import UNIT_DIGITS, Score, Segment
+
+VARIABLE = "MTAGENT_COMET_PYTHON"
+WORKER = Path(__file__).with_name("comet_worker.py")
+_ELSEWHERE = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
+_GREETING_SECONDS = 60.0
+_TAIL_LINES, _TAIL = 4, 600
+
+
+def chosen_python(python: Path | None) -> str:
+    """The program that runs COMET: ``python``, else what ``MTAGENT_COMET_PYTHON`` names, else this very Python.
+
+    Raises :class:`MissingExtra` where this one has no COMET, and :class:`ConfigError` where there is no such program.
+    """
+    named = str(python or os.environ.get(VARIABLE, "").strip())
+    if not named:
+        if importlib.util.find_spec("comet") is None:
+            raise MissingExtra(_ELSEWHERE, "comet")
+        return sys.executable
+    found = shutil.which(at_home(Path(named)))
+    if found is None:
+        raise ConfigError(
+            f"{named}: no such program; name the Python of the environment with COMET, as in .venv/bin/python"
+        )
+    return found
+
+
+def at_home(path: Path) -> Path:
+    """``path`` with the home folder for its ``~``; where nobody has that name, as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  its counterpart raises for a name that nobody has
+
+
+class CometProcess:
+    """COMET in a process of its own, which is started at once and lives until :meth:`close`.
+
+    It also ends when this object or this Python is gone, even if that was killed. ``versions`` are those of ``comet``
+    and ``torch``. An answer must come within ``timeout`` seconds. Raises :class:`ConfigError` for one without COMET.
+    """
+
+    def __init__(self, python: str, *, timeout: float) -> None:
+        self._python, self._timeout = python, timeout
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed by _end
+        try:
+            self._process = subprocess.Popen(
+                [python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._stderr.close()
+            raise ConfigError(f"{python}: cannot be run: {error.strerror}") from error
+        self.close = weakref.finalize(self, _end, self._process, self._stderr)
+        self.versions: dict[str, str] = self._answer(_GREETING_SECONDS)
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The worker's answer.
+
+        Raises :class:`MetricError` where it cannot score these texts, and :class:`ConfigError` where it cannot score
+        any: no such model, a process that ended or does not answer.
+        """
+        return self._answer(self._timeout, json.dumps(request).encode() + b"\n")
+
+    def _answer(self, seconds: float, question: bytes = b"") -> dict[str, Any]:
+        line, late = self._line(seconds, question)
+        try:
+            answer = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._failure(line, seconds if late else None)
+        if "error" in answer:
+            raise _error(**answer["error"])
+        return answer
+
+    def _line(self, seconds: float, question: bytes) -> tuple[bytes, bool]:
+        """What the process writes until the end of the line, and whether it was ended because that took too long."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            _kill(self._process)
+
+        timer = threading.Timer(seconds, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended: that there is no answer says why
+                self._process.stdin.write(question)
+                self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        finally:
+            timer.cancel()
+        return line, late.is_set() and not line.endswith(b"\n")
+
+    def _failure(self, line: bytes, seconds: float | None) -> ConfigError:
+        """What went wrong, with what the process said at last. The process is of no more use."""
+        if seconds is not None:
+            how = f"gave no answer within {seconds:g} seconds; give it longer with the option timeout=SECONDS"
+        elif line:
+            how = f"runs no COMET, it wrote {line[:80].decode('utf-8', 'replace').strip()!r}"
+        else:
+            how = f"COMET {_ending(self._process)}"
+        said = _tail(self._stderr) if self.close.alive else ""  # closed while this thread waited: Python ends
+        self.close()
+        return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
+
+
+def _error(kind: str, message: str) -> ConfigError | MetricError:
+    return MetricError(message) if kind == "prediction" else ConfigError(message)
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    try:
+        code = process.wait(_GREETING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "closed its output"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    killed = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return f"was killed ({killed})" + (": was there enough memory?" if killed == "SIGKILL" else "")
+
+
+def _tail(stderr: IO[bytes]) -> str:
+    stderr.seek(0, os.SEEK_END)
+    stderr.seek(max(0, stderr.tell() - _TAIL))
+    lines = stderr.read().decode("utf-8", "replace").splitlines()
+    return " / ".join([line.strip() for line in lines if line.strip()][-_TAIL_LINES:])
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
+    """End the process and whatever it started, and close all that belongs to it."""
+    if process.poll() is None:
+        _kill(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, stderr):
+        with contextlib.suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]
+
+
+COMET, COMETKIWI, XCOMET = "Unbabel/wmt22-comet-da", "Unbabel/wmt22-cometkiwi-da", "Unbabel/XCOMET-XL"
+_NOT_COMMERCIAL = "CC-BY-NC-SA-4.0, not for commercial use; gated: log in to the hub"
+LICENCES = {
+    COMET: "Apache-2.0",
+    COMETKIWI: _NOT_COMMERCIAL,
+    "Unbabel/wmt23-cometkiwi-da-xl": _NOT_COMMERCIAL,
+    "Unbabel/wmt23-cometkiwi-da-xxl": _NOT_COMMERCIAL,
+    XCOMET: _NOT_COMMERCIAL,
+    "Unbabel/XCOMET-XXL": _NOT_COMMERCIAL,
+}
+USUAL = {"comet": COMET, "cometkiwi": COMETKIWI, "xcomet": XCOMET}
+"""The model behind each name, where no other is chosen; metrics and evaluators are called alike."""
+UNKNOWN_LICENCE = "licence unknown, look at the model's page"
+TIMEOUT = 3600.0
+MOST = 1_000
+_ON_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+Gpus = Literal["0", "1"]
+
+
+class Texts(NamedTuple):
+    """What COMET compares; the reference where the model is to see it."""
+
+    source: str
+    translation: str
+    reference: str | None = None
+
+    def sample(self) -> dict[str, str]:
+        """As COMET calls them."""
+        bare = {"src": self.source, "mt": self.translation}
+        return bare if self.reference is None else {**bare, "ref": self.reference}
+
+
+class Prediction(NamedTuple):
+    """The score of one translation; ``spans`` as COMET writes them, ``None`` from a model that marks none."""
+
+    score: float
+    spans: list[dict[str, Any]] | None = None
+
+
+class CometModel:
+    """The model ``model``: a name on the hub, or a checkpoint, which is a file or the folder that COMET makes of it.
+
+    It runs in a process of its own, under ``python`` or as :func:`mtagent.metrics.comet.chosen_python` has it,
+    which is started when it is needed first and ended by :meth:`release`. ``timeout`` is in seconds, for loading the
+    model, and for each 1,000 translations. ``gpus`` is 0 or 1.
+    """
+
+    def __init__(
+        self, model: str, *, python: Path | None, batch_size: int | None, gpus: Gpus, timeout: float | None
+    ) -> None:
+        self.checkpoint = local_checkpoint(model)
+        self.name = _short(self.checkpoint) if self.checkpoint else model
+        self.licence = licence_of(model)
+        self._python, self._timeout = chosen_python(python), TIMEOUT if timeout is None else timeout
+        self._options = {"batch_size": 16 if batch_size is None else batch_size, "gpus": int(gpus)}
+        if self._options["batch_size"] < 1 or self._timeout <= 0:
+            raise ConfigError(f"{model}: batch_size={batch_size}, timeout={timeout}: both must be above 0")
+        self._process: CometProcess | None = None
+        self._revision: str | None = None
+
+    def predict(self, texts: Sequence[Texts]) -> list[Prediction]:
+        """A prediction for each of ``texts``, in order; either all have a reference or none has.
+
+        Raises :class:`MetricError` where COMET has no score, and :class:`ConfigError` where it cannot be had at all.
+        """
+        return [one for at in range(0, len(texts), MOST) for one in self._predicted(texts[at : at + MOST])]
+
+    @cached_property
+    def references(self) -> str:
+        """Whether the model needs references, reads them where there are some, or leaves them unused; loads it."""
+        reply = self._asked([])
+        self._revision = reply["revision"]
+        return str(reply["references"])
+
+    def compares(self, segments: Sequence[Segment]) -> bool:
+        """Whether the model will see the references of ``segments``: all, or none.
+
+        Raises :class:`ConfigError` that names the first segment which lacks one.
+        """
+        lacking = [segment.id for segment in segments if segment.reference is None]
+        if self.references == "unused" or (self.references == "read" and len(lacking) == len(segments)):
+            return False
+        if lacking:
+            raise ConfigError(
+                f"segment {lacking[0]}: has no reference, and {self.name} compares with one (-r FILE); "
+                "cometkiwi scores without references"
+            )
+        return True
+
+    def signed(self) -> list[str]:
+        """What the scores depend on; of a model on the hub the revision is known once it is loaded."""
+        content = {"sha256": self._sha256, "revision": self._revision}
+        return [
+            f"model:{self.name}",
+            *(f"{key}:{value}" for key, value in content.items() if value),
+            *(f"{package}:{number}" for package, number in self._running().versions.items()),
+        ]
+
+    def release(self) -> None:
+        """End the process, which frees the memory; the next prediction starts another one."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _predicted(self, texts: Sequence[Texts]) -> list[Prediction]:
+        reply = self._asked([one.sample() for one in texts])
+        scores, spans = reply["scores"], reply["spans"] or [None] * len(texts)
+        if not len(scores) == len(spans) == len(texts):
+            raise MetricError(f"{self.name} gave {len(scores)} scores for {len(texts)} translations")
+        return list(map(Prediction, scores, spans))
+
+    def _asked(self, samples: list[dict[str, str]]) -> dict[str, Any]:
+        name = str(self.checkpoint or self.name)
+        return self._running().ask({"model": name, "samples": samples, **self._options})
+
+    def _running(self) -> CometProcess:
+        if self._process is None or not self._process.close.alive:
+            self._process = CometProcess(self._python, timeout=self._timeout)
+        return self._process
+
+    @cached_property
+    def _sha256(self) -> str | None:
+        if self.checkpoint is None:
+            return None
+        with self.checkpoint.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def local_checkpoint(model: str) -> Path | None:
+    """The checkpoint file that ``model`` is, or is the folder of; ``None`` for a name on the hub.
+
+    Raises :class:`InputError` where it is a path, and there is no checkpoint.
+    """
+    path = at_home(Path(model))
+    try:
+        found = _checkpoints(path)
+    except OSError as error:
+        raise InputError(f"{model}: cannot be looked for: {(error.strerror or str(error)).lower()}") from error
+    if found is None and _ON_HUB.fullmatch(model) and not model.endswith(".ckpt"):
+        return None
+    if found is None:
+        raise InputError(f"{model}: no such checkpoint; a model on the hub is named like {COMET}")
+    if len(found) != 1:
+        raise InputError(f"{model}: holds {len(found)} checkpoints (*.ckpt); name one: model=FILE")
+    return found[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
+
+
+def _checkpoints(path: Path) -> list[Path] | None:
+    """The file ``path``, or those in the folder; ``None`` where there is neither."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        return None
+    usual = path / "checkpoints" / "model.ckpt"
+    return [usual] if usual.is_file() else sorted(path.glob("**/*.ckpt"))
+
+
+def licence_of(model: str) -> str:
+    """The licence of a model by its name on the hub; what is said of all others."""
+    try:
+        local = at_home(Path(model)).exists()
+    except OSError:
+        local = True
+    return UNKNOWN_LICENCE if local else LICENCES.get(model, UNKNOWN_LICENCE)
+
+
+def licence_notes(specs: Iterable[str]) -> list[str]:
+    """A line for each COMET model among metrics or evaluators as users name them (``xcomet:model=…``)."""
+    named = (parse_spec(spec) for spec in specs)
+    models = dict.fromkeys(options.get("model") or USUAL[name] for name, options in named if name in USUAL)
+    return [f"COMET model {model}: {licence_of(model)}" for model in models]
+
+
+def _short(checkpoint: Path) -> str:
+    """What a checkpoint is called: as its folder, where it is itself called like all of them."""
+    return checkpoint.parent.parent.name if checkpoint.parent.name == "checkpoints" else checkpoint.name
 
 
 class Comet:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtagent import __version__
-from mtagent.metrics.changes import REPLACED, changes
 from mtagent.metrics.overlap import Overlap
+from mtagent.metrics.ter import REPLACED, changes
 from mtagent.records import Score
 
 

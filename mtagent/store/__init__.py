@@ -1,5 +1,7 @@
 """The SQLite store: runs with every segment, step, edit and rating, and the log of all calls, which is the cache."""
 
+from __future__ import annotations
+
 from mtagent.store.rescue import Rescued, rescue
 from mtagent.store.runs import Counts, Run, RunKind, RunState, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing

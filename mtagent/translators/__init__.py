@@ -1,4 +1,4 @@
-"""MT systems: one file per kind, all behind :class:`mtagent.protocols.Translator`.
+"""MT systems: one file per kind, all behind :class:`mtagent.translators.protocol.Translator`.
 
 :func:`wrap` turns what a user has into a translator. The strings it takes:
 
@@ -20,10 +20,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from mtagent.errors import ConfigError, MtagentError
-from mtagent.protocols import Translator
 from mtagent.translators.callables import CallableTranslator
 from mtagent.translators.command import CommandTranslator
 from mtagent.translators.http import LibreTranslate
+from mtagent.translators.protocol import Translator
 
 __all__ = ["GROUP", "TRANSLATORS", "CallableTranslator", "CommandTranslator", "LibreTranslate", "aclose", "wrap"]
 

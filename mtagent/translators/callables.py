@@ -23,8 +23,7 @@ from typing import Any
 
 from mtagent.errors import ConfigError, MtagentError, TranslatorError
 from mtagent.records import Draft, Segment
-from mtagent.translators.lines import checked, line_by_line
-from mtagent.translators.turns import Turns
+from mtagent.translators.protocol import Turns, checked, line_by_line
 
 LANGUAGE_PARAMETERS = (
     ("source_lang", "target_lang"),
@@ -43,7 +42,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class CallableTranslator:
-    """A sync or async function as a :class:`mtagent.protocols.Translator`.
+    """A sync or async function as a :class:`mtagent.translators.protocol.Translator`.
 
     A sync function runs in a thread; one call at a time, unless it is ``thread_safe``. ``by_line`` sends the lines of
     a text one by one, for a system that does not keep line breaks. Whatever the function raises becomes a

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError
-from mtagent.llm.failure import clean, redirected
-from mtagent.masking import key_in, masked, masked_data
+from mtagent.llm.transport import clean, redirected
 from mtagent.records import Draft, Segment
-from mtagent.translators.lines import checked
-from mtagent.translators.turns import Turns
+from mtagent.text.masking import key_in, masked, masked_data
+from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+
 
 API_KEY = "LIBRETRANSLATE_API_KEY"
 """The environment variable with the server's key, where it wants one."""
@@ -25,7 +25,7 @@ _LONGEST_WAIT = 60.0
 
 
 class LibreTranslate:
-    """A LibreTranslate server as a :class:`mtagent.protocols.Translator`.
+    """A LibreTranslate server as a :class:`mtagent.translators.protocol.Translator`.
 
     ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
     segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from mtagent import marks, paragraphs, prompts
 from mtagent.errors import EmptyReply, UnreadableReply
-from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.plain import is_blank, plain_text
-from mtagent.protocols import LLM
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import is_blank, plain_text
 from mtagent.records import Draft, Segment
-from mtagent.together import together
+from mtagent.text import paragraphs, scripts
 
 WhyUnusable = Callable[[Segment, str, bool], str | None]
 """``why(segment, text, again)``: why ``text`` is no translation of the segment, or none even if asked for ``again``;
@@ -74,7 +74,7 @@ class LLMTranslator:
 
 def _repeats(instructions: str, text: str) -> bool:
     """Whether ``text`` holds a run of words of ``instructions``."""
-    words, runs = marks.words(text), marks.words(instructions)
+    words, runs = scripts.words(text), scripts.words(instructions)
     found = {runs[at : at + _REPEATED_WORDS] for at in range(len(runs) - _REPEATED_WORDS + 1)}
     return any(words[at : at + _REPEATED_WORDS] in found for at in range(len(words) - _REPEATED_WORDS + 1))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mtagent import prompts
+from mtagent.llm import prompts
 from tests.simulator.marks import Mark, marks
 from tests.simulator.settings import Body
 

@@ -1,0 +1,1 @@
+"""What runs and evaluators are worth: scores, comparisons, agreement with people, calibrated gates."""

@@ -1,0 +1,1 @@
+"""Translate → Postedit → Proofread for one segment. Start with :mod:`mtagent.chain.chain`."""

@@ -1,0 +1,214 @@
+"""What a calibration changes in the chain: the margin of the gate, and what is called error-free."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from mtagent.chain.gate import Gate, RateGate
+from mtagent.errors import ConfigError, InputError
+from mtagent.evaluators.protocol import Evaluator, signature_of
+from mtagent.formats.files import replacing
+from mtagent.formats.json_text import whole_file
+from mtagent.records import Record, comparable, same_rater
+
+KIND = "mtagent gate calibration"
+
+
+class Figure(Record):
+    """A figure and its 95 % confidence interval; ``None``: it is not defined for these items."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Effect(Record):
+    """What a gate does to edits; see :class:`mtagent.analysis.gate_calibration.Effect`."""
+
+    items: int
+    groups: int
+    gate: Figure
+    always: Figure
+    never: Figure
+    oracle: Figure
+    over_always: Figure
+    over_never: Figure
+    accepted: Figure
+    good_kept: Figure
+    harmful_refused: Figure
+
+
+class Margin(Record):
+    """By how much a text must be rated better: chosen on ``calibrated_on`` edits, its effect on the others.
+
+    ``value`` ``None``: no margin was worth more than leaving every text as it was, so that nothing is kept.
+    """
+
+    value: float | None = Field(ge=0, allow_inf_nan=False)
+    calibrated_on: int
+    held_out: Effect
+    unmargined: Effect
+
+
+class Labels(Record):
+    """What a threshold does to texts; see :class:`mtagent.analysis.gate_calibration.Labels`."""
+
+    items: int
+    groups: int
+    error_free: Figure
+    precision: Figure
+    coverage: Figure
+    recall: Figure
+
+
+class Point(Record):
+    """A point of the precision–coverage curve, of the texts that were calibrated on."""
+
+    threshold: float
+    precision: float
+    coverage: float
+
+
+class ErrorFree(Record):
+    """From which score on a text is error-free: chosen on ``calibrated_on`` texts, its effect on the others.
+
+    ``threshold`` ``None``: none reaches the ``wanted`` precision. ``definition`` says what people call error-free,
+    ``low`` and ``high`` where the threshold lies in 95 % of resamples, of which the share ``reached`` has one.
+    """
+
+    definition: str
+    wanted: float
+    threshold: float | None = Field(allow_inf_nan=False)
+    low: float | None = None
+    high: float | None = None
+    reached: float = 0.0
+    calibrated_on: int
+    held_out: Labels | None = None
+    curve: tuple[Point, ...] = Field(min_length=1)
+
+
+class Source(Record):
+    """What was read: the option that names it, the name of the file or run, and the hash of a file's content."""
+
+    option: str
+    name: str
+    sha256: str | None = None
+
+
+class Calibration(Record):
+    """A gate's calibration, as it stands in its file.
+
+    ``signature`` is that of the ratings, ``human`` the kind of people's scores, ``pairs`` the language pairs, ``date``
+    and ``version`` when and by which mtagent it was made, ``left_out`` what was not used and why.
+    """
+
+    kind: str = Field(default=KIND, pattern=f"^{KIND}$")
+    evaluator: str
+    signature: str
+    version: str
+    date: str
+    data: tuple[Source, ...]
+    pairs: tuple[str, ...] = ()
+    human: str
+    seed: int
+    resamples: int
+    left_out: dict[str, int] = Field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    margin: Margin | None = None
+    error_free: ErrorFree | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold for error-free, if there is one."""
+        return self.error_free.threshold if self.error_free else None
+
+    def holds_for(self, signature: str) -> bool:
+        """Whether ratings of ``signature`` are those that were calibrated on."""
+        return same_rater(self.signature, signature)
+
+    def settings(self) -> dict[str, Any]:
+        """What results depend on, as plain data: the values, and whose ratings they are for."""
+        found: dict[str, Any] = {"signature": comparable(self.signature)}
+        if self.margin is not None:
+            found["margin"] = "never" if self.margin.value is None else self.margin.value
+        return found if self.threshold is None else {**found, "error_free": self.threshold}
+
+
+def write(calibration: Calibration, path: Path) -> None:
+    """Write a calibration, in the place of a former one. Raises :class:`mtagent.errors.OutputError`."""
+    with replacing(path) as sink:
+        sink.write(calibration.model_dump_json(indent=1) + "\n")
+
+
+def read(path: Path) -> Calibration:
+    """The calibration in a file. Raises :class:`ConfigError` that names the file, and what in it is wrong."""
+    try:
+        return Calibration.model_validate(whole_file(path))
+    except InputError as error:
+        raise ConfigError(f"{error}; `mtagent gate calibrate -o FILE` writes calibrations") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigError(
+            f"{path}: is no calibration of a gate: {where}: {first['msg'].lower()}; "
+            "`mtagent gate calibrate -o FILE` writes them"
+        ) from None
+
+
+class Threshold(NamedTuple):
+    """The score from which on a text that ``evaluator`` rated is error-free."""
+
+    evaluator: Evaluator
+    score: float
+
+
+def calibrated(path: Path, gate: Gate, editor: Evaluator | None) -> tuple[Gate, tuple[Threshold, ...]]:
+    """The gate with the margin of the calibration at ``path``, and the thresholds of those that it holds for.
+
+    The margin is the judge's. The threshold is the post-editor's evaluator's, the judge's, or both's. Raises
+    :class:`ConfigError` where it is neither's, and where a margin has no gate ``rate`` or another judge.
+    """
+    found = read(path)
+    if not found.signature:
+        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
+    judge = gate.judge if isinstance(gate, RateGate) else None
+    if found.margin is not None:
+        gate = _with_margin(path, found, gate)
+    fitting = {id(one): one for one in (editor, judge) if one is not None and found.holds_for(signature_of(one))}
+    if not fitting:
+        raise _other(path, found, {"the post-editor asks": editor, "the gate asks": judge})
+    if found.margin is None and found.threshold is None:
+        raise ConfigError(f"{path}: holds no margin, and no threshold reached the wanted precision: nothing to use")
+    threshold = found.threshold
+    return gate, () if threshold is None else tuple(Threshold(one, threshold) for one in fitting.values())
+
+
+def _with_margin(path: Path, found: Calibration, gate: Gate) -> RateGate:
+    assert found.margin is not None
+    if type(gate) is not RateGate:  # one of another class would lose what it does besides
+        raise ConfigError(
+            f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: use --gate rate, "
+            "or calibrate without --before and --after"
+        )
+    if gate.margin:
+        raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
+    if not found.holds_for(signature_of(gate.judge)):
+        raise _other(path, found, {"the gate asks": gate.judge})
+    return RateGate(gate.judge, margin=math.inf if found.margin.value is None else found.margin.value)
+
+
+def _other(path: Path, found: Calibration, asked: dict[str, Evaluator | None]) -> ConfigError:
+    """The error that names both signatures, and the parts in which they differ."""
+    held = comparable(found.signature)
+    told = [f"{who} {signature_of(one)}" for who, one in asked.items() if one is not None] or ["nobody rates here"]
+    others = {part for one in asked.values() if one is not None for part in comparable(signature_of(one)).split("|")}
+    only = [part for part in held.split("|") if part not in others]
+    hint = f" (not asked like that: {', '.join(only)})" if only else ""
+    return ConfigError(
+        f"{path}: was calibrated for {found.signature}, but {' and '.join(dict.fromkeys(told))}{hint}; name that "
+        "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
+    )

@@ -1,0 +1,199 @@
+"""From a rating to edits and the text that they lead to: what the post-edit stage proposes.
+
+The evaluator's own suggestions go first. A corrected text that it offers is taken as a whole. Spans without a
+suggestion are put to a model in one "fix these spans" request, and so is a text that was only given a score.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent.chain import algorithm1
+from mtagent.config import Fix, Strategy
+from mtagent.errors import ConfigError, UnreadableReply
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import Pairs, plain_text, read_json
+from mtagent.records import Call, Edit, ErrorSpan, Rating, Segment
+from mtagent.text import edits
+from mtagent.text.spans import normalise
+
+_AROUND = 12  # characters of context shown beside a span
+
+
+class Proposal(NamedTuple):
+    """What to change, the text that it leads to, and the calls that it took."""
+
+    edits: tuple[Edit, ...]
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None = None) -> bool:
+    """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
+    score there is (``best_score``); or whether its score reaches the ``threshold`` that was calibrated for it.
+    """
+    if threshold is not None and rating.score >= threshold:
+        return True
+    if rating.errors is not None:
+        return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
+    best = getattr(evaluator, "best_score", None)
+    return best is not None and rating.score >= best
+
+
+class Corrector:
+    """Turns ratings into proposals.
+
+    ``fix="offered"`` takes a corrected text where the evaluator offers one, ``"asked"`` always asks for the spans.
+    ``llm`` is asked to fix spans of evaluators that suggest nothing; without it such spans stay as they are.
+    """
+
+    def __init__(
+        self,
+        llm: LLM | None = None,
+        *,
+        strategy: Strategy = "located",
+        on_ambiguous: edits.OnAmbiguous = "skip",
+        fix: Fix = "offered",
+        prompts_folder: Path | None = None,
+    ) -> None:
+        self._llm, self.strategy, self._on_ambiguous, self._fix = llm, strategy, on_ambiguous, fix
+        self._fix_prompt = prompts.load("fix", prompts_folder)
+        self._revise_prompt = prompts.load("revise", prompts_folder)
+
+    async def propose(self, segment: Segment, text: str, rating: Rating, *, suggests: bool = False) -> Proposal:
+        """What to change in ``text`` after ``rating``; ``suggests``: its evaluator has suggested all that it wants.
+
+        Raises :class:`UnreadableReply` if two replies cannot be read, and :class:`ConfigError` for a score without
+        spans where there is no model to ask.
+        """
+        if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
+            return Proposal(_attributed(edits.between(text, rating.correction), rating.errors or ()), rating.correction)
+        if rating.errors is None:
+            return await self._revise(segment, text, rating)
+        errors, calls = rating.errors, tuple[Call, ...]()
+        if not suggests and self._llm is not None and any(map(_wants_a_fix, errors)):
+            errors, calls = await self._suggest(self._llm, segment, text, errors)
+        if self.strategy == "paper":
+            proposed, found = algorithm1.substitute(text, errors)
+            return Proposal(found, proposed, calls)
+        found = edits.locate(text, errors, on_ambiguous=self._on_ambiguous)
+        return Proposal(found, edits.apply(text, found), calls)
+
+    async def _suggest(
+        self, llm: LLM, segment: Segment, text: str, errors: tuple[ErrorSpan, ...]
+    ) -> tuple[tuple[ErrorSpan, ...], tuple[Call, ...]]:
+        """``errors`` with suggestions, from one request about those that have none."""
+        open_errors = [error for error in errors if _wants_a_fix(error)]
+        values = prompts.segment_values(segment, translation=text, errors=_listed(text, open_errors))
+        with Dialogue(llm, segment.id) as dialogue:
+            fixed = await dialogue.ask(self._fix_prompt, values, "fix", lambda reply: parse_fixes(reply, open_errors))
+        fixes = iter(fixed)
+        return tuple(next(fixes) if _wants_a_fix(e) else e for e in errors), tuple(dialogue.calls)
+
+    async def _revise(self, segment: Segment, text: str, rating: Rating) -> Proposal:
+        """A corrected text for one that was only given a score."""
+        if self._llm is None:
+            raise ConfigError(
+                f"the evaluator {rating.evaluator} gives a score and marks no error spans: without a model it cannot "
+                "drive post-editing"
+            )
+        values = prompts.segment_values(segment, translation=text, verdict=rating.explanation or None)
+        with Dialogue(self._llm, segment.id) as dialogue:
+            revised = await dialogue.ask(self._revise_prompt, values, "fix", lambda reply: plain_text(reply, text))
+        return Proposal(edits.between(text, revised), revised, tuple(dialogue.calls))
+
+
+def _wants_a_fix(error: ErrorSpan) -> bool:
+    """Whether a suggestion is missing and would be of use: not for what is no error, or an error of the source."""
+    return error.suggestion is None and error.severity != "neutral" and error.side != "source"
+
+
+def _listed(text: str, errors: Sequence[ErrorSpan]) -> str:
+    """One JSON object a line, numbered from 1."""
+    lines = [{"number": number, **_shown(text, error)} for number, error in enumerate(errors, start=1)]
+    return "\n".join(["", *(json.dumps(line, ensure_ascii=False) for line in lines), ""])
+
+
+def _shown(text: str, error: ErrorSpan) -> dict[str, str]:
+    fields: dict[str, str | None] = {"missing" if error.side == "omission" else "span": error.text}
+    before, after = error.before, error.after
+    if error.start is not None and error.end is not None:
+        before = text[max(0, error.start - _AROUND) : error.start]
+        after = text[error.end : error.end + _AROUND]
+    fields |= {"before": before, "after": after, "category": error.category, "severity": error.severity}
+    return {name: value for name, value in {**fields, "explanation": error.explanation}.items() if value}
+
+
+def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
+    """``errors`` with the suggestions in ``reply``: each is spoken of exactly once; ``null`` leaves it without one.
+
+    Raises :class:`UnreadableReply`.
+    """
+    fixes: dict[int, dict[str, Any]] = {}
+    for fix in _items(read_json(reply)):
+        number = _number(fix.get("number"), len(errors))
+        if number in fixes:
+            raise UnreadableReply(f"error {number} is fixed twice")
+        fixes[number] = fix
+    if missing := [number for number in range(1, len(errors) + 1) if number not in fixes]:
+        raise UnreadableReply(f"it says nothing of error {missing[0]}")
+    return tuple(_fixed(error, fixes[number]) for number, error in enumerate(errors, start=1))
+
+
+def _items(data: Any) -> list[dict[str, Any]]:
+    """One dictionary per fix; also from an object that has the numbers as its keys."""
+    if isinstance(data, dict) and isinstance(data.get("fixes"), list | dict):
+        data = data["fixes"]
+    if isinstance(data, Pairs):
+        raise UnreadableReply("it says the same thing twice")
+    if isinstance(data, dict) and "number" not in data:
+        data = [
+            {"number": key, **value} if isinstance(value, dict) else {"number": key, "suggestion": value}
+            for key, value in data.items()
+        ]
+    items = data if isinstance(data, list) else [data]
+    if not all(isinstance(item, dict) for item in items):
+        raise UnreadableReply("a fix is no object with number and suggestion")
+    return items
+
+
+def _number(value: Any, most: int) -> int:
+    digits = str(value).strip().removesuffix(".0")
+    if isinstance(value, bool) or not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= most:
+        raise UnreadableReply(f"{str(value)[:40]!r} is not the number of an error")
+    return int(digits)
+
+
+def _fixed(error: ErrorSpan, fix: dict[str, Any]) -> ErrorSpan:
+    named = fix.get("span")
+    if (
+        error.side != "omission"
+        and isinstance(named, str)
+        and normalise(named.strip()) != normalise(error.text.strip())
+    ):
+        raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {named[:40]!r}")
+    suggestion = fix.get("suggestion", "")
+    if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
+        raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
+    changes: dict[str, Any] = {"suggestion": suggestion}
+    if error.side == "omission":
+        changes |= {name: fix[name] for name in ("before", "after") if isinstance(fix.get(name), str) and fix[name]}
+    return error.model_copy(update=changes)
+
+
+def _attributed(found: Sequence[Edit], errors: Sequence[ErrorSpan]) -> tuple[Edit, ...]:
+    """``found``, each with the first error that lies in its place."""
+    return tuple(edit.model_copy(update={"span": _error_at(edit, errors)}) for edit in found)
+
+
+def _error_at(edit: Edit, errors: Sequence[ErrorSpan]) -> ErrorSpan | None:
+    if edit.start is None or edit.end is None:
+        return None
+    placed = [(error, error.start, error.end) for error in errors if error.start is not None and error.end is not None]
+    return next((error for error, start, end in placed if start < edit.end and end > edit.start), None)

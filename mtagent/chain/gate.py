@@ -1,0 +1,136 @@
+"""What the chain may keep: a gate looks at the text before and after a step and decides. Ties keep the earlier text.
+
+``none`` keeps everything, damage included; ``guards`` keeps what the guards let pass; ``rate`` and ``pairwise`` ask a
+judge as well. A judge's rating of a text is asked for once per segment (``rate`` is the chain's memory of ratings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from mtagent.errors import RatingParseError
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, signed
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import read_json
+from mtagent.records import Call, Rating, Segment
+
+Rate = Callable[[Evaluator, str], Awaitable[Rating]]
+Choice = Literal["before", "after", "tie"]
+DIGITS = 9  # -0.2 is better than -0.3 by 0.1, though not in binary
+
+
+class Decision(NamedTuple):
+    """Whether to keep the text after a step, why, and what the judge said for it."""
+
+    keep: bool
+    reason: str
+    ratings: tuple[Rating, ...] = ()
+    calls: tuple[Call, ...] = ()
+
+
+class Gate(Protocol):
+    """Decides on one step."""
+
+    name: str
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+        """Whether ``after`` may take the place of ``before``; called only where the two differ."""
+        ...
+
+
+class OpenGate:
+    """Keeps every step (gates ``none`` and ``guards``: the guards have spoken before)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+        """Keep."""
+        return Decision(True, "the guards found no new damage" if self.name == "guards" else "kept without a check")
+
+
+class RateGate:
+    """Keeps a text whose score by ``judge`` is higher than before, by at least ``margin``."""
+
+    name = "rate"
+
+    def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
+        self._judge, self._margin = checked_evaluator(judge), margin
+
+    @property
+    def signature(self) -> str:
+        """The judge's: with it the ratings are signed by which it decides."""
+        return signature_of(self._judge)
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+        """Rate both texts and compare."""
+        old, new = await rate(self._judge, before), await rate(self._judge, after)
+        gain = round(new.score - old.score, DIGITS)
+        keep = gain > 0 and gain >= self._margin
+        scores = f"{self._judge.name} {old.score:g} -> {new.score:g}"
+        why = (
+            "better"
+            if keep
+            else "a tie keeps the earlier text"
+            if gain == 0
+            else "worse"
+            if gain < 0
+            else "below the margin"
+        )
+        return Decision(keep, f"{scores}: {why}", (old, new))
+
+    @property
+    def judge(self) -> Evaluator:
+        """Whose scores decide."""
+        return self._judge
+
+    @property
+    def margin(self) -> float:
+        """By how much the score must be higher."""
+        return self._margin
+
+
+class PairwiseGate:
+    """Keeps a text that a judge prefers in both orders; a tie or a disagreement keeps the earlier text."""
+
+    name = "pairwise"
+
+    def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
+        self._llm, self._prompt = llm, prompts.load("compare", prompts_folder)
+        self.signature = signed(self.name, llm, [self._prompt])
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+        """Ask for the better of the two, twice."""
+        with Dialogue(self._llm, segment.id) as dialogue:
+            first, second = await together(
+                self._compare(dialogue, segment, before, after), self._compare(dialogue, segment, after, before)
+            )
+        choices: list[Choice] = [_SIDES[first], _SIDES_SWAPPED[second]]
+        keep = choices == ["after", "after"]
+        judge = f"{self._llm.model} ({self._prompt.signature})"
+        reason = f"compared in both orders by {judge}: {choices[0]}, {choices[1]}"
+        return Decision(keep, reason, calls=tuple(dialogue.calls))
+
+    async def _compare(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
+        values = prompts.segment_values(segment, translation_a=a, translation_b=b)
+        return await dialogue.ask(self._prompt, values, "judge", read_choice)
+
+
+_SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
+_SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
+
+
+def read_choice(reply: str) -> str:
+    """``a``, ``b`` or ``tie``. Raises :class:`RatingParseError` for anything else."""
+    bare = reply.strip().strip("\"'.*").casefold()
+    if bare in _SIDES:
+        return bare
+    data = read_json(reply)
+    choice = str(data.get("better", "")).strip().casefold() if isinstance(data, dict) else ""
+    if choice not in _SIDES:
+        raise RatingParseError("the reply chooses neither A nor B nor tie")
+    return choice

@@ -1,0 +1,196 @@
+"""What an evaluator is, what it must give back, and the signature of its ratings."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+
+from pydantic import ValidationError
+
+import mtagent
+from mtagent.errors import ConfigError, EvaluationError, MtagentError
+from mtagent.llm.prompts import Prompt
+from mtagent.llm.protocol import LLM
+from mtagent.llm.request import settings_of
+from mtagent.records import (
+    Rating,
+    Segment,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Rates a translation."""
+
+    name: str
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """Rate ``translation`` of ``segment``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
+        ...
+
+
+@runtime_checkable
+class RatesTogether(Evaluator, Protocol):
+    """An evaluator that rates several translations of a source in one go, the later ones with what it has learnt."""
+
+    async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
+        """One rating, or the error in its place, for each of ``translations``, in order."""
+        ...
+
+
+@runtime_checkable
+class RatesSystems(Evaluator, Protocol):
+    """An evaluator to which it matters whose translation it rates, as what it knows may be about one system alone."""
+
+    async def rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
+        """Rate the ``translation`` that ``system`` made.
+
+        ``alone``: no other system is rated beside it, so that ``system`` may be the name of any file.
+        """
+        ...
+
+
+def signed(name: str, llm: LLM, prompts: Iterable[Prompt], *parts: str, **options: object) -> str:
+    """Name, model, prompts with version and content hash, sampling settings, ``parts``, ``options`` and version.
+
+    As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``.
+    """
+    shown = [f"{option}:{_ANSWERS[value] if isinstance(value, bool) else value}" for option, value in options.items()]
+    asked = [f"prompt:{prompt.signature}" for prompt in prompts]
+    return "|".join(
+        [name, f"model:{llm.model}", *asked, *settings_of(llm), *parts, *shown, f"version:{mtagent.__version__}"]
+    )
+
+
+_ANSWERS: dict[bool, str] = {True: "yes", False: "no"}
+
+LOOKS_LIKE = "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
+GIVES = "`rate` must be `async def` and return a Rating with a finite score"
+_AWAITED = ("Awaitable", "Coroutine", "Future")
+
+
+class Named(Protocol):
+    """Whatever has a name, and maybe a ``signature``."""
+
+    name: str
+
+
+def checked_evaluator(evaluator: object) -> Evaluator:
+    """``evaluator``, if it looks like one. Raises :class:`ConfigError` that says what it lacks."""
+    kind = type(evaluator).__name__
+    if isinstance(evaluator, type):
+        raise ConfigError(f"{evaluator.__name__} is a class: pass an object of it; {LOOKS_LIKE}")
+    if not callable(getattr(evaluator, "rate", None)):
+        raise ConfigError(f"{kind} has no method `rate`; {LOOKS_LIKE}")
+    name = getattr(evaluator, "name", None)
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigError(f"{kind} has no `name` that is a text; {LOOKS_LIKE}")
+    for method in ("rate", "rate_all"):
+        _refuse_unfit(getattr(evaluator, method, None), f"{kind}.{method}")
+    return cast(Evaluator, evaluator)
+
+
+def _refuse_unfit(method: object, where: str) -> None:
+    """Raise for a plain function or one of other parameters; what else can be called shows only when it is."""
+    if not (inspect.ismethod(method) or inspect.isfunction(method)):
+        return
+    if not _is_async(inspect.unwrap(method)):
+        raise ConfigError(f"{where} is not async: write `async def`; {LOOKS_LIKE}")
+    try:
+        inspect.signature(method).bind(None, None)
+    except TypeError as error:
+        raise ConfigError(
+            f"{where} cannot be called with a segment and what to rate of it ({error}); {LOOKS_LIKE}"
+        ) from None
+
+
+def _is_async(function: object) -> bool:
+    """Whether ``function`` is ``async def``, or a plain one that says that it gives what can be awaited."""
+    gives = str(getattr(function, "__annotations__", {}).get("return", ""))
+    return inspect.iscoroutinefunction(function) or any(word in gives for word in _AWAITED)
+
+
+async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
+    """What ``evaluator`` says about ``translation``.
+
+    Raises :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
+    """
+    try:
+        return checked_rating(await _awaited(evaluator.rate(segment, translation), evaluator), evaluator)
+    except ValidationError as error:
+        raise _impossible(error, evaluator) from error
+
+
+async def ratings_by(
+    evaluator: RatesTogether, segment: Segment, translations: Sequence[str]
+) -> Sequence[Rating | Exception]:
+    """What ``evaluator`` says about ``translations`` together, unchecked but for their number."""
+    try:
+        found = await _awaited(evaluator.rate_all(segment, translations), evaluator, "rate_all")
+    except ValidationError as error:
+        raise _impossible(error, evaluator) from error
+    if not isinstance(found, Sequence):
+        raise EvaluationError(f"{evaluator.name} gave {_shown(found)}: `rate_all` must return a list of ratings")
+    if len(found) != len(translations):
+        raise EvaluationError(f"{evaluator.name} gave {len(found)} ratings for {len(translations)} translations")
+    return found
+
+
+def checked_rating(found: object, evaluator: Evaluator) -> Rating:
+    """``found``, if it is a rating with a finite score. Raises :class:`EvaluationError` with the calls it cost."""
+    if not isinstance(found, Rating):
+        raise EvaluationError(f"{evaluator.name} gave {_shown(found)}: {GIVES}")
+    score: object = found.score  # built without validation, it may be anything
+    if isinstance(score, int | float) and isfinite(score):
+        return found
+    raise _with_calls(EvaluationError(f"{evaluator.name} gave the score {score!r}: {GIVES}"), found)
+
+
+async def _awaited(found: object, evaluator: Evaluator, method: str = "rate") -> object:
+    if inspect.isawaitable(found):
+        return await found
+    error = EvaluationError(f"{evaluator.name} gave {_shown(found)} without being awaited: `{method}` is not async")
+    raise _with_calls(error, found)
+
+
+def _with_calls(error: MtagentError, found: object) -> MtagentError:
+    error.calls = tuple(getattr(found, "calls", ()))
+    return error
+
+
+def _impossible(error: ValidationError, evaluator: Evaluator) -> MtagentError:
+    first = error.errors()[0]
+    where = ".".join(map(str, (error.title, *first["loc"])))
+    why = f"{evaluator.name} made an impossible record: {where}: {first['msg']} (got {first['input']!r:.80})"
+    return _with_calls(EvaluationError(f"{why}; {GIVES}"), error)
+
+
+def _shown(found: object) -> str:
+    return "nothing" if found is None else f"{type(found).__name__} {found!r:.80}"
+
+
+def signature_of(part: Named) -> str:
+    """The ``signature`` of an evaluator or a gate, or its class and a hash of the file in which that is written.
+
+    The file is left out where it cannot be read. What it imports, and the options of the object, are not seen.
+    """
+    signature = getattr(part, "signature", None)
+    if isinstance(signature, str) and signature:
+        return signature
+    kind = type(part)
+    return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{_source_hash(kind)}"
+
+
+def _source_hash(kind: type) -> str:
+    try:
+        source = Path(inspect.getsourcefile(kind) or "").read_bytes()
+    except (OSError, TypeError):
+        return ""
+    return f"#{hashlib.sha256(source).hexdigest()[:8]}"

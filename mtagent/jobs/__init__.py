@@ -1,0 +1,1 @@
+"""What runs over many segments: its inputs, its parts, the run itself; improve, rate, estimate, export."""

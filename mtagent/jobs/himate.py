@@ -1,0 +1,172 @@
+"""HiMATE's threshold, found on development data: subtype evaluation and self-reflection only (appendix D)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mtagent.config import Config
+from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
+from mtagent.evaluators import confidence
+from mtagent.evaluators.confidence import Calibration, Kind
+from mtagent.evaluators.himate import Check, HiMATE
+from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting, refuse_unwritable
+from mtagent.jobs.parts import Given, RunModels, assembled, settings_for_results
+from mtagent.jobs.run import improve_all
+from mtagent.records import Chain, Segment, Step
+from mtagent.store.runs import Run, RunSummary
+from mtagent.store.store import Store, default_path
+from mtagent.text import languages
+
+FEWEST = 2
+"""Confidences below which there is no percentile to speak of."""
+
+
+async def calibrate_file(
+    config: Config,
+    files: Files,
+    *,
+    percent: float = confidence.PERCENTILE,
+    kind: Kind = "logprobs",
+    given: Given = Given(),
+    on_start: Callable[[str, int, int], None],
+    on_chain: Callable[[Chain], None],
+    output: Path | None = None,
+) -> tuple[Calibration, RunSummary]:
+    """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.
+
+    The run is stored, so that the same command again pays only for what is missing, also for another percentile.
+    ``output`` is where the result will go; it must be none of the files that are read, and one that can be written.
+    Segments that fail are left out and counted. Raises :class:`ConfigError` for several language pairs, and
+    :class:`MtagentError` where there are fewer than two confidences.
+    """
+    if output is not None:
+        others = {option: path for option, path in files_named(config).items() if not option.startswith("--evaluator")}
+        refuse_overwriting([output], files.paths | others)
+        refuse_unwritable(output)
+    spec = f"himate:stages=se+sr,confidence={kind}"
+    config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
+    settings = settings_for_results(config)
+    with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
+        pair, total = _only_pair(config, files)
+        models = RunModels(config, store)
+        async with assembled(config, given, wrap_llm=models.wrap) as plan:
+            assert isinstance(plan.evaluator, HiMATE)
+            run = _start(store, config, settings, files, total)
+            with models.working_on(run):
+                on_start(run.name, total, run.counts().done)
+                checks = await _reflect_all(config, files, plan.evaluator, run, models.asleep, on_chain)
+            run.finish()
+            counts = run.counts()
+            found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
+        return found, store.run(run.name)
+
+
+def data_folder(config: Config) -> Path:
+    """Where the evaluator looks for calibrations: in the folder of the store."""
+    return (config.store or default_path()).parent
+
+
+def _only_pair(config: Config, files: Files) -> tuple[str, int]:
+    """The language pair of all segments, and how many there are."""
+    pairs: Counter[str] = Counter()
+    translated = 0
+    for segment in read_segments(config, files):
+        pairs[languages.pair_of(segment.source_lang, segment.target_lang)] += 1
+        translated += segment.translation is not None
+    if not pairs:
+        raise InputError(f"{files.source}: there is no segment in it")
+    if not translated:
+        raise InputError(f"{files.source}: there is no translation in it to calibrate on: give -t")
+    if len(pairs) > 1:
+        raise ConfigError(f"{files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time")
+    return next(iter(pairs)), pairs.total()
+
+
+def _start(store: Store, config: Config, settings: dict[str, Any], files: Files, total: int) -> Run:
+    inputs = files.fingerprint(config)
+    digest = hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]
+    return store.start(config.run or f"calibrate-{digest}", settings=settings, inputs=inputs, total=total)
+
+
+async def _reflect_all(
+    config: Config,
+    files: Files,
+    evaluator: HiMATE,
+    run: Run,
+    asleep: Callable[[], int],
+    on_chain: Callable[[Chain], None],
+) -> list[Check]:
+    """The checks of all segments that do not fail. What was paid for before is answered from the store."""
+    checks: list[Check] = []
+
+    async def reflect(segment: Segment) -> Chain:
+        step, found = await _reflect(evaluator, segment)
+        checks.extend(found)
+        return Chain(segment=segment, steps=(step,))
+
+    def save(position: int, chain: Chain) -> None:
+        if not run.done(position):
+            run.save(position, chain)
+        on_chain(chain)
+
+    await improve_all(
+        read_segments(config, files),
+        reflect,
+        save,
+        concurrency=config.concurrency,
+        asleep=asleep,
+        done=lambda position: False,
+        give_up_after=config.give_up_after,
+    )
+    return checks
+
+
+async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Check]]:
+    """One segment up to self-reflection; what fails is a failed step, as in a chain."""
+    text = segment.translation or ""
+    if not (segment.source.strip() and text.strip()):
+        return Step(stage="postedit", text=text, verdict="unchanged", reason="nothing to evaluate"), []
+    try:
+        rating, findings = await evaluator.assess(segment, text)
+    except FATAL:
+        raise
+    except MtagentError as error:
+        why = f"{type(error).__name__}: {error}"
+        return Step(stage="postedit", text=text, verdict="failed", reason=why, calls=error.calls), []
+    checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
+    reason = f"calibration: {len(checks)} confidences"
+    step = Step(stage="postedit", text=text, verdict="unchanged", reason=reason, ratings=(rating,), calls=rating.calls)
+    return step, checks
+
+
+def _calibration(
+    evaluator: HiMATE, pair: str, checks: list[Check], percent: float, segments: tuple[int, int]
+) -> Calibration:
+    values = [check.confidence for check in checks if check.confidence is not None]
+    if len(values) < FEWEST:
+        why = f"{segments[1]} of {segments[0]} segments failed" if segments[1] else "take more segments with errors"
+        raise MtagentError(
+            f"nothing was calibrated: of {FEWEST} confidences that are needed at least there are {len(values)}; {why}"
+        )
+    kinds: set[Kind] = {check.kind for check in checks}
+    if len(kinds) > 1:
+        raise ConfigError(
+            "the server gives log-probabilities for some replies only: calibrate with --confidence verbal"
+        )
+    return Calibration(
+        model=evaluator.model,
+        pair=pair,
+        threshold=confidence.percentile(values, percent),
+        percentile=percent,
+        n=len(values),
+        smallest=min(values),
+        largest=max(values),
+        confidence=kinds.pop(),
+        prompts=evaluator.reflection_signature,
+        segments=segments[0],
+        failed=segments[1],
+    )

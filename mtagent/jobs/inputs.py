@@ -1,0 +1,430 @@
+"""The files that a job reads and writes: their formats, the segments in them, and what must not happen to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from os.path import isfile
+from pathlib import Path
+from typing import Any
+
+from mtagent import formats
+from mtagent.config import Config, parse_spec
+from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.evaluators.confidence import FOLDER
+from mtagent.formats.files import lines_of, refuse_pipe
+from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
+from mtagent.formats.lines import check_counts, read_lines
+from mtagent.formats.named import by_path
+from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
+from mtagent.records import Segment
+from mtagent.store.store import default_path
+
+
+def files_named(config: Config) -> dict[str, Path]:
+    """Every such file, by the option that names it; some may not be there."""
+    named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
+    named |= {"--prices": config.prices, "--calibration": config.calibration}
+    found = {option: path for option, path in named.items() if path is not None}
+    for path in prompts_of(config):
+        found[f"--prompts, {path.name}"] = path
+    for name, options in _evaluators(config):
+        files = {key: value for key, value in options.items() if isfile(value)}  # noqa: PTH113 Path's raises for long ones
+        found |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
+        found |= {f"--evaluator {name}, {path}": path for path in _beside(name, options, config)}
+    kind, _, model = (config.llm or "").partition(":")
+    if kind == "local" and model:
+        found["--llm"] = Path(model)
+    return found | {"--store": config.store or default_path()}
+
+
+def files_of_evaluators(config: Config) -> dict[str, Path]:
+    """The files that the option ``path`` of editor and judge names, and the texts that belong to them."""
+    found = {}
+    for name, options in _evaluators(config):
+        if "path" in options:
+            found[f"{name}:{options['path']}"] = Path(options["path"])
+            found |= {f"{name}:{path}": path for path in _texts_around(name, options)}
+    return found
+
+
+def prompts_of(config: Config) -> list[Path]:
+    """The user's own prompts."""
+    return sorted(config.prompts.glob("*.toml")) if config.prompts else []
+
+
+def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
+    for name, options in map(parse_spec, filter(None, (config.evaluator, config.judge.evaluator))):
+        if "path" in options:
+            refuse_pipe(Path(options["path"]), f"{name}:path")
+        yield name, options
+
+
+def _beside(name: str, options: dict[str, str], config: Config) -> list[Path]:
+    """What an evaluator reads without being told: annotated texts, thresholds, and the index of knowledge."""
+    folder = (config.store or default_path()).parent
+    if name == "himate":
+        return sorted((folder / FOLDER).glob("*.json"))
+    return [folder / "knowledge.db"] if name == "rate" else _texts_around(name, options)
+
+
+def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
+    from mtagent.formats.named import texts_around
+
+    return texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is read and where the results go; ``-`` is standard input or output."""
+
+    source: Path
+    translation: Path | None = None
+    reference: Path | None = None
+    output: Path = formats.STANDARD
+    details: Path | None = None
+    format: str | None = None
+
+    def reader(self) -> formats.Format:
+        """The format of ``source``, together with its line-aligned companions."""
+        kind = formats.by_path(self.source, self.format)
+        if isinstance(kind, formats.Lines):
+            return replace(kind, translation=self.translation, reference=self.reference)
+        if self.translation or self.reference:
+            raise ConfigError(f"{self.source}: a {kind.name} file holds its translations and references itself")
+        return kind
+
+    def writer(self) -> tuple[formats.Format, Path | None]:
+        """The format of ``output``, and the file whose columns and line ends it keeps, if it is of the same format:
+        the line-aligned translation that is improved, or else the source.
+
+        ``format`` is the output's too, unless the name of the output tells of another one.
+        """
+        read = formats.by_path(self.source, self.format)
+        told = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
+        written = read if told.name == read.name.partition("-")[0] else told
+        improved = self.translation or self.source
+        return written, improved if written.name == read.name else None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """All files that are read, by the option that names them."""
+        named = {"-s": self.source, "-t": self.translation, "-r": self.reference}
+        return {option: path for option, path in named.items() if path is not None}
+
+    @contextmanager
+    def spooled(self, config: Config) -> Iterator[tuple[Files, Config]]:
+        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
+        inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
+        given = {name: path for name, path in inputs.items() if path is not None}
+        with spooled_inputs(given, config) as (copies, config):
+            known = self.format or formats.by_path(self.source).name
+            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format), config
+
+    def refuse_collisions(self, limit: int | None) -> None:
+        """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
+        if same_file(self.output, self.details):
+            raise ConfigError(f"{self.output}: texts and details cannot both go to one file")
+        for option, path in self.paths.items():
+            if same_file(self.details, path):
+                raise ConfigError(f"{path}: --details would overwrite the file of {option}")
+            if same_file(self.output, path) and limit is not None:
+                raise ConfigError(f"{path}: --limit would cut the file of {option} short: give -o another name")
+        lines = isinstance(formats.by_path(self.source, self.format), formats.Lines)
+        if same_file(self.output, self.reference) or (lines and same_file(self.output, self.source)):
+            raise ConfigError(f"{self.output}: the translation would overwrite this file: give -o another name")
+
+    def refuse_unwritable(self) -> None:
+        """Raise :class:`OutputError` where the outputs cannot be written, before anything is paid for."""
+        if self.output == formats.STANDARD == self.details:
+            raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
+        for path in (self.output, self.details):
+            if path is not None:
+                refuse_unwritable(path)
+
+    def fingerprint(self, config: Config) -> dict[str, str]:
+        """The content hash of every file that the results depend on."""
+        named = {"source": self.source, "translation": self.translation, "reference": self.reference}
+        return content_hashes(named, config)
+
+
+@contextmanager
+def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dict[str, Path], Config]]:
+    """What :func:`spooled_copies` gives for ``named``, and ``config`` with such copies of the files that it names.
+
+    A run is known by ``config`` as it was: the names of the copies are others every time.
+    """
+    settings = {name: path for name in ("glossary", "keep", "prices") if (path := getattr(config, name)) is not None}
+    with spooled_copies({**named, **settings}) as copies:
+        yield (
+            {name: copies[name] for name in named},
+            config.model_copy(update={name: copies[name] for name in settings}),
+        )
+
+
+@contextmanager
+def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
+    """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
+    if list(named.values()).count(formats.STANDARD) > 1:
+        raise InputError("only one of the files can be standard input")
+    pipes = [(pipe, path) for path in named.values() if (pipe := _pipe(path))]
+    for number, (pipe, path) in enumerate(pipes):
+        if pipe in dict(pipes[:number]):
+            known = "standard input" if path == formats.STANDARD else path
+            raise InputError(f"{known}: is named twice, and a pipe can be read only once: give a file")
+    with ExitStack() as stack:
+        copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
+        try:
+            yield copies
+        except (InputError, ConfigError) as error:
+            error.args = (_with_names(str(error), copies, named),)
+            raise
+
+
+def _pipe(path: Path) -> tuple[int, int] | None:
+    """What tells a pipe from others, also under another name; ``None`` for what is none."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
+    except (OSError, ValueError):  # there is no such file, or standard input is none
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
+
+
+def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
+    """The content hash of every file in ``named``, and of those that ``config`` names."""
+    files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
+    files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
+    return {name: sha256(path) for name, path in files.items() if path is not None}
+
+
+def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
+    """Raise :class:`ConfigError` where a file to be written is one of those that are read, by option."""
+    for path in written:
+        taken = (option for option, read in reads.items() if any(same_file(path, file) for file in companions(read)))
+        if option := next(taken, None):
+            raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
+
+
+def companions(path: Path) -> list[Path]:
+    """``path``, and the files that SQLite keeps beside it where it is a database."""
+    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal") if path.name)]
+
+
+def same_file(one: Path | None, other: Path | None) -> bool:
+    """Whether two paths are one file; standard input and output are none."""
+    if one is None or other is None or formats.STANDARD in (one, other):
+        return False
+    return one.resolve() == other.resolve()
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise :class:`OutputError` where ``path`` cannot be written."""
+    if path.is_dir():
+        raise OutputError(f"{path}: is a folder; name a file in it")
+    if path != formats.STANDARD and (path.is_file() or not path.exists()):
+        _refuse_unwritable_folder(path)
+
+
+def _refuse_unwritable_folder(path: Path) -> None:
+    """The output is written under another name beside ``path`` first: see whether that will be possible."""
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: there is no folder {path.parent} to write it to")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OutputError(f"{path}: the folder {path.parent} cannot be written to: {reason}") from error
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content. Raises :class:`InputError`."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -> str:
+    """``message`` with the names that the user knows in place of those of the copies."""
+    for name, copy in copies.items():
+        known = "standard input" if named[name] == formats.STANDARD else str(named[name])
+        message = message.replace(str(copy), known)
+    return message
+
+
+def read_segments(config: Config, files: Files) -> Iterator[Segment]:
+    """The segments of ``files`` with the terms, context and domain that ``config`` adds."""
+    defaults = segment_defaults(config)
+    return enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
+
+
+def segment_defaults(config: Config) -> formats.SegmentDefaults:
+    """What ``config`` says about every segment of a file."""
+    return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
+
+
+def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+    """``segments`` with the terms and the context that ``config`` asks for."""
+    terms = _terms(config)
+    if terms.terms:
+        segments = (_with_terms(segment, terms) for segment in segments)
+    return with_context(segments, config.context) if config.context else iter(segments)
+
+
+def with_context(segments: Iterable[Segment], size: int) -> Iterator[Segment]:
+    """Each segment with up to ``size`` sources that precede it in its document, unless it has a context of its own."""
+    former: deque[str] = deque(maxlen=size)
+    document = None
+    for segment in segments:
+        if segment.document != document:
+            former.clear()
+            document = segment.document
+        context = segment.context or "\n".join(former) or None
+        former.append(segment.source)
+        yield segment.model_copy(update={"context": context})
+
+
+def _terms(config: Config) -> Glossary:
+    glossary = read_glossary(config.glossary) if config.glossary else ()
+    keep = read_do_not_translate(config.keep) if config.keep else ()
+    kept = {term.source for term in keep}
+    for term in glossary:
+        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+            raise ConfigError(
+                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
+            )
+    return Glossary((*glossary, *keep))
+
+
+def _with_terms(segment: Segment, terms: Glossary) -> Segment:
+    found = terms.relevant(segment.source)
+    return segment.model_copy(update={"terms": segment.terms + found}) if found else segment
+
+
+@dataclass(frozen=True)
+class RatingInputs:
+    """Line-aligned ``translations``, pairs of system and file; or a table or JSON Lines that carries its own.
+
+    ``systems`` names the ones to rate; none = all. ``format`` is that of ``source``, where its name does not tell.
+    """
+
+    source: Path
+    translations: tuple[tuple[str, Path], ...] = ()
+    reference: Path | None = None
+    format: str | None = None
+    systems: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """All files that are read, by the option that names them."""
+        files = {"-s": self.source} | {f"-t {name}": path for name, path in self.translations}
+        return files if self.reference is None else {**files, "-r": self.reference}
+
+    @contextmanager
+    def spooled(self, config: Config) -> Iterator[tuple[RatingInputs, Config]]:
+        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
+        with spooled_inputs(self.paths, config) as (copies, config):
+            known = self.format or formats.by_path(self.source).name
+            inputs = replace(
+                self,
+                source=copies["-s"],
+                translations=tuple((name, copies[f"-t {name}"]) for name, _ in self.translations),
+                reference=copies.get("-r"),
+                format=known if copies["-s"] != self.source else self.format,
+            )
+            yield inputs, config
+
+    def material(self, config: Config) -> Material:
+        """What there is to rate. Raises :class:`ConfigError` where the files do not go together."""
+        aligned = isinstance(formats.by_path(self.source, self.format), formats.Lines)
+        self._refuse_misfits(aligned)
+        available = tuple(name for name, _ in self.translations) if aligned else (self.source.stem,)
+        systems = chosen(available, self.systems, str(self.source))
+        hashes = content_hashes({"source": self.source, "reference": self.reference}, config)
+        files = content_hashes(dict(self.translations), Config())
+        inputs: dict[str, Any] = {**hashes, "systems": [[name, files.get(name)] for name in systems]}
+        read = self._aligned if aligned else self._carried
+        return Material(systems, inputs, lambda: read(config, systems))
+
+    def _refuse_misfits(self, aligned: bool) -> None:
+        names = [name for name, _ in self.translations]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+        if aligned and not names:
+            raise ConfigError(f"{self.source}: give the translations with -t")
+        if not aligned and (names or self.reference):
+            kind = formats.by_path(self.source, self.format).name
+            raise ConfigError(f"{self.source}: a {kind} file holds its translations and references itself")
+
+    def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
+        files = {name: path for name, path in self.translations if name in systems}
+        check_counts([self.source, *files.values()])
+        segments = read_lines(self.source, None, self.reference, segment_defaults(config))
+        texts = zip(*(lines_of(path) for path in files.values()), strict=True)
+        for segment, lines in islice(zip(enriched(segments, config), texts, strict=True), config.limit):
+            yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
+
+    def _carried(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
+        kind = formats.by_path(self.source, self.format)
+        segments: Iterable[Segment] = kind.read(self.source, segment_defaults(config))
+        for segment in enriched(islice(segments, config.limit), config):
+            yield side_by_side(segment, dict.fromkeys(systems, segment.translation))
+
+
+@dataclass(frozen=True)
+class RatingOutput:
+    """Where the ratings go, and in which format; ``None`` = as the name tells, ``jsonl`` where it does not."""
+
+    path: Path = formats.STANDARD
+    format: str | None = None
+
+    @property
+    def kind(self) -> RatingFormat:
+        """The format. Raises :class:`ConfigError` for an unknown one."""
+        return by_path(self.path, self.format)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.kind.paths(self.path)
+
+    def refuse_collisions(self, reads: dict[str, Path]) -> None:
+        """Raise :class:`ConfigError` where a file of ratings would take the place of one that is read."""
+        refuse_overwriting(self.paths, reads)
+
+    def refuse_unwritable(self) -> None:
+        """Raise :class:`OutputError` where the files cannot be written, before anything is paid for."""
+        for path in self.paths:
+            refuse_unwritable(path)
+
+    def refuse_unfit(self, material: Material) -> int:
+        """Read everything once, so that a defect in the last line is found before anything is paid for.
+
+        Returns the number of segments. Raises :class:`InputError` where there is nothing to rate.
+        """
+        total = texts = 0
+        for candidates in material.candidates():
+            total += 1
+            texts += sum(text is not None for text in candidates.translations.values())
+            self.kind.refuse(candidates, self.path)
+        if not texts:
+            raise InputError("there is nothing to rate: " + ("no translation" if total else "no segment") + " in it")
+        return total
+
+
+def named_translation(spec: str) -> tuple[str, Path]:
+    """``NAME=FILE``, or a file whose name without its end is the system's: ``out/gpt.txt`` is ``gpt``."""
+    name, equals, path = spec.partition("=")
+    if equals and name and path and not Path(spec).exists():
+        return name, Path(path)
+    return ("translation" if spec == "-" else Path(spec).stem), Path(spec)

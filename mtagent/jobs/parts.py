@@ -1,0 +1,312 @@
+"""From a configuration to the working parts: models, translator, evaluator, proofreader, gate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mtagent.chain import guards
+from mtagent.chain.calibration import Threshold, calibrated, read
+from mtagent.chain.chain import Plan
+from mtagent.chain.correct import Corrector
+from mtagent.chain.gate import Gate, OpenGate, PairwiseGate, RateGate
+from mtagent.chain.proofread import Proofreader
+from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, unforced
+from mtagent.errors import BudgetSpent, ConfigError, ServerPaused
+from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator
+from mtagent.llm.budget import (
+    Budget,
+    Budgeted,
+)
+from mtagent.llm.cache import Cached
+from mtagent.llm.prices import Prices
+from mtagent.llm.protocol import LLM, KeyedLLM
+from mtagent.llm.request import Sampling
+from mtagent.store.runs import Run
+from mtagent.store.store import Store, default_path
+from mtagent.translators import wrap
+from mtagent.translators.llm import LLMTranslator
+from mtagent.translators.protocol import Translator
+
+if TYPE_CHECKING:
+    from mtagent.llm.limits import Limiter
+    from mtagent.llm.local import LocalServer
+    from mtagent.llm.request import Sampling
+
+
+def budget_of(config: Config) -> Budget | None:
+    """The budget that ``config`` sets; ``None`` for none."""
+    return Budget(config.budget, config.token_budget) if config.budget or config.token_budget else None
+
+
+def within_budget(config: Config) -> Callable[[LLM], LLM]:
+    """Something that puts the budget of ``config`` around each model that it is given."""
+    budget = budget_of(config)
+    return lambda llm: Budgeted(llm, budget) if budget else llm
+
+
+class RunModels:
+    """Made before the run is started, so that a setting that fails leaves no run behind."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self._store, self._budget = store, budget_of(config)
+        self._cached: list[Cached] = []
+        self._limiters: set[Limiter] = set()
+
+    def asleep(self) -> int:
+        """How many calls sleep because the server turned them away."""
+        return sum(limiter.asleep for limiter in self._limiters)
+
+    def wrap(self, llm: LLM) -> LLM:
+        """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
+        if limiter := getattr(llm, "limiter", None):
+            self._limiters.add(limiter)
+        paid = Budgeted(llm, self._budget) if self._budget else llm
+        if not isinstance(paid, KeyedLLM):
+            return paid
+        self._cached.append(Cached(paid, self._store))
+        return self._cached[-1]
+
+    @contextmanager
+    def working_on(self, run: Run) -> Iterator[None]:
+        """Let the models work on ``run``, which is marked as stopped where the budget is spent or the
+        server asks for a long pause."""
+        for model in self._cached:
+            model.run_id = run.id
+        if self._budget:
+            self._budget.begin(run.name, run.usages())
+        try:
+            yield
+        except (BudgetSpent, ServerPaused):
+            run.finish("stopped")
+            raise
+
+
+WrapLLM = Callable[[LLM], LLM]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Objects to use in place of what the configuration names. Anything with the right methods will do.
+
+    Raises :class:`ConfigError` for evaluators that are none.
+    """
+
+    translator: object | None = None
+    evaluator: Evaluator | None = None
+    judge: Evaluator | None = None
+    gate: Gate | None = None
+    llm: LLM | None = None
+
+    def __post_init__(self) -> None:
+        for evaluator in (self.evaluator, self.judge):
+            if evaluator is not None:
+                checked_evaluator(evaluator)
+
+
+def effective(config: Config, given: Given) -> Config:
+    """``config`` with everything decided that was left open, where ``given`` objects may stand for a model."""
+    translator = given.translator is not None or config.translator != "llm"
+    return config.effective(offline=config.offline and given.llm is None, translator=translator)
+
+
+def _refuse_unknown_guards(config: Config) -> None:
+    for name in config.skip_guards:
+        if name not in guards.GUARDS:
+            raise ConfigError(f"no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
+
+
+def settings_for_results(config: Config) -> dict[str, Any]:
+    """The settings that results depend on, as plain data: what a resumed run must agree with.
+
+    ``calibrated`` holds what the calibration says, wherever its file lies. Raises :class:`ConfigError`.
+    """
+    calibrated = {"calibrated": read(config.calibration).settings()} if config.calibration else {}
+    return config.for_results() | calibrated
+
+
+@asynccontextmanager
+async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None) -> AsyncIterator[Plan]:
+    """The plan that ``config`` describes; everything it opened is closed at the end.
+
+    ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
+    """
+    offline = config.offline and given.llm is None
+    config = effective(config, given)
+    _refuse_unknown_guards(config)
+    async with AsyncExitStack() as stack:
+        models = _Models(config, given, stack, wrap_llm, offline)
+        stages = config.stages or ()
+        evaluator = given.evaluator or (
+            named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
+            if "postedit" in stages
+            else None
+        )
+        gate = given.gate or _gate(config, given, models, evaluator)
+        thresholds: tuple[Threshold, ...] = ()
+        if config.calibration is not None:
+            gate, thresholds = calibrated(config.calibration, gate, evaluator)
+        yield Plan(
+            stages=stages,
+            translator=_translator(config, given, models, stack) if "translate" in stages else None,
+            evaluator=evaluator,
+            corrector=Corrector(
+                models.get("postedit"),
+                strategy=config.strategy,
+                on_ambiguous=config.on_ambiguous,
+                fix=config.fix,
+                prompts_folder=config.prompts,
+            ),
+            proofreader=_proofreader(config, models) if "proofread" in stages else None,
+            gate=gate,
+            thresholds=thresholds,
+            skip_guards=frozenset(config.skip_guards),
+            stop_when_error_free=config.stop_when_error_free,
+        )
+
+
+@asynccontextmanager
+async def assembled_evaluator(
+    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None
+) -> AsyncIterator[Evaluator]:
+    """The evaluator that ``config`` names, alone, asking the model of the general settings; closed at the end.
+
+    ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
+    """
+    offline = config.offline and given.llm is None
+    config = effective(config, given).model_copy(update={"forced": False})
+    async with AsyncExitStack() as stack:
+        models = _Models(config, given, stack, wrap_llm, offline)
+        yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
+
+
+class _Models:
+    """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
+
+    def __init__(
+        self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None, offline: bool
+    ) -> None:
+        self._config, self._given, self._stack, self._offline = config, given, stack, offline
+        self._wrap = wrap_llm or within_budget(config)
+        self._made: dict[ModelSettings, LLM] = {}
+        self._limiters: dict[str | None, Limiter] = {}
+        self._local: LocalServer | None = None
+        self._prices = Prices(config.prices)
+
+    def get(self, role: Role | None) -> LLM | None:
+        """The model that plays ``role``; ``None`` = the one of the general settings."""
+        if self._offline:
+            return None
+        settings = self._config.model_for(role)
+        if settings not in self._made:
+            self._made[settings] = self._wrap(self._given.llm or self._client(settings))
+        return self._made[settings]
+
+    def _client(self, settings: ModelSettings) -> LLM:
+        from mtagent.llm.client import OpenAIClient
+
+        local = None if settings.base_url else self._local_server()
+        base_url = local.base_url if local else settings.base_url
+        client = OpenAIClient(
+            local.model if local else settings.model or DEFAULT_MODEL,
+            base_url=base_url,
+            api_key_env=settings.api_key_env or "OPENAI_API_KEY",
+            sampling=_sampling(settings),
+            deadline=self._config.deadline,
+            timeout=self._config.timeout,
+            limiter=self._limiter(base_url),
+            leave_out=() if local is None or local.tools else ("tools",),
+            known_as=local.name if local else None,
+            price=self._prices,
+        )
+        self._stack.push_async_callback(client.aclose)
+        return client
+
+    def _limiter(self, base_url: str | None) -> Limiter:
+        from mtagent.llm.limits import Limiter
+
+        if base_url not in self._limiters:
+            self._limiters[base_url] = Limiter(
+                self._config.concurrency,
+                requests_per_minute=self._config.requests_per_minute,
+                tokens_per_minute=self._config.tokens_per_minute,
+            )
+        return self._limiters[base_url]
+
+    def _local_server(self) -> LocalServer | None:
+        """The server in this process, if the configuration asks for one; started once."""
+        if self._config.llm in (None, "openai"):
+            return None
+        from mtagent.llm.local import serve
+
+        name, _, path = str(self._config.llm).partition(":")
+        if name != "local":
+            raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
+        self._local = self._local or self._stack.enter_context(serve(path or None))
+        return self._local
+
+
+def _sampling(settings: ModelSettings) -> Sampling:
+    from mtagent.llm.request import Sampling
+
+    return Sampling(**{name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"})
+
+
+def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitStack) -> Translator | None:
+    if given.translator is None and config.translator == "llm":
+        llm = models.get("translate")
+        return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
+    translator = wrap(given.translator or config.translator)
+    if close := getattr(translator, "aclose", None):
+        stack.push_async_callback(close)
+    return translator
+
+
+def _proofreader(config: Config, models: _Models) -> Proofreader:
+    return Proofreader(_needed(models.get("proofread"), "the proofread stage"), prompts_folder=config.prompts)
+
+
+def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Gate:
+    if config.gate == "pairwise":
+        return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
+    if config.gate == "rate":
+        return RateGate(given.judge or _judge(config, given, models, evaluator), margin=config.margin)
+    return OpenGate(config.gate or "guards")
+
+
+def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
+    """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
+    if evaluator is not None and judge_is_editor(config, given):
+        return evaluator
+    return named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), models.get("judge"))
+
+
+def judge_spec(config: Config) -> str:
+    """The evaluator that judges, by name."""
+    return config.judge.evaluator or unforced(config.evaluator or "rules")
+
+
+def judge_is_editor(config: Config, given: Given = Given()) -> bool:
+    """Whether the judge is asked as the post-editor's evaluator is, so that its rating of the text before is known."""
+    if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
+        alike = config.judge.evaluator is None
+    else:
+        alike = judge_spec(config) == config.evaluator and not config.forced
+    return alike and config.model_for("judge") == config.model_for("postedit")
+
+
+def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
+    """The evaluator that ``spec`` names, asking ``llm``. Raises :class:`ConfigError`."""
+    folder = (config.store or default_path()).parent
+    return make_evaluator(spec, Surroundings(llm=llm, config=config, data_folder=folder))
+
+
+def _needed(llm: LLM | None, what: str) -> LLM:
+    if llm is None:
+        raise ConfigError(
+            f"{what} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
+        )
+    return llm

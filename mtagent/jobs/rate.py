@@ -1,0 +1,425 @@
+"""Ratings in stored runs: of files, and of what the stages of a chain run left. From Python: :func:`rate`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent import config as configuration
+from mtagent.config import Config, ModelSettings
+from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, OffScript
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    RatesSystems,
+    RatesTogether,
+    checked_rating,
+    rating_by,
+    ratings_by,
+    signature_of,
+)
+from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
+from mtagent.jobs.agent import make_segments, texts_of
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
+from mtagent.jobs.parts import Given, RunModels, assembled_evaluator, effective
+from mtagent.jobs.run import Outcome, in_order, work_all
+from mtagent.jobs.summary import SystemSummary
+from mtagent.llm.dialogue import together
+from mtagent.llm.protocol import LLM
+from mtagent.records import Call, Rated, Rating, Segment
+from mtagent.store.runs import Run, RunSummary, StoredRun
+from mtagent.store.store import Store, default_path, open_existing
+
+NO_TRANSLATION = "there is no translation to rate"
+
+
+class _Verdict(NamedTuple):
+    """What became of one text."""
+
+    rating: Rating | None = None
+    error: str | None = None
+    calls: tuple[Call, ...] = ()
+    seconds: float = 0.0
+
+
+async def rate_segment(
+    candidates: Candidates, evaluator: Evaluator, *, known: Mapping[str, Rated] = {}
+) -> tuple[Rated, ...]:
+    """One :class:`Rated` per system, in order. Only errors that concern every segment are raised.
+
+    Systems with equal texts share a rating, and the first of them has its calls. ``known`` holds ratings of a former
+    try, by system, which are not asked for again. Source and translation without words have neither rating nor error.
+    """
+    segment = candidates.segment
+    texts = _ratable(candidates)
+    if isinstance(evaluator, RatesSystems):
+        return await _each_system(candidates, evaluator, texts, known)
+    if isinstance(evaluator, RatesTogether):
+        return _shared_out(candidates, dict(zip(texts, await _together(evaluator, segment, texts), strict=True)))
+    verdicts = {one.translation: _Verdict(one.rating, None, one.calls, one.seconds) for one in _first(known)}
+    left = [text for text in texts if text not in verdicts]
+    fresh = await together(*(_alone(rating_by(evaluator, segment, text)) for text in left))
+    return _shared_out(candidates, verdicts | dict(zip(left, fresh, strict=True)))
+
+
+def _ratable(candidates: Candidates) -> list[str]:
+    """The different texts, but for those that say nothing where the source says nothing either."""
+    texts = [text for text in dict.fromkeys(candidates.translations.values()) if text is not None]
+    return texts if candidates.segment.source.strip() else [text for text in texts if text.strip()]
+
+
+def _first(known: Mapping[str, Rated]) -> list[Rated]:
+    """Of each text the rating that was paid for: the first."""
+    rated = [one for one in known.values() if one.rating is not None]
+    return list({one.translation: one for one in reversed(rated)}.values())
+
+
+async def _each_system(
+    candidates: Candidates, evaluator: RatesSystems, texts: Sequence[str], known: Mapping[str, Rated]
+) -> tuple[Rated, ...]:
+    """Equal texts of two systems may have different ratings here."""
+
+    async def verdict(system: str, text: str | None) -> _Verdict:
+        if text is None:
+            return _Verdict(error=NO_TRANSLATION)
+        if text not in texts:
+            return _Verdict()
+        former = known.get(system)
+        if former is not None and former.rating is not None and former.translation == text:
+            return _Verdict(former.rating, None, former.calls, former.seconds)
+        return await _alone(checked(text, system))
+
+    async def checked(text: str, system: str) -> Rating:
+        return checked_rating(await evaluator.rate_system(candidates.segment, text, system, alone=alone), evaluator)
+
+    alone = len(candidates.translations) == 1
+    verdicts = await together(*(verdict(system, text) for system, text in candidates.translations.items()))
+    pairs = zip(candidates.translations.items(), verdicts, strict=True)
+    return tuple(_rated(candidates.segment, system, text, found) for (system, text), found in pairs)
+
+
+async def _alone(rating_to_come: Awaitable[Rating]) -> _Verdict:
+    began = time.perf_counter()
+    try:
+        rating = await rating_to_come
+    except (*FATAL, OffScript):
+        raise
+    except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
+        return _failed(error, time.perf_counter() - began)
+    return _Verdict(rating, None, rating.calls, time.perf_counter() - began)
+
+
+async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[str]) -> list[_Verdict]:
+    began = time.perf_counter()
+    try:
+        found = await ratings_by(evaluator, segment, texts) if texts else []
+    except (*FATAL, OffScript):
+        raise
+    except Exception as error:  # noqa: BLE001 as above; the calls stand with the first translation, once
+        first = _failed(error, time.perf_counter() - began)
+        return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
+    return [_verdict(one, evaluator) for one in found]
+
+
+def _verdict(found: Rating | Exception, evaluator: Evaluator) -> _Verdict:
+    if isinstance(found, Exception):
+        return _failed(found, 0.0)
+    try:
+        return _Verdict(checked_rating(found, evaluator), None, found.calls, found.seconds)
+    except EvaluationError as error:
+        return _failed(error, getattr(found, "seconds", 0.0))
+
+
+def _failed(error: Exception, seconds: float) -> _Verdict:
+    if isinstance(error, (*FATAL, OffScript)):  # in a list of results, too, it concerns every segment
+        raise error
+    calls: tuple[Call, ...] = tuple(getattr(error, "calls", ()))
+    return _Verdict(None, f"{type(error).__name__}: {error}", calls, seconds)
+
+
+def _shared_out(candidates: Candidates, verdicts: Mapping[str, _Verdict]) -> tuple[Rated, ...]:
+    """The verdicts system by system."""
+    paid: set[str] = set()
+    found = []
+    for system, text in candidates.translations.items():
+        verdict = _Verdict(error=NO_TRANSLATION) if text is None else verdicts.get(text, _Verdict())
+        if text in paid:
+            verdict = verdict._replace(calls=(), seconds=0.0)
+        found.append(_rated(candidates.segment, system, text, verdict))
+        if text is not None:
+            paid.add(text)
+    return tuple(found)
+
+
+def _rated(segment: Segment, system: str, text: str | None, verdict: _Verdict) -> Rated:
+    return Rated(segment=segment, system=system, translation=text or "", **verdict._asdict())
+
+
+OnStart = Callable[[str, int, int], None]
+OnRated = Callable[[Sequence[Rated]], None]
+SETTINGS = {"source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep", "prompts"}
+"""The settings that ratings depend on, besides those of the model; all others are the chain's."""
+
+
+class RatingReport(NamedTuple):
+    """What a rating run came to. ``remarks`` are what the format of the output had to leave out or to rename."""
+
+    run: RunSummary
+    systems: tuple[SystemSummary, ...]
+    remarks: tuple[str, ...]
+
+
+async def rate_file(
+    config: Config,
+    inputs: RatingInputs,
+    output: RatingOutput = RatingOutput(),
+    *,
+    given: Given = Given(),
+    on_start: OnStart = lambda *_: None,
+    on_rated: OnRated = lambda _: None,
+) -> RatingReport:
+    """Rate the translations in ``inputs``, and write the ratings when all are there.
+
+    The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
+    again resumes it. ``on_start`` gets its name, the number of segments, and how many are done already; ``on_rated``
+    the ratings of each segment.
+    """
+    output.refuse_collisions(inputs.paths | files_named(config))
+    output.refuse_unwritable()
+    with inputs.spooled(config) as (inputs, spooled):
+        material = inputs.material(spooled)
+        total = output.refuse_unfit(material)
+        config = config.model_copy(update={"prices": spooled.prices})
+        with Store(config.store or default_path()) as store:
+            return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+
+
+async def rate_run(
+    config: Config,
+    name: str,
+    output: RatingOutput = RatingOutput(),
+    *,
+    systems: Sequence[str] = (),
+    given: Given = Given(),
+    on_start: OnStart = lambda *_: None,
+    on_rated: OnRated = lambda _: None,
+) -> RatingReport:
+    """Rate what the stages of the chain run ``name`` left; see :func:`mtagent.formats.ratings.stages_of`."""
+    output.refuse_collisions(files_named(config))
+    output.refuse_unwritable()
+    with open_existing(config.store) as store:
+        material = stored_stages(store, config, name, systems)
+        total = output.refuse_unfit(material)
+        return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+
+
+def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
+    """What there is to rate in a stored chain run. Raises :class:`ConfigError` for a run that holds ratings."""
+    stored = store.read(name)
+    if stored.kind == "rating":
+        raise ConfigError(
+            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"`mtagent rate --show SEGMENT --run {name}` shows one"
+        )
+    material = stages_of(stored.chains, name, systems, config.limit)
+    prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
+    return Material(material.systems, {**material.inputs, **prompts}, material.candidates)
+
+
+class _Job:
+    """A rating run from its start to its files."""
+
+    def __init__(self, config: Config, given: Given, store: Store, on_start: OnStart, on_rated: OnRated) -> None:
+        self._config, self._given, self._store = config, given, store
+        self._on_start, self._on_rated = on_start, on_rated
+
+    async def run(self, material: Material, total: int, output: RatingOutput) -> RatingReport:
+        models = RunModels(self._config, self._store)
+        async with assembled_evaluator(self._config, self._given, wrap_llm=models.wrap) as evaluator:
+            settings = self._settings(evaluator)
+            name = self._config.run or _name(settings, material.inputs)
+            # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
+            run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
+            with models.working_on(run):
+                self._on_start(name, total, min(total, run.counts().done))
+                await self._rate(material, evaluator, run, models.asleep)
+        run.finish()
+        systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
+        return RatingReport(self._store.run(name), systems, remarks)
+
+    def _settings(self, evaluator: Evaluator) -> dict[str, Any]:
+        """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
+        decided = effective(self._config, self._given).for_results()
+        settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
+        if self._given.llm:
+            settings["model"] = self._given.llm.model
+        if self._given.evaluator:
+            settings["evaluator"] = evaluator.name
+        return {**settings, "signature": signature_of(evaluator)}
+
+    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, asleep: Callable[[], int]) -> None:
+        fruitful, fruitless = run.counts().done > 0, ""
+
+        async def work(item: tuple[int, Candidates]) -> Sequence[Rated]:
+            position, candidates = item
+            known = {one.system: one for one in run.ratings_at(position)}
+            return await rate_segment(candidates, evaluator, known=known)
+
+        def save(position: int, rated: Sequence[Rated]) -> None:
+            nonlocal fruitful, fruitless
+            run.save_ratings(position, rated)
+            self._on_rated(rated)
+            succeeded, failure = _outcome(rated)
+            fruitful, fruitless = fruitful or succeeded, fruitless or failure or ""
+
+        await work_all(
+            enumerate(material.candidates()),
+            work,
+            save,
+            concurrency=self._config.concurrency,
+            asleep=asleep,
+            done=run.done,
+            give_up_after=self._config.give_up_after,
+            outcome=_outcome,
+        )
+        if fruitless and not fruitful:
+            raise MtagentError(f"nothing could be rated, and nothing was written: {fruitless}")
+
+
+def _name(settings: dict[str, Any], inputs: dict[str, Any]) -> str:
+    return f"rate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+
+
+def _outcome(rated: Sequence[Rated]) -> Outcome:
+    """A segment has failed where none of its translations has a rating."""
+    succeeded = any(one.rating is not None for one in rated)
+    return Outcome(succeeded, None if succeeded else next((one.error for one in rated if one.error), None))
+
+
+def write_ratings(
+    run: StoredRun, output: RatingOutput, *, limit: int | None = None
+) -> tuple[tuple[SystemSummary, ...], tuple[str, ...]]:
+    """Write the ratings that ``run`` holds, and return what each system got, and the remarks of the format."""
+    systems = {system: SystemSummary(system) for system in run.systems()}
+
+    def read(system: str | None) -> Iterator[Rated]:
+        for rated in run.ratings(system, limit=limit):
+            systems[rated.system].add(rated)
+            yield rated
+
+    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    return tuple(systems.values()), remarks
+
+
+def rate(
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Iterable[str] | None = None,
+    evaluator: Evaluator | str | None = None,
+    llm: LLM | str | None = None,
+    config_file: str | Path | None = None,
+    **settings: Any,
+) -> list[Rated]:
+    """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
+
+    ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
+    of :class:`mtagent.config.Config`, such as ``model="gpt-6-luna"``. Nothing is stored. A translation that could not
+    be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
+    event loop: there, iterate over :func:`rate_each`, which takes the same.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ConfigError("an event loop is running here: use `async for rated in mtagent.jobs.rate.rate_each(…)`")
+    found = rate_each(
+        sources,
+        translations,
+        source_lang,
+        target_lang,
+        references=references,
+        evaluator=evaluator,
+        llm=llm,
+        config_file=config_file,
+        **settings,
+    )
+    return asyncio.run(_collected(found))
+
+
+def rate_each(
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Iterable[str] | None = None,
+    evaluator: Evaluator | str | None = None,
+    llm: LLM | str | None = None,
+    config_file: str | Path | None = None,
+    **settings: Any,
+) -> AsyncGenerator[Rated, None]:
+    """What :func:`rate` gives, in the same order, each as soon as it is there; for async code.
+
+    Raises :class:`ConfigError` for a wrong setting: as soon as it is called, or when the evaluator is made.
+    """
+    settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
+    config = configuration.load(Path(config_file) if config_file else None, settings)
+    given = Given(
+        evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
+    )
+    found = make_candidates(sources, translations, source_lang, target_lang, references=references)
+    return _rated_each(found, config, given)
+
+
+async def _rated_each(candidates: Sequence[Candidates], config: Config, given: Given) -> AsyncGenerator[Rated, None]:
+    async with assembled_evaluator(config, given) as evaluator:
+        found = in_order(candidates, partial(rate_segment, evaluator=evaluator), concurrency=config.concurrency)
+        async with aclosing(found):  # who leaves early must leave no task behind that asks a closed model
+            async for rated in found:
+                for one in rated:
+                    yield one
+
+
+async def _collected(found: AsyncGenerator[Rated, None]) -> list[Rated]:
+    return [one async for one in found]
+
+
+def make_candidates(
+    sources: Iterable[str],
+    translations: Iterable[str] | Mapping[str, Iterable[str]],
+    source_lang: str,
+    target_lang: str,
+    *,
+    references: Iterable[str] | None = None,
+) -> list[Candidates]:
+    """The translations of each source side by side.
+
+    Raises :class:`ConfigError` for what is no text, if there is not one for each source, or if there is no system.
+    """
+    segments = make_segments(sources, None, source_lang, target_lang)
+    systems = translations if isinstance(translations, Mapping) else {"translation": translations}
+    if not systems:
+        raise ConfigError("there is no system to rate: give a list of translations, or lists by the systems' names")
+    if unnamed := [name for name in systems if not isinstance(name, str)]:
+        raise ConfigError(f"the name of a system is a text, not {unnamed[0]!r}")
+    columns = {name: _one_for_each(texts, segments, "translation") for name, texts in systems.items()}
+    if references is not None:
+        given = _one_for_each(references, segments, "reference")
+        segments = [one.model_copy(update={"reference": text}) for one, text in zip(segments, given, strict=True)]
+    return [side_by_side(one, {name: texts[i] for name, texts in columns.items()}) for i, one in enumerate(segments)]
+
+
+def _one_for_each(given: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:
+    texts = texts_of(given, what)
+    if len(texts) != len(segments):
+        raise ConfigError(f"{len(segments)} sources and {len(texts)} {what}s: there must be one for each")
+    return texts

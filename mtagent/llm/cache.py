@@ -1,0 +1,124 @@
+"""The call cache: a request that was answered before is not paid for again."""
+
+from __future__ import annotations
+
+import copy
+import time
+from asyncio import Future, get_running_loop, shield
+from collections.abc import Sequence
+from typing import Any, TypeVar, Unpack
+
+from mtagent.errors import ModelError, MtagentError, StoreError
+from mtagent.llm.protocol import Asked, KeyedLLM
+from mtagent.llm.reading import says_nothing, whole_characters
+from mtagent.llm.request import Form
+from mtagent.records import Call, Completion, Message, ToolCall, Usage
+from mtagent.store.store import Store
+
+LARGEST_COUNT = 2**53
+
+
+class Cached:
+    """An LLM whose calls are written to the store at once, and answered from there where they were made before.
+
+    A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
+    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused; neither
+    is a stored reply that says nothing, which former versions took for an answer.
+    ``run_id`` may be set later, but before the first call.
+    """
+
+    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = 0) -> None:
+        self.model = llm.model
+        self.sampling = getattr(llm, "sampling", None)
+        self._llm = llm
+        self._store = store
+        self.run_id = run_id
+        # Key → the answer to come: a completion, an error, or None where the asking was given up.
+        self._asked: dict[str, Future[Completion | MtagentError | None]] = {}
+
+    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+        """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
+        form = Form.of(asked)
+        offered: dict[str, Any] = (
+            {"tools": form.tools} if form.tools else {}
+        )  # a model of a third party need not know of tools
+        key = self._llm.key(messages, form.schema, form.logprobs, **offered)
+        while (first := self._asked.get(key)) is not None:
+            answer = await shield(first)
+            if isinstance(answer, Completion):
+                return answer.model_copy(update={"usage": Usage(reused=1), "attempts": ()})
+            if answer is not None:
+                raise _without_calls(answer)
+        while (stored := self._store.recall(self.run_id, asked.get("segment", ""), key)) is not None:
+            if (form.tools and stored.tool_calls) or not says_nothing(stored.text, _texts(messages)):
+                return stored
+            if not self._store.distrust(key, stored.text, "EmptyReply: it says nothing"):
+                break
+
+        first = self._asked[key] = get_running_loop().create_future()
+        answer = None
+        try:
+            answer = await self._ask(key, messages, asked)
+            return answer
+        except MtagentError as error:
+            answer = error
+            raise
+        finally:
+            del self._asked[key]
+            first.set_result(answer)
+
+    async def _ask(self, key: str, messages: Sequence[Message], asked: Asked) -> Completion:
+        begun, purpose, segment = time.perf_counter(), asked.get("purpose", ""), asked.get("segment", "")
+        unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
+
+        def called(**came: Any) -> Call:
+            return unanswered.model_copy(update={"seconds": time.perf_counter() - begun, **came})
+
+        try:
+            completion = await self._llm.complete(messages, **asked)
+        except ModelError as error:
+            for failed in error.calls or (called(error=str(error)),):
+                self._store.record_call(self.run_id, segment, purpose, key, _whole(failed), None)
+            raise
+        completion = _whole(completion)
+        for failed in completion.attempts:  # on record, but counted with the reply: so a resumed run adds up
+            free = failed.model_copy(update={"usage": Usage()})
+            self._store.record_call(self.run_id, segment, purpose, key, _whole(free), None)
+        call = called(reply=completion.text, tool_calls=completion.tool_calls, usage=completion.usage)
+        try:
+            self._store.record_call(self.run_id, segment, purpose, key, call, completion)
+        except StoreError as error:
+            error.calls = (call,)
+            raise
+        return completion
+
+
+def _texts(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages if message.role != "assistant"]
+
+
+Told = TypeVar("Told", Call, Completion)
+
+
+def _whole(told: Told) -> Told:
+    """``told`` without halves of characters and impossible counts, which no store takes, whatever a model says."""
+    changes: dict[str, Any] = {
+        name: whole_characters(value)
+        for name in ("text", "reply", "model", "finish_reason", "error")
+        if isinstance(value := getattr(told, name, None), str)
+    }
+    changes["tool_calls"] = tuple(
+        ToolCall(**{name: whole_characters(value) for name, value in call.model_dump().items()})
+        for call in told.tool_calls
+    )
+    counts = told.usage.model_dump(exclude={"cost"}).values()
+    if not all(0 <= count < LARGEST_COUNT for count in counts):
+        changes["usage"] = Usage(calls=1, cost=None)
+    return told.model_copy(update=changes)
+
+
+def _without_calls(error: MtagentError) -> MtagentError:
+    """The same error for someone who waited for another's request, and has not paid for it."""
+    unpaid = copy.copy(error)
+    unpaid.calls = ()
+    return unpaid

@@ -1,0 +1,262 @@
+"""How many requests a server gets at once, and how many a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from typing import Self
+
+
+class Clock:
+    """The real time. Tests pass a subclass that does not sleep."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Seconds since 1970, for HTTP dates."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+MINUTE = 60.0
+LEAST_PATIENCE, MOST_PATIENCE = 2, 5
+PAUSE = 0.5  # seconds, where the server does not say
+
+
+class PauseTooLong(Exception):
+    """The server wants a pause of ``seconds``, which the request may not wait for."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+class Limiter:
+    """Admits requests to one server; share it between all clients of that server.
+
+    At most ``concurrency`` requests are under way. A server that turns away some requests slows down only those: they
+    sleep without a place. A server that turns away one after the other (half as many as may be under way, with no
+    success of a later request between them) is at its limit: until the time that it names (Retry-After) nobody is
+    admitted, and from then on half as many at once. Each success admits one more, up to the last number that was safe;
+    beyond that, a whole round of successes does. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60
+    seconds.
+    """
+
+    def __init__(
+        self,
+        concurrency: int = 32,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
+        self.concurrency = concurrency
+        self.limit = concurrency
+        self.active = 0
+        self.asleep = 0  # calls that were turned away and sleep without a place
+        self.counts_tokens = tokens_per_minute is not None
+        self._clock = clock or Clock()
+        self._requests = Rate(requests_per_minute, self._clock) if requests_per_minute else None
+        self._tokens = Rate(tokens_per_minute, self._clock) if tokens_per_minute else None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._paused_until = 0.0
+        self._admitted = 0  # requests so far; each gets the next number
+        self._in_a_row = 0  # requests that were turned away one after the other …
+        self._row_began = 0  # … and the last number that was admitted before the first of them came back
+        self._patience = max(MOST_PATIENCE, concurrency)  # how many of them may be chance
+        self._halved_at = 0  # the last number that was admitted before the limit was halved
+        self._safe = concurrency  # up to here the limit grows fast
+        self._successes = 0  # since the limit last changed
+        self._answered = True  # whether there was a success since the limit was halved
+
+    @property
+    def pause(self) -> float:
+        """Seconds for which nobody is admitted, because the server asked for it; 0 where it did not."""
+        return max(0.0, self._paused_until - self._clock.now()) if self._paused_until else 0.0
+
+    def slot(self, tokens: int = 0, left: Callable[[], float] = lambda: inf) -> Slot:
+        """A place for one request, as an async context. ``tokens`` is what the request will take, as far as known.
+
+        ``left()`` says how many seconds it may still wait; it is asked only when the server wants a pause.
+        """
+        return Slot(self, tokens, left)
+
+    async def enter(self, tokens: int, left: Callable[[], float]) -> tuple[int, Reservation | None]:
+        """Wait for the end of a pause, for a place and for the rates; returns the request's number.
+
+        Leave again with :meth:`leave`. Raises :class:`PauseTooLong`.
+        """
+        while True:
+            while wait := self.pause:
+                if wait > left():
+                    raise PauseTooLong(wait)
+                await self._clock.sleep(wait)
+            if self._waiting or self.active >= self.limit:
+                await self._queue()
+            else:
+                self.active += 1
+            try:
+                reservation = await self._wait_for_rates(tokens)
+            except BaseException:
+                self.leave()
+                raise
+            if not self.pause:
+                self._admitted += 1
+                return self._admitted, reservation
+            if reservation is not None:
+                reservation.correct(0)
+            self.leave()
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.active -= 1
+        self._admit()
+
+    def throttled(self, number: int, retry_after: float | None, *, everybody: bool) -> None:
+        """The server turned away request ``number``; ``everybody``: certainly not for a reason of its own."""
+        if not self._in_a_row:
+            self._row_began = self._admitted
+        self._in_a_row += 1
+        too_many = min(self._patience, max(MOST_PATIENCE, self.limit // 2))
+        known = number <= self._halved_at  # it was under way when the limit was halved
+        if not everybody and (not self.pause if known else self._in_a_row < too_many):
+            return
+        self._paused_until = max(self._paused_until, self._clock.now() + (retry_after or PAUSE))
+        if not known:
+            self.limit = max(1, self.limit // 2)
+            self._safe = self.limit if self._answered else self._safe
+            self._halved_at = self._admitted
+            self._in_a_row = self._successes = 0
+            self._patience = max(LEAST_PATIENCE, too_many // 4)
+            self._answered = False
+
+    def succeeded(self, number: int) -> None:
+        """The server answered request ``number``."""
+        if self._in_a_row and number > self._row_began:
+            self._in_a_row = 0
+            self._patience = min(self._patience + 1, self.concurrency)
+        self._answered = True
+        if self.limit == self.concurrency:
+            return
+        self._successes += 1
+        if self.limit < self._safe or self._successes >= 2 * self.limit:
+            self._successes = 0
+            self.limit += 1
+            self._admit()
+
+    async def _queue(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+
+    def _admit(self) -> None:
+        while self._waiting and self.active < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.active += 1
+                turn.set_result(None)
+
+    async def _wait_for_rates(self, tokens: int) -> Reservation | None:
+        reservation = None
+        if self._requests is not None:
+            await self._requests.reserve(1).wait(self._clock)
+        if self._tokens is not None:
+            reservation = self._tokens.reserve(tokens)
+            await reservation.wait(self._clock)
+        return reservation
+
+
+class Slot:
+    """A place for one request (``async with limiter.slot() as slot``)."""
+
+    __slots__ = ("_left", "_limiter", "_number", "_reservation", "_tokens")
+
+    def __init__(self, limiter: Limiter, tokens: int, left: Callable[[], float]) -> None:
+        self._limiter = limiter
+        self._tokens = tokens
+        self._left = left
+
+    async def __aenter__(self) -> Self:
+        self._number, self._reservation = await self._limiter.enter(self._tokens, self._left)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._limiter.leave()
+
+    def succeeded(self, tokens: int) -> None:
+        """The server answered, and counted ``tokens``."""
+        if self._reservation is not None:
+            self._reservation.correct(tokens)
+        self._limiter.succeeded(self._number)
+
+    def throttled(self, retry_after: float | None, *, everybody: bool = False) -> None:
+        """The server turned the request away, and perhaps said when to come back (seconds).
+
+        ``everybody``: nobody is admitted until then; otherwise only if it turns away one request after the other.
+        """
+        self._limiter.throttled(self._number, retry_after, everybody=everybody)
+
+
+class Rate:
+    """At most ``limit`` units in any 60 seconds, first come, first served."""
+
+    def __init__(self, limit: float, clock: Clock) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._reserved: deque[Reservation] = deque()
+        self._total = 0.0
+
+    def reserve(self, amount: float) -> Reservation:
+        """Book ``amount`` at the earliest time that has room; an amount above the limit gets a minute of its own."""
+        now = self._clock.now()
+        time = max(now, self._reserved[-1].time) if self._reserved else now
+        while self._reserved and (self._reserved[0].time + MINUTE <= now or self._total + amount > self._limit):
+            oldest = self._reserved.popleft()
+            self._total -= oldest.amount
+            oldest.rate = None
+            time = max(time, oldest.time + MINUTE)
+        reservation = Reservation(self, time, amount)
+        self._reserved.append(reservation)
+        self._total += amount
+        return reservation
+
+    def change(self, by: float) -> None:
+        """A booked amount turned out to be different."""
+        self._total += by
+
+
+class Reservation:
+    """An amount that is booked at a time."""
+
+    __slots__ = ("amount", "rate", "time")
+
+    def __init__(self, rate: Rate, time: float, amount: float) -> None:
+        self.rate: Rate | None = rate
+        self.time = time
+        self.amount = amount
+
+    async def wait(self, clock: Clock) -> None:
+        """Sleep until the booked time."""
+        if (wait := self.time - clock.now()) > 0:
+            await clock.sleep(wait)
+
+    def correct(self, amount: float) -> None:
+        """Replace the estimate by what was really used."""
+        if self.rate is not None:
+            self.rate.change(amount - self.amount)
+            self.amount = amount

@@ -1,0 +1,65 @@
+"""The one seam to models: what a model is, and what it may be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
+
+from mtagent.records import (
+    Completion,
+    Message,
+    Schema,
+    Tool,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """The one seam to models."""
+
+    model: str
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+        purpose: str = "",
+        segment: str = "",
+    ) -> Completion:
+        """Ask for one reply.
+
+        ``schema`` asks for JSON of that shape where the server can; ``tools`` may be called in place of an answer.
+        ``purpose`` and ``segment`` say who asks, for the
+        records only: they change nothing in the request. Raises :class:`mtagent.errors.ModelError`.
+        """
+        ...
+
+
+class Asked(TypedDict, total=False):
+    """What :meth:`LLM.complete` may be given besides messages, for those who pass it on: ``**asked: Unpack[Asked]``.
+
+    What was not given is not passed on either: a model of a third party need not know of tools.
+    """
+
+    schema: Schema | None
+    logprobs: bool
+    tools: Sequence[Tool]
+    purpose: str
+    segment: str
+
+
+@runtime_checkable
+class KeyedLLM(LLM, Protocol):
+    """A model that can say what a request is made of."""
+
+    def key(
+        self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool] = ()
+    ) -> str:
+        """A hash of everything that would be sent: model, settings and content."""
+        ...

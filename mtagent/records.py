@@ -1,0 +1,411 @@
+"""The records that travel through mtagent. Their field names are the public API.
+
+All are frozen: a change is a copy (``record.model_copy(update={...})``). Unknown fields are refused. Offsets are
+Unicode code points into the text that was rated, end exclusive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "Call",
+    "Chain",
+    "Completion",
+    "Draft",
+    "Edit",
+    "ErrorSpan",
+    "Found",
+    "Message",
+    "Outcome",
+    "Rated",
+    "Rating",
+    "Record",
+    "Schema",
+    "Score",
+    "Segment",
+    "Severity",
+    "Side",
+    "Stage",
+    "Step",
+    "Term",
+    "TokenLogprob",
+    "Tool",
+    "ToolCall",
+    "Usage",
+    "Verdict",
+]
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and strict about field names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Schema = dict[str, Any]
+"""A JSON Schema as a plain dictionary."""
+
+
+class Usage(Record):
+    """Tokens and dollars as the servers reported them; adds up with ``+``.
+
+    ``input_tokens`` includes ``cached_tokens``, and ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts
+    calls that were answered from the store and cost nothing now. ``cost`` is in US dollars; ``None`` = unknown price,
+    and stays unknown in every sum.
+    """
+
+    calls: int = 0
+    reused: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            calls=self.calls + other.calls,
+            reused=self.reused + other.reused,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cost=cost,
+        )
+
+    @staticmethod
+    def total(usages: Iterable[Usage]) -> Usage:
+        """The sum of ``usages``; ``Usage()`` for none."""
+        return sum(usages, start=Usage())
+
+
+class Tool(Record):
+    """A function that a model may ask for; ``parameters`` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolCall(Record):
+    """A model's wish to have a :class:`Tool` called. ``arguments`` is JSON as the model wrote it, maybe broken."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(Record):
+    """One turn of a conversation with a model. ``role="tool"`` answers the tool call ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class TokenLogprob(Record):
+    """The log-probability of one token of a reply (natural logarithm)."""
+
+    token: str
+    logprob: float
+
+
+class Call(Record):
+    """One request to a model as it is accounted for; ``error`` is set where no usable reply came.
+
+    ``purpose`` says what the request was for: ``translate``, ``rate``, ``judge``, ``proofread`` …
+    """
+
+    purpose: str
+    model: str
+    messages: tuple[Message, ...] = ()
+    reply: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Completion(Record):
+    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``.
+
+    ``attempts`` are equal requests before it that brought no usable reply; ``usage`` counts them too.
+    """
+
+    text: str
+    model: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    attempts: tuple[Call, ...] = ()
+
+
+class Term(Record):
+    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is."""
+
+    source: str = Field(min_length=1)
+    target: str | None = None
+    forbidden: bool = False
+    case_sensitive: bool = False
+
+
+class Segment(Record):
+    """One unit of translation: a sentence, a paragraph or a whole text, with what is known about it.
+
+    ``source_lang`` and ``target_lang`` are BCP-47 codes. ``context`` is neighbouring text that is not translated.
+    """
+
+    id: str
+    source: str
+    source_lang: str
+    target_lang: str
+    translation: str | None = None
+    reference: str | None = None
+    document: str | None = None
+    domain: str | None = None
+    context: str | None = None
+    notes: str | None = None
+    terms: tuple[Term, ...] = ()
+
+
+class Found(Record):
+    """A piece of knowledge that a search brought: a note, a glossary entry, a page."""
+
+    title: str
+    text: str
+    source: str = ""
+
+
+class Draft(Record):
+    """A text that a translator or a proofreader proposes, and the calls it took."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+Severity = Literal["neutral", "minor", "major", "critical"]
+Side = Literal["translation", "source", "omission"]
+
+
+class ErrorSpan(Record):
+    """An error that an evaluator marked. An unlocated span has ``start=None``.
+
+    ``side="omission"`` names source text that the translation lacks; ``before`` and ``after`` are the characters next
+    to the span in the rated text (for an omission: around the place where the text is missing). ``suggestion`` is the
+    text to put in the span's place: ``None`` = the evaluator suggests nothing, ``""`` = delete the span.
+    """
+
+    text: str
+    category: str
+    severity: Severity
+    start: int | None = None
+    end: int | None = None
+    side: Side = "translation"
+    suggestion: str | None = None
+    explanation: str | None = None
+    before: str | None = None
+    after: str | None = None
+    penalty: float | None = None
+
+    @model_validator(mode="after")
+    def _offsets(self) -> ErrorSpan:
+        if (self.start is None) != (self.end is None):
+            raise ValueError("start and end go together")
+        if self.start is not None and self.end is not None and not 0 <= self.start <= self.end:
+            raise ValueError(f"offsets {self.start}..{self.end} are not a span")
+        return self
+
+
+class Rating(Record):
+    """What an evaluator says about one translation. Higher scores are better; MQM scores are ≤ 0.
+
+    ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator marks no spans. ``correction`` is
+    the whole text as the evaluator would have it, ``confidence`` its trust in itself (0 to 1), ``gaps`` what it would
+    have to know to be sure, and ``warnings`` what looked wrong in its work but did not stop it.
+    """
+
+    evaluator: str
+    score: float
+    errors: tuple[ErrorSpan, ...] | None = None
+    explanation: str | None = None
+    calls: tuple[Call, ...] = ()
+    signature: str = ""
+    correction: str | None = None
+    confidence: float | None = None
+    gaps: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What this rating cost."""
+        return Usage.total(call.usage for call in self.calls)
+
+    @property
+    def signed(self) -> str:
+        """The signature, for people; where there is none, who rated."""
+        return self.signature or f"{self.evaluator} (no signature)"
+
+
+class Rated(Record):
+    """The rating of one system's translation of a segment, or the ``error`` for which there is none.
+
+    ``calls`` holds what was paid for either way.
+    """
+
+    segment: Segment
+    system: str
+    translation: str
+    rating: Rating | None = None
+    error: str | None = None
+    calls: tuple[Call, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost."""
+        return Usage.total(call.usage for call in self.calls)
+
+
+UNIT_DIGITS = 4
+"""Digits after the point for scores between 0 and 1."""
+
+
+class Score(Record):
+    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each.
+
+    ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments``, where it
+    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words. ``digits``
+    after the point tell scores apart on the metric's scale: 2 up to 100, more where all lies between 0 and 1.
+    """
+
+    metric: str
+    value: float
+    segments: tuple[float, ...]
+    signature: str
+    segment_signature: str = ""
+    higher_is_better: bool = True
+    detail: str = ""
+    digits: int = 2
+
+
+Stage = Literal["translate", "postedit", "proofread"]
+Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
+Verdict = Literal["kept", "unchanged", "rejected", "failed"]
+
+
+class Edit(Record):
+    """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` says what became of it.
+
+    ``start`` and ``end`` are ``None`` where the edit was not located. ``detail`` gives the reason of any outcome but
+    ``applied``.
+    """
+
+    old: str
+    new: str
+    outcome: Outcome
+    start: int | None = None
+    end: int | None = None
+    span: ErrorSpan | None = None
+    detail: str | None = None
+
+
+class Step(Record):
+    """One stage's attempt on a text. ``text`` is the accepted text after the step, ``proposed`` what the stage wanted.
+
+    ``ratings`` holds the editor's rating first and then the judge's, where there are any.
+    """
+
+    stage: Stage
+    text: str
+    proposed: str | None = None
+    edits: tuple[Edit, ...] = ()
+    ratings: tuple[Rating, ...] = ()
+    calls: tuple[Call, ...] = ()
+    verdict: Verdict
+    reason: str
+    seconds: float = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What this step cost, its ratings included."""
+        return Usage.total(call.usage for call in self.calls)
+
+
+class Chain(Record):
+    """A segment and the steps taken on it. Nothing is lost: ``text`` is always the last accepted text."""
+
+    segment: Segment
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def given(self) -> str | None:
+        """The text before any editing: the given translation, or what the translate stage made."""
+        if self.segment.translation is not None:
+            return self.segment.translation
+        return next((step.text for step in self.steps if step.stage == "translate" and step.verdict == "kept"), None)
+
+    @property
+    def text(self) -> str:
+        """The last accepted text; empty only where there was never any translation (see :attr:`failed`)."""
+        return self.steps[-1].text if self.steps else (self.segment.translation or "")
+
+    @property
+    def failed(self) -> Step | None:
+        """The step that failed, if one did."""
+        return next((step for step in self.steps if step.verdict == "failed"), None)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a given or fresh translation was changed by a later stage."""
+        return self.given is not None and self.text != self.given
+
+    @property
+    def usage(self) -> Usage:
+        """What all steps cost."""
+        return Usage.total(step.usage for step in self.steps)
+
+    def by_stage(self) -> dict[str, Step]:
+        """The steps by stage name (the last one, where a stage runs twice)."""
+        return {step.stage: step for step in self.steps}
+
+
+_OF_ONE_RATING = ("order:", "version:")
+_FELL_BACK = "confidence:verbal(no logprobs)"
+_REVISION = "revision:"
+_CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
+
+
+def comparable(signature: str) -> str:
+    """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
+
+    Left aside are the version of mtagent, and what a signature says about a single rating: the place among the ratings
+    of a source (``order``), and of himate that a model gave no log-probabilities and the calibrated threshold of a
+    language pair.
+    """
+    parts = _without(signature, *_OF_ONE_RATING).split("|")
+    told = ("confidence:logprobs" if part == _FELL_BACK else part for part in parts)
+    return "|".join(part for part in told if not _CALIBRATED.fullmatch(part))
+
+
+def same_rater(one: str, other: str) -> bool:
+    """Whether two signatures are of the same evaluator.
+
+    The revision of a model on the hub counts where both know it: an evaluator does so once the model is loaded.
+    """
+    first, second = comparable(one), comparable(other)
+    if (_REVISION in first) != (_REVISION in second):
+        first, second = _without(first, _REVISION), _without(second, _REVISION)
+    return first == second
+
+
+def _without(signature: str, *beginnings: str) -> str:
+    return "|".join(part for part in signature.split("|") if not part.startswith(beginnings))

@@ -1,0 +1,126 @@
+"""A report of a stored run, in the wanted form, in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from mtagent.analysis.compare import Baseline, How, compare_held
+from mtagent.analysis.comparison import Comparison, HeldRun, held_run, texts_for
+from mtagent.analysis.score import Wanted
+from mtagent.errors import ConfigError
+from mtagent.formats.files import replacing
+from mtagent.jobs.export import Target, stored_inputs
+from mtagent.jobs.inputs import refuse_overwriting, spooled_copies
+from mtagent.metrics.protocol import Metric
+from mtagent.metrics.significance import Resampling
+from mtagent.records import Chain
+from mtagent.report.figures import FiguresCount, figures
+from mtagent.report.forms import as_csv, as_json, as_markdown
+from mtagent.report.page import gallery
+from mtagent.report.page import pieces as page
+from mtagent.store.store import Store
+
+Form = Literal["html", "markdown", "csv", "json"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
+
+    ``comet_python`` is the Python of another environment that runs COMET.
+    """
+
+    reference: Path | None = None
+    metrics: Sequence[str | Metric] = ()
+    deciding: str | None = None
+    baselines: Sequence[Baseline] = ()
+    comet_python: Path | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether the user wants scores or a comparison in particular."""
+        return bool(self.reference or self.metrics or self.deciding or self.baselines)
+
+    @property
+    def reads(self) -> dict[str, Path]:
+        """The files that are read, by option."""
+        named = {f"--baseline {name}": path for name, path in self.baselines}
+        return named | ({"-r": self.reference} if self.reference else {})
+
+    def reading(self, copies: Mapping[str, Path]) -> Asked:
+        """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
+        baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
+        return replace(self, reference=copies.get("-r"), baselines=baselines)
+
+
+def write_report(
+    store: Store, name: str, output: Path, form: Form = "html", asked: Asked = Asked(), *, force: bool = False
+) -> None:
+    """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
+
+    Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.OutputError` for
+    a file that must not be replaced.
+    """
+    run = store.read(name)
+    if run.kind == "rating":
+        raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
+    refuse_overwriting([output], asked.reads)
+    Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
+    with spooled_copies(asked.reads) as copies:
+        pieces = _pieces(store, held_run(store, name), form, asked.reading(copies))
+        with replacing(output) as file:
+            for piece in pieces:
+                file.write(piece)
+
+
+def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
+    """The stages of ``run`` side by side; tested against its first one, where something can be scored.
+
+    ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
+    """
+    segments = [one.segment for one in run.passed]
+    if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
+        return None
+    scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
+    wanted = Wanted(
+        metrics=asked.metrics or Wanted.metrics,
+        resampling=Resampling() if scorable else None,
+        paired=scorable,
+        comet_python=asked.comet_python,
+    )
+    return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
+
+
+def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
+    """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
+    compared, and no other that a run under way has come to since.
+    """
+    compared_ones = frozenset(one.position for one in run.passed)
+    comparison = compared(run, asked)
+    references = texts_for(run, asked.reference, "reference") if asked.reference else None
+
+    def chains() -> Iterator[Chain]:
+        read = (chain for position, chain in store.read(run.name).placed_chains() if position in compared_ones)
+        return read if references is None else map(_with_reference, read, references)
+
+    if form == "csv":
+        return as_csv(run.name, chains(), comparison)
+    if form == "html":
+        count = FiguresCount()
+        return page(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))
+    found = figures(chains(), comparison)
+    if form == "markdown":
+        return as_markdown(run.name, found, comparison)
+    return as_json(run.name, chains(), found, comparison)
+
+
+def _plots(count: FiguresCount, run: HeldRun, comparison: Comparison | None) -> Iterator[str]:
+    """The plots of what was counted until the first of them is asked for."""
+    yield from gallery(count.found(comparison), run.name, comparison)
+
+
+def _with_reference(chain: Chain, reference: str) -> Chain:
+    return chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})

@@ -1,0 +1,1 @@
+"""What is true of texts, whatever is done with them. Knows no model, no file and no setting."""

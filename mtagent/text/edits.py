@@ -1,0 +1,259 @@
+"""From error spans to located edits to an edited text.
+
+All spans are located first on the unmodified text, then applied in one pass, literally. The result does not depend on
+the order of the spans, applying an edit twice changes nothing more, and every applied edit can be reverted alone. The
+paper's own procedure is in :mod:`mtagent.chain.algorithm1`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from mtagent.records import Edit, ErrorSpan
+from mtagent.text import paragraphs
+from mtagent.text.spans import (
+    Finding,
+    Place,
+    find_spans,
+    is_spaced,
+    normalise,
+    normalised,
+    occurrences,
+    on_word_boundaries,
+)
+
+OnAmbiguous = Literal["skip", "spaced", "first", "all"]
+_OPENING = "([{¿¡«“„\"'"
+_BINDING = _OPENING + "-/’@#"
+_RANK = {"critical": 0, "major": 1, "minor": 2, "neutral": 3}
+
+
+def locate(text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous = "skip") -> tuple[Edit, ...]:
+    """One edit or more for each error that suggests a change, with the outcome that :func:`apply` will give it.
+
+    ``on_ambiguous`` says what becomes of a span that may mean several places: ``skip`` reports it, ``spaced`` takes the
+    only one between spaces (the paper's rule), ``first`` and ``all`` do what they say. Errors without a suggestion, or
+    that suggest what stands there already, give no edit.
+    """
+    wanted = [error for error in errors if error.suggestion is not None and _asks_for_a_change(error)]
+    omissions = [error for error in wanted if error.side == "omission"]
+    marked = [error for error in wanted if error.side == "translation"]
+    edits = [_insertion(text, error) for error in omissions]
+    edits += [_unlocated(e, "not-found", "the span marks the source") for e in wanted if e.side == "source"]
+    for error, finding in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
+        edits.extend(_replacements(text, error, finding, on_ambiguous))
+    return _without_overlaps(edits)
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str:
+    """``text`` with all edits whose outcome is ``applied``, in one pass from left to right.
+
+    Raises ``ValueError`` where an edit does not fit the text or overlaps another; equal edits count once.
+    """
+    pieces, done = [], 0
+    for start, end, old, new in sorted({(_start(e), _end(e), e.old, e.new) for e in edits if e.outcome == "applied"}):
+        if start < done or text[start:end] != old:
+            raise ValueError(f"the edit {old!r} -> {new!r} at {start} does not fit the text")
+        pieces += [text[done:start], new]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def between(before: str, after: str) -> tuple[Edit, ...]:
+    """The edits that turn ``before`` into ``after``: one per changed paragraph, or one for all if the breaks differ."""
+    old, new = paragraphs.split(before), paragraphs.split(after)
+    if old.separators != new.separators:
+        whole = Edit(old=before, new=after, start=0, end=len(before), outcome="applied")
+        return (whole,) if before != after else ()
+    found, start = [], 0
+    for separator, was, becomes in zip(old.separators, old.texts, new.texts, strict=False):
+        start += len(separator)
+        if was != becomes:
+            found.append(Edit(old=was, new=becomes, start=start, end=start + len(was), outcome="applied"))
+        start += len(was)
+    return tuple(found)
+
+
+def rebase(edits: Sequence[Edit], undone: Edit) -> tuple[Edit, ...] | None:
+    """``edits`` of the text that ``undone`` led to, for the text without ``undone``.
+
+    ``undone`` is given in the offsets of that text: ``text[start:end] == undone.new``. ``None`` if one of the edits
+    touches the place.
+    """
+    start, end, shift = _start(undone), _start(undone) + len(undone.new), len(undone.old) - len(undone.new)
+    moved = []
+    for edit in edits:
+        if edit.outcome != "applied" or _end(edit) <= start:
+            moved.append(edit)
+        elif _start(edit) >= end:
+            moved.append(edit.model_copy(update={"start": _start(edit) + shift, "end": _end(edit) + shift}))
+        else:
+            return None
+    return tuple(moved)
+
+
+def after_applying(edits: Sequence[Edit], edit: Edit) -> Edit:
+    """``edit``, one of ``edits``, with its ``start`` and ``end`` in the text after all of them are applied."""
+    others = {(_start(e), _end(e), e.old, e.new) for e in edits if e.outcome == "applied"}
+    shift = sum(len(new) - len(old) for start, end, old, new in others if (start, end) < (_start(edit), _end(edit)))
+    start = _start(edit) + shift
+    return edit.model_copy(update={"start": start, "end": start + len(edit.new)})
+
+
+def _start(edit: Edit) -> int:
+    if edit.start is None:
+        raise ValueError(f"the edit {edit.old!r} -> {edit.new!r} has no place in the text")
+    return edit.start
+
+
+def _end(edit: Edit) -> int:
+    return _start(edit) + len(edit.old)
+
+
+def _asks_for_a_change(error: ErrorSpan) -> bool:
+    """An omitted name may be the same in both languages; a span in the text may not be its own correction."""
+    return error.side == "omission" or error.suggestion != error.text
+
+
+def _share_out(errors: Sequence[ErrorSpan], findings: list[Finding]) -> list[Finding]:
+    """Give the n places of a span to n errors that say exactly the same; then nothing is left to be ambiguous."""
+    alike: dict[tuple[str, str | None, tuple[Place, ...]], list[int]] = {}
+    for i, (error, finding) in enumerate(zip(errors, findings, strict=True)):
+        if not finding.certain and len(finding.places) > 1:
+            alike.setdefault((error.text, error.suggestion, finding.places), []).append(i)
+    for (_, _, places), indices in alike.items():
+        if len(places) == len(indices):
+            for i, place in zip(indices, places, strict=True):
+                findings[i] = Finding((place,), True)
+    return findings
+
+
+def _replacements(text: str, error: ErrorSpan, finding: Finding, on_ambiguous: OnAmbiguous) -> list[Edit]:
+    if not finding.places:
+        return [_unlocated(error, "not-found", finding.why)]
+    places = finding.places if finding.certain else _chosen(text, finding.places, on_ambiguous)
+    if not places:
+        return [_unlocated(error, "ambiguous", finding.why)]
+    return [_replacement(text, error, place) for place in places]
+
+
+def _chosen(text: str, places: tuple[Place, ...], on_ambiguous: OnAmbiguous) -> tuple[Place, ...]:
+    whole = tuple(place for place in places if on_word_boundaries(text, place))
+    if on_ambiguous == "skip" or not whole:
+        return ()
+    if on_ambiguous == "spaced":
+        spaced = tuple(p for p in whole if f" {text} "[p.start] == " " == f" {text} "[p.end + 1])
+        return spaced if len(spaced) == 1 else ()
+    return whole[:1] if on_ambiguous == "first" else whole
+
+
+def _replacement(text: str, error: ErrorSpan, place: Place) -> Edit:
+    start, end = _with_one_space(text, place) if error.suggestion == "" else place
+    old = text[start:end]
+    if old == error.suggestion:
+        return _unlocated(error, "unchanged", "the text already reads so")
+    span = error.model_copy(update={"start": place.start, "end": place.end})
+    return Edit(span=span, start=start, end=end, old=old, new=error.suggestion or "", outcome="applied")
+
+
+def _with_one_space(text: str, place: Place) -> Place:
+    """``place`` with one of the spaces around it where deleting it alone would leave one too many."""
+    start, end = place
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if before == " " and (after in ("", " ") or after in ".,;:!?)]}\r\n\u00a0\u202f"):
+        return Place(start - 1, end)
+    return Place(start, end + 1) if after == " " and before in ("", "\n") else place
+
+
+def _insertion(text: str, error: ErrorSpan) -> Edit:
+    """The insertion of omitted text between its anchors ``before`` and ``after``, with the spaces it needs."""
+    before, after, new = error.before or "", error.after or "", (error.suggestion or "").strip()
+    if not new:
+        return _unlocated(error, "not-found", "nothing to insert")
+    points = [error.start] if error.start is not None and error.start <= len(text) else _gaps(text, before, after)
+    if len(points) != 1:
+        why = (
+            f"the place of the omission fits {len(points)} times" if points else "no anchor tells where text is missing"
+        )
+        return _unlocated(error, "ambiguous" if points else "not-found", why)
+    at = points[0]
+    new = _lead(text[at - 1 : at], new[0]) + new + _lead(new[-1], text[at : at + 1])
+    span = error.model_copy(update={"start": at, "end": at})
+    return Edit(span=span, start=at, end=at, old="", new=new, outcome="applied")
+
+
+def _lead(left: str, right: str) -> str:
+    """The space that belongs between two characters that come to stand side by side."""
+    if not left.strip() or not right.strip() or left in _BINDING or not (right.isalnum() or right in _OPENING):
+        return ""
+    return " " if is_spaced(left) and is_spaced(right) else ""
+
+
+def _gaps(text: str, before: str, after: str) -> list[int]:
+    """Offsets where ``before`` ends and ``after`` begins; where only one is found, its own edge."""
+    if (points := _gaps_as_written(text, before, after)) or not (before or after):
+        return points
+    view = normalised(text)
+    points = _gaps_as_written(view.text, normalise(before), normalise(after))
+    return sorted({view.original(Place(at, at)).start for at in points})
+
+
+def _gaps_as_written(text: str, before: str, after: str) -> list[int]:
+    joined = [(before + glue + after, len(before)) for glue in ("", " ")] if before and after else []
+    single = [(before, len(before))] if before else []
+    single += [(after, 0)] if after else []
+    found = occurrences(text, [needle for needle, _ in joined + single])
+    for needles in (joined, single):
+        points = sorted({at + shift for needle, shift in needles for at in found[needle]})
+        points = [at for at in points if on_word_boundaries(text, Place(at, at))]
+        if points:
+            return points
+    return []
+
+
+def _unlocated(error: ErrorSpan, outcome: Literal["not-found", "ambiguous", "unchanged"], why: str) -> Edit:
+    return Edit(span=error, old=error.text, new=error.suggestion or "", outcome=outcome, detail=why)
+
+
+def _without_overlaps(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Of edits that overlap the more severe stays, then the longer, then the first in the text; the others say so."""
+    strongest_first = sorted(
+        (i for i, e in enumerate(edits) if e.outcome == "applied"), key=lambda i: _strength(edits[i])
+    )
+    taken, kept = _Intervals(), list(edits)
+    winners: set[tuple[int, int, str]] = set()
+    for i in strongest_first:
+        start, end = _start(edits[i]), _end(edits[i])
+        if taken.add(start, end):
+            winners.add((start, end, edits[i].new))
+        else:
+            same = (start, end, edits[i].new) in winners
+            why = "another edit does the same" if same else "another edit covers this place"
+            kept[i] = edits[i].model_copy(update={"outcome": "overlapping", "detail": why})
+    return tuple(kept)
+
+
+def _strength(edit: Edit) -> tuple[int, int, int, str]:
+    severity = edit.span.severity if edit.span else "minor"
+    return _RANK[severity], -len(edit.old), _start(edit), edit.new
+
+
+class _Intervals:
+    """Disjoint intervals; one that overlaps is refused. Two insertions at one point overlap, neighbours do not."""
+
+    def __init__(self) -> None:
+        self._taken: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int) -> bool:
+        """Take the interval if it is free, and say whether it was."""
+        at = bisect_left(self._taken, (start, end))
+        if any(_overlap((start, end), other) for other in self._taken[max(0, at - 1) : at + 1]):
+            return False
+        self._taken.insert(at, (start, end))
+        return True
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one == other or (one[0] < other[1] and other[0] < one[1])

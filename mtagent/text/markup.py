@@ -1,0 +1,366 @@
+"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes, terms."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict, deque
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+
+from mtagent.text.scripts import SPACED_LETTER, Mark, alphabet, remembered
+
+_PLAIN = regex.compile(
+    r"""
+    %%
+    | (?<!\d|\d[ \u00a0\u202f]) % (?:\([\w.]++\)|\d{1,2}\$)?+ [-+#]?+ (?:0\d{1,2}|\d)?+ (?:\.\d++)?+ (?:hh?|ll?|z)?+
+      (?: [sd@] | [iouxXeEfFgGcraA](?![\p{L}]) )
+    | (?<!\d) %[A-Za-z_][A-Za-z0-9_.]{2,}+%(?![A-Za-z0-9])
+    | (?<![\w$]) \$[A-Za-z_]\w*+
+    | &(?:[A-Za-z][A-Za-z0-9]{1,31}+|\#\d{1,7}+|\#[xX][0-9A-Fa-f]{1,6}+);
+    | \\(?:[nrt]|u[0-9A-Fa-f]{4})
+    """,
+    flags=regex.VERBOSE,
+)
+# These stand for a character that languages and editors choose differently; to lose one breaks no program.
+_TYPOGRAPHIC = regex.compile(
+    r"&(?:nbsp|quot|apos|[lr][ds]quo|[bs]dquo|[lr]aquo|[nm]dash|hellip|thinsp|\#39|\#34|\#160);"
+)
+_BRACE = regex.compile(r"[{}]")
+_SIMPLE = regex.compile(
+    r"""
+    \{ \s*+ (?:[\p{L}\p{N}_$][\w.$-]*+ (?:\[\w*+\])*+)?+ (?:![rsa])?+
+      (?: \s*+ : [^{}\s]{0,40}+
+        | \s*+ , \s*+ (?:number|date|time|spellout|ordinal|duration)\b [^{}\n]{0,40}+ )?+ \s*+ \}
+    | \{\{ \s*+ [\#/^&>!]?+ \s*+ [\w.$|-]++ [^{}\n]{0,40}+ \}\}
+    """,
+    flags=regex.VERBOSE,
+)
+_ICU = regex.compile(r"\{\s*+([\w.-]++)\s*+,\s*+(plural|select|selectordinal)\s*+,")
+_SELECTOR = regex.compile(r"(=?\w++)\s*+\{")
+_SPACES = regex.compile(r"\s++")
+
+
+class _Pair(NamedTuple):
+    start: int
+    end: int
+    depth: int
+
+
+def _brace_pairs(text: str) -> list[_Pair]:
+    """All matched pairs of braces, by their start."""
+    pairs, opened = [], []
+    for brace in _BRACE.finditer(text):
+        if brace.group() == "{":
+            opened.append(brace.start())
+        elif opened:
+            pairs.append(_Pair(opened.pop(), brace.end(), len(opened)))
+    return sorted(pairs)
+
+
+def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_Pair]) -> str:
+    """What two languages' versions of an ICU message share.
+
+    The variable, the kind and the variables used inside; for ``select`` the choices too, but not for plurals, whose
+    forms depend on the language.
+    """
+    name, kind = opening.groups()
+    used = {_SPACES.sub("", text[pair.start : pair.end]) for pair in inside if pair.depth == block.depth + 2}
+    choices: set[str] = set()
+    if kind == "select":
+        depth_one = [pair for pair in inside if pair.depth == block.depth + 1]
+        edges = [opening.end(), *(pair.end for pair in depth_one)]
+        heads = [text[edge : pair.start + 1] for edge, pair in zip(edges, depth_one, strict=False)]
+        choices = {found.group(1) for head in heads if (found := _SELECTOR.search(head))}
+    return f"{{{name}, {kind}, {' '.join(sorted(choices | used))}}}"
+
+
+def _brace_marks(text: str) -> list[Mark]:
+    marks: list[Mark] = []
+    pairs = _brace_pairs(text)
+    starts = [pair.start for pair in pairs]
+    taken = 0
+    for index, pair in enumerate(pairs):
+        if pair.start < taken:
+            continue
+        if opening := _ICU.match(text, pair.start, pair.end):
+            inside = pairs[index + 1 : bisect_right(starts, pair.end)]
+            marks.append(Mark(_icu_key(text, opening, pair, inside), pair.start, pair.end))
+            taken = pair.end
+        elif _SIMPLE.fullmatch(text, pair.start, pair.end):
+            start = pair.start - (pair.start > 0 and text[pair.start - 1] in "$%#")
+            marks.append(Mark(text[start : pair.end], start, pair.end))
+            taken = pair.end
+    return marks
+
+
+@remembered
+def placeholders(text: str) -> tuple[Mark, ...]:
+    r"""printf, Python, ICU, Ruby and shell placeholders, entities, ``%VAR%`` and literal ``\n``, in order.
+
+    An ICU plural or select is one mark. Linear in the text's length.
+    """
+    if alphabet(text).isdisjoint("%{$&\\"):
+        return ()
+    marks = _brace_marks(text) if "{" in text else []
+    spans = [(mark.start, mark.end) for mark in marks]
+    for match in _PLAIN.finditer(text):
+        place = bisect_right(spans, (match.start(), len(text)))
+        if (place and spans[place - 1][1] > match.start()) or _TYPOGRAPHIC.fullmatch(match.group()):
+            continue
+        marks.append(Mark(match.group(), match.start(), match.end()))
+    return tuple(sorted(marks, key=lambda mark: mark.start))
+
+
+_TAG = regex.compile(
+    r"""
+    <(?P<close>/?) (?P<name>[A-Za-z_][\w.-]*+ (?::[\w.-]++)?+) (?=[\s/>])
+    (?P<attributes> (?: [^<>"'] | "[^"<]*+" | '[^'<]*+' )*+ ) >
+    | <!--|-->|<!\[CDATA\[|\]\]>
+    """,
+    flags=regex.VERBOSE,
+)
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
+)
+_TRANSLATABLE = regex.compile(
+    r"""\b(title|alt|placeholder|label|aria-label|content|lang)\s*+=\s*+("[^"]*+"|'[^']*+')"""
+)
+
+
+class Tag(NamedTuple):
+    """An HTML or XML tag. ``kind`` is ``open``, ``close`` or ``empty``; comment marks are ``empty``."""
+
+    key: str
+    start: int
+    end: int
+    name: str
+    kind: str
+
+
+def _tag(match: regex.Match[str]) -> Tag:
+    name, whole = match["name"], match.group()
+    if name is None:
+        return Tag(whole, match.start(), match.end(), whole, "empty")
+    attributes = _SPACES.sub(" ", match["attributes"]).strip()
+    selfclosed = attributes.endswith("/")
+    attributes = _TRANSLATABLE.sub(r"\1", attributes.rstrip("/ ")).strip()
+    void = name.lower() in _VOID
+    kind = "close" if match["close"] else "empty" if selfclosed or void else "open"
+    ends = "/" if selfclosed and not void else ""
+    key = f"<{match['close']}{name}{' ' if attributes else ''}{attributes}{ends}>"
+    return Tag(key, match.start(), match.end(), name, kind)
+
+
+@remembered
+def tags(text: str) -> tuple[Tag, ...]:
+    """HTML and XML tags, comment and CDATA marks. Values of attributes that are text for readers do not count."""
+    if "<" not in text and "-->" not in text:
+        return ()
+    return tuple(_tag(match) for match in _TAG.finditer(text))
+
+
+def nesting_faults(found: tuple[Tag, ...]) -> list[str]:
+    """What is wrong with the nesting of tags: unclosed, crossed and stray ones."""
+    faults: list[str] = []
+    stack: list[str] = []
+    opened: Counter[str] = Counter()
+    for tag in found:
+        if tag.kind == "open":
+            stack.append(tag.name)
+            opened[tag.name] += 1
+        elif tag.kind == "close" and not opened[tag.name]:
+            faults.append(f"</{tag.name}> closes nothing")
+        elif tag.kind == "close":
+            while (name := stack.pop()) != tag.name:
+                opened[name] -= 1
+                faults.append(f"<{name}> is not closed inside <{tag.name}>")
+            opened[tag.name] -= 1
+    return faults + [f"<{name}> is not closed" for name in stack]
+
+
+# No letters of scripts without spaces, and no Hangul: there the sentence goes on right behind the URL.
+_URL = regex.compile(
+    r"""
+    (?<![A-Za-z0-9_]) (?: (?:https?|ftps?|file)://(?=\w) | www\.(?=\w) | (?:mailto|tel):(?=[\w+]) )
+    (?: [A-Za-z0-9\-._~:/?\#@!$&()*+,;=%] | [\p{Latin}\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hebrew}\p{Devanagari}] )++
+    """,
+    flags=regex.VERBOSE | regex.IGNORECASE,
+)
+_EMAIL = regex.compile(r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++")
+_TRAILING = ".,;:!?*_"
+
+
+def _without_punctuation(url: str) -> str:
+    """``url`` without the sentence's punctuation and without brackets that were opened before it."""
+    surplus = url.count(")") - url.count("(")
+    end = len(url)
+    while end and (url[end - 1] in _TRAILING or (url[end - 1] == ")" and surplus > 0)):
+        surplus -= url[end - 1] == ")"
+        end -= 1
+    return url[:end]
+
+
+@remembered
+def urls(text: str) -> tuple[Mark, ...]:
+    """URLs, in order, without the punctuation that follows them."""
+    if ":" not in text and "www." not in text:
+        return ()
+    found = ((_without_punctuation(match.group()), match.start()) for match in _URL.finditer(text))
+    return tuple(Mark(url, start, start + len(url)) for url, start in found)
+
+
+@remembered
+def emails(text: str) -> tuple[Mark, ...]:
+    """E-mail addresses, in order."""
+    if "@" not in text:
+        return ()
+    found = ((match.group().rstrip(".-"), match.start()) for match in _EMAIL.finditer(text))
+    return tuple(Mark(email, start, start + len(email)) for email, start in found)
+
+
+_BLOCK = regex.compile(
+    r"""
+    ^[ ]{0,3} (?: (?P<heading>\#{1,6})(?=[ \t]) | (?P<fence>```++|~~~++) | (?P<quote>>)(?=[ \t]) | (?P<table>\|) )
+    | ^[ \t]*+ (?: (?P<bullet>[-*+])(?=[ \t]) | (?P<ordered>\d{1,9}[.)])(?=[ \t]) )
+    """,
+    flags=regex.VERBOSE | regex.MULTILINE,
+)
+_BLOCK_STARTS = frozenset("#>|~`+-*0123456789")
+_LINK = regex.compile(r"\]\((?P<target>[^\s()<>]*+(?:\([^\s()<>]*+\)[^\s()<>]*+)?+)(?:[ \t]++\"[^\"\n()]*+\")?+\)")
+_FOOTNOTE = regex.compile(r"\[\^[\w-]++\]")
+_BACKTICKS = regex.compile(r"`++")
+_EMPHASIS = regex.compile(r"\*{1,3}+(?=[^\s*])|(?<=[^\s*])\*{1,3}+|(?<!\w)_{1,3}+(?=[^\s_])|(?<=[^\s_])_{1,3}+(?!\w)")
+
+
+def code_spans(text: str) -> list[Mark]:
+    """Code between equal runs of backticks, in linear time: each run looks for the next of its length."""
+    runs = list(_BACKTICKS.finditer(text))
+    waiting: defaultdict[int, deque[int]] = defaultdict(deque)
+    for index, run in enumerate(runs):
+        waiting[len(run.group())].append(index)
+    spans, taken = [], -1
+    for index, run in enumerate(runs):
+        partners = waiting[len(run.group())]
+        while partners and partners[0] <= max(index, taken):
+            partners.popleft()
+        if index > taken and partners:
+            taken = partners[0]
+            code = text[run.end() : runs[taken].start()]
+            spans.append(Mark("code block" if "\n" in code else f"`{code.strip()}`", run.start(), runs[taken].end()))
+    return spans
+
+
+def _blocks(text: str) -> list[str]:
+    found = []
+    for match in _BLOCK.finditer(text):
+        kind = match.lastgroup or ""
+        found.append(f"heading {match.group().strip()}" if kind == "heading" else kind)
+    return found
+
+
+def _emphasis(text: str) -> list[str]:
+    """Bold and italic pairs, by the number of marks; an odd mark (a footnote's star) is none."""
+    count = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
+    names = {1: "italic", 2: "bold", 3: "bold italic"}
+    return [names[size] for size, marks in count.items() for _ in range(marks // 2)]
+
+
+@remembered
+def markdown_marks(text: str) -> Counter[str]:
+    """Headings by level, list items, quotes, table rows, fences, code, links by target, footnotes, bold and italic."""
+    characters = alphabet(text)
+    marks: Counter[str] = Counter()
+    if "\n" in characters or text.lstrip()[:1] in _BLOCK_STARTS:
+        marks.update(_blocks(text))
+    if "](" in text:
+        marks.update(f"link to {match['target']}" for match in _LINK.finditer(text))
+    if "[^" in text:
+        marks.update(f"footnote {match.group()}" for match in _FOOTNOTE.finditer(text))
+    if "`" in characters:
+        marks.update(span.key for span in code_spans(text))
+    if not characters.isdisjoint("*_"):
+        marks.update(_emphasis(text))
+    return marks
+
+
+_OPENING = dict(zip("([{（［【「『《〈", ")]})]】」』》〉", strict=True))
+_CLOSING = dict(zip(")]}）］】」』》〉", ")]})]】」』》〉", strict=True))
+_PAIRS_PLAIN = {"（": "(", "［": "[", "）": ")", "］": "]"}
+_BRACKET = regex.compile("[" + regex.escape("".join(_OPENING) + "".join(_CLOSING)) + "]")
+_QUOTE = regex.compile(r"""["“”„‟«»＂〝〞]|''|‘‘|’’|``""")
+
+
+@remembered
+def unpaired_brackets(text: str) -> tuple[Mark, ...]:
+    """Brackets without a partner, in order; the key of a full-width bracket is that of the plain one."""
+    if alphabet(text).isdisjoint(_CLOSING) and alphabet(text).isdisjoint(_OPENING):
+        return ()
+    opened: dict[str, list[int]] = {}
+    alone: list[int] = []
+    for match in _BRACKET.finditer(text):
+        bracket, start = match.group(), match.start()
+        if closing := _OPENING.get(bracket):
+            opened.setdefault(closing, []).append(start)
+        elif waiting := opened.get(_CLOSING[bracket]):
+            waiting.pop()
+        else:
+            alone.append(start)
+    alone += [start for waiting in opened.values() for start in waiting]
+    return tuple(Mark(_PAIRS_PLAIN.get(text[start], text[start]), start, start + 1) for start in sorted(alone))
+
+
+@remembered
+def double_quotes(text: str) -> tuple[Mark, ...]:
+    """All double quotation marks of any style, in order. Single ones are left out: they may be apostrophes."""
+    if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞'‘’`"):
+        return ()
+    return tuple(Mark(match.group(), match.start(), match.end()) for match in _QUOTE.finditer(text))
+
+
+@remembered
+def prose(text: str) -> str:
+    """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
+    if alphabet(text).isdisjoint("%{$&\\<@:w"):
+        return text
+    spans = sorted((mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text))
+    if not spans:
+        return text
+    pieces, done = [], 0
+    for start, end in spans:
+        if end > done:
+            pieces.append(text[done : max(start, done)] + " " * (end - max(start, done)))
+            done = end
+    return "".join(pieces) + text[done:]
+
+
+_SHORTEST_STEM = 4
+_ENDING = 2
+
+
+@lru_cache(maxsize=4096)
+def _pattern(term: str, case_sensitive: bool, suffixes: bool, inflected: bool) -> regex.Pattern[str]:
+    parts = []
+    for word in term.split():
+        stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)] if inflected and word.isalpha() else word
+        parts.append(regex.escape(stem) + (r"\w*+" if suffixes and SPACED_LETTER.match(word[-1]) else ""))
+    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
+    right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
+    return regex.compile(
+        left + r"\s++".join(parts) + right, flags=regex.UNICODE if case_sensitive else regex.IGNORECASE
+    )
+
+
+def occurrences(
+    term: str, text: str, *, case_sensitive: bool = False, suffixes: bool = False, inflected: bool = False
+) -> list[Mark]:
+    """Where ``term`` occurs as a word in ``text``; in scripts without spaces anywhere.
+
+    ``suffixes``: the word may go on (Googles, iPhone-ում). ``inflected``: the last two letters of a longer word may be
+    others too (Konto, Konten); a case-sensitive term is not bent.
+    """
+    if not term.strip():
+        return []
+    pattern = _pattern(term.strip(), case_sensitive, suffixes, inflected and not case_sensitive)
+    return [Mark(match.group(), *match.span()) for match in pattern.finditer(text)]
