@@ -223,7 +223,7 @@ def repetition(segment: Segment, text: str) -> list[str]:
 
 
 def length(segment: Segment, before: str, after: str) -> list[str]:
-    """The text is not emptied, no sentence is lost and no commentary added (see ``mtagent.omission``)."""
+    """The text is not emptied, no sentence is lost and no commentary added (see ``mtagent.text.omission``)."""
     if before.strip() and not after.strip():
         return ["the text is empty"]
     lang = segment.target_lang
