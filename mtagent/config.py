@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, Validation
 
 from mtagent.errors import ConfigError
 from mtagent.formats.files import refuse_pipe
-from mtagent.llm.transport import address_problem
+from mtagent.llm.server import address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous
 from mtagent.text.masking import key_in, masked

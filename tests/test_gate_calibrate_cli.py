@@ -22,6 +22,7 @@ from mtagent.config import load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
+from mtagent.jobs.parts import settings_for_results
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Rating, Segment, comparable
 from mtagent.store import Store
@@ -737,7 +738,7 @@ def test_a_calibration_without_anything_to_use_is_refused(shell: Shell) -> None:
 
 def test_the_settings_of_a_run_name_a_calibration_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.json: no such file"):
-        load(overrides={"calibration": Path("nowhere.json")}).for_results()
+        settings_for_results(load(overrides={"calibration": Path("nowhere.json")}))
 
 
 def test_help_shows_examples(shell: Shell) -> None:

@@ -206,7 +206,7 @@ def test_a_batch_holds_something() -> None:
 
 SCRIPT = """
 import asyncio, os, sys, time
-from mtagent.evaluators.in_batches import InBatches
+from mtagent.evaluators.metric import InBatches
 from mtagent.records import Rating, Segment
 
 SEGMENT = Segment(id="1", source="source", source_lang="en", target_lang="de")

@@ -79,7 +79,7 @@ async def _run(settings: Settings, segments: int) -> Course:
                 work,
                 lambda _, failure: saved.append(failure),
                 concurrency=CONCURRENCY,
-                asleep=lambda: limiter.asleep,
+                sleepers=limiter.sleepers,
                 done=lambda _: False,
                 give_up_after=0,
                 outcome=lambda failure: Outcome(failure is None, failure),
@@ -134,10 +134,10 @@ def test_a_long_pause_stops_a_run_at_once_and_no_segment_fails() -> None:
 
 
 def test_a_pause_that_fits_the_deadline_is_waited_for() -> None:
-    script = ["fine"] * 100 + [Fault("status", 429, retry_after=800)] * 20
+    script = ["fine"] * 100 + [Fault("status", 429, retry_after=500)] * 12
     course = run(Settings(latency=LATENCY, script=script))
     assert (course.done, course.failed, course.error) == (150, 0, None)
-    assert 800 < course.seconds < 800 + 3 * FREE
+    assert 500 < course.seconds < 500 + 3 * FREE
 
 
 def test_one_request_that_is_always_turned_away_fails_and_stops_nothing() -> None:

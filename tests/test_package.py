@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mtagent
-from mtagent import records__GONE as records
+from mtagent import records
 from mtagent.jobs import demo as sample
 from mtagent.llm import prompts
 

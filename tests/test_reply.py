@@ -18,8 +18,8 @@ from mtagent.errors import (
     Truncated,
 )
 from mtagent.llm.client import refused_parameter
+from mtagent.llm.reply import Failure, Reply, clean, read_reply, read_usage, retry_after, status_failure
 from mtagent.llm.request import sent_message
-from mtagent.llm.transport import Failure, Reply, clean, read_reply, read_usage, retry_after, status_failure
 from mtagent.records import Message, TokenLogprob, ToolCall
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT

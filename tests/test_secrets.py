@@ -16,7 +16,7 @@ import regex
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.search import parse
 from mtagent.llm.client import OpenAIClient
-from mtagent.records import Message
+from mtagent.records import Message, Tool
 from mtagent.text.masking import MASK, key_in, masked, masked_reply
 from tests.commands import Shell
 from tests.scripted_server import Asked, Says, ScriptedServer, scripted_server
@@ -282,7 +282,7 @@ def test_a_key_in_the_wrong_place_is_refused_unseen_and_unstored(
 def test_the_message_about_a_key_in_an_address_names_the_way_out(shell: Shell) -> None:
     done = shell("config --base-url http://h/v1?api-key=4711")
     assert done.err == (
-        "mtagent: base_url: holds a key in its query (api-key=); it would be stored and shown: put the key in the "
+        "mtagent: --base-url: holds a key in its query (api-key=); it would be stored and shown: put the key in the "
         "environment variable OPENAI_API_KEY, or in the one that --api-key-env names\n"
     )
 
@@ -387,7 +387,8 @@ async def test_what_a_model_writes_is_never_altered(
     message = {"content": text, "tool_calls": [call], "refusal": None}
     server.answer = lambda asked: reply(with_choice(message=message))
     client = OpenAIClient("m", base_url=server.url)
-    done = await client.complete([Message(role="user", content="Hello")])
+    tool = Tool(name="find", description="", parameters={"type": "object"})
+    done = await client.complete([Message(role="user", content="Hello")], tools=[tool])
     await client.aclose()
     assert done.text == text
     assert json.loads(done.tool_calls[0].arguments)["q"] == text

@@ -13,14 +13,12 @@ from mtagent.analysis.comparison import Comparison
 from mtagent.cli.options import (
     FILE,
     METRIC_OPTIONS,
-    RESAMPLING_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
     read_config,
-    read_wanted,
-    tests_in,
     with_options,
 )
+from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.inputs import named_translation
 

@@ -1,4 +1,4 @@
-"""What ``score`` and ``compare`` score with: their options of tests and intervals, and what these say together."""
+"""The options that the commands share. Each is named like the setting that it overrides."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mtagent import config as configuration
-from mtagent.analysis.score import Wanted
 from mtagent.cli.terminal import say
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes
-from mtagent.metrics.named import each_once, metric_names
-from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
+from mtagent.metrics.named import metric_names
 from mtagent.text import languages
 
 if TYPE_CHECKING:
@@ -227,55 +225,3 @@ def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
     names = ("source", "translation", "reference", "output", "details")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})
-
-
-_TESTS = ("paired_bs", "paired_ar", "confidence")
-RESAMPLING_OPTIONS = [
-    click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling."),
-    click.option("--paired-bs", is_flag=True, help="Test the others against the first: paired bootstrap resampling."),
-    click.option("--paired-ar", is_flag=True, help="Test the others against the first: approximate randomization."),
-    click.option(
-        "--resamples",
-        type=click.IntRange(1),
-        metavar="N",
-        help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
-    ),
-    click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling."),
-]
-
-
-def tests_in(options: dict[str, Any]) -> list[str]:
-    """Those of the options that ask for a test or an interval. Raises :class:`click.UsageError` for a misfit."""
-    asked = _asked(options)
-    if len(asked) > 1 and "confidence" not in asked:
-        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
-    if len(asked) > 1 and "paired_ar" in asked:
-        raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
-    if options["resamples"] and not asked:
-        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
-    return asked
-
-
-def read_wanted(options: dict[str, Any], **more: Any) -> Wanted:
-    """What to score with; takes the options of metrics and resampling out of ``options``, and tells licences.
-
-    ``more`` are other fields of :class:`Wanted`.
-    """
-    asked = _asked(options)
-    kind: Kind = "ar" if "paired_ar" in asked else "bs"
-    resampling = Resampling(kind, options.pop("resamples"), options.pop("seed"))
-    wanted = Wanted(
-        metrics=options.pop("metrics") or Wanted.metrics,
-        resampling=resampling if asked else None,
-        paired=asked not in ([], ["confidence"]),
-        comet_python=options.pop("comet_python"),
-        **more,
-    )
-    for name in _TESTS:
-        del options[name]
-    tell_licences(each_once(wanted.metrics))
-    return wanted
-
-
-def _asked(options: dict[str, Any]) -> list[str]:
-    return [name for name in _TESTS if options[name]]

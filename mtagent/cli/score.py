@@ -14,15 +14,13 @@ from mtagent.cli.options import (
     FILE,
     LANGUAGE_OPTIONS,
     METRIC_OPTIONS,
-    RESAMPLING_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
     read_config,
-    read_wanted,
-    tests_in,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
+from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted, tests_in
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 from mtagent.jobs.inputs import named_translation

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from mtagent.errors import ConfigError, SearchError, StoreError
 from mtagent.evaluators.knowledge import Knowledge
-from mtagent.llm.transport import clean, redirected
+from mtagent.llm.reply import clean, redirected
 from mtagent.records import Found
 from mtagent.text.masking import key_in, masked
 

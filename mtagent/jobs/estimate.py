@@ -26,7 +26,7 @@ from mtagent.jobs.summary import in_columns
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
-from mtagent.llm.transport import server_address
+from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Stage, Tool, Usage
 from mtagent.translators.llm import LLMTranslator
 

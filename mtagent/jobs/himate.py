@@ -16,6 +16,7 @@ from mtagent.evaluators.himate import Check, HiMATE
 from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting, refuse_unwritable
 from mtagent.jobs.parts import Given, RunModels, assembled, settings_for_results
 from mtagent.jobs.run import improve_all
+from mtagent.llm.limits import Sleepers
 from mtagent.records import Chain, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
@@ -58,7 +59,7 @@ async def calibrate_file(
             run = _start(store, config, settings, files, total)
             with models.working_on(run):
                 on_start(run.name, total, run.counts().done)
-                checks = await _reflect_all(config, files, plan.evaluator, run, models.asleep, on_chain)
+                checks = await _reflect_all(config, files, plan.evaluator, run, models.sleepers, on_chain)
             run.finish()
             counts = run.counts()
             found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
@@ -97,7 +98,7 @@ async def _reflect_all(
     files: Files,
     evaluator: HiMATE,
     run: Run,
-    asleep: Callable[[], int],
+    sleepers: Sleepers,
     on_chain: Callable[[Chain], None],
 ) -> list[Check]:
     """The checks of all segments that do not fail. What was paid for before is answered from the store."""
@@ -118,7 +119,7 @@ async def _reflect_all(
         reflect,
         save,
         concurrency=config.concurrency,
-        asleep=asleep,
+        sleepers=sleepers,
         done=lambda position: False,
         give_up_after=config.give_up_after,
     )

@@ -22,6 +22,7 @@ from mtagent.jobs.inputs import (
 )
 from mtagent.jobs.parts import Given, RunModels, assembled, effective, settings_for_results
 from mtagent.jobs.run import improve_all
+from mtagent.llm.limits import Sleepers
 from mtagent.records import Chain
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path
@@ -53,7 +54,7 @@ async def improve_file(
                 run = store.start(name, settings=settings, inputs=inputs, total=total)
                 with models.working_on(run):
                     on_start(name, total, min(total, run.counts().done))
-                    await _improve(config, files, plan, run, models.asleep, on_chain)
+                    await _improve(config, files, plan, run, models.sleepers, on_chain)
             run.finish()
             kind, like = files.writer()
             write_outputs(
@@ -83,9 +84,7 @@ def _name(command: str, settings: dict[str, Any], inputs: dict[str, str]) -> str
     return f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
 
 
-async def _improve(
-    config: Config, files: Files, plan: Plan, run: Run, asleep: Callable[[], int], on_chain: OnChain
-) -> None:
+async def _improve(config: Config, files: Files, plan: Plan, run: Run, sleepers: Sleepers, on_chain: OnChain) -> None:
     fruitful, fruitless = run.counts().done > 0, ""
 
     def save(position: int, chain: Chain) -> None:
@@ -100,7 +99,7 @@ async def _improve(
         partial(improve, plan=plan),
         save,
         concurrency=config.concurrency,
-        asleep=asleep,
+        sleepers=sleepers,
         done=run.done,
         give_up_after=config.give_up_after,
     )

@@ -22,6 +22,7 @@ from mtagent.llm.budget import (
     Budgeted,
 )
 from mtagent.llm.cache import Cached
+from mtagent.llm.limits import Sleepers
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.llm.request import Sampling
@@ -54,16 +55,12 @@ class RunModels:
     def __init__(self, config: Config, store: Store) -> None:
         self._store, self._budget = store, budget_of(config)
         self._cached: list[Cached] = []
-        self._limiters: set[Limiter] = set()
-
-    def asleep(self) -> int:
-        """How many calls sleep because the server turned them away."""
-        return sum(limiter.asleep for limiter in self._limiters)
+        self.sleepers = Sleepers()
 
     def wrap(self, llm: LLM) -> LLM:
         """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
         if limiter := getattr(llm, "limiter", None):
-            self._limiters.add(limiter)
+            limiter.sleepers = self.sleepers
         paid = Budgeted(llm, self._budget) if self._budget else llm
         if not isinstance(paid, KeyedLLM):
             return paid

@@ -30,6 +30,7 @@ from mtagent.jobs.parts import Given, RunModels, assembled_evaluator, effective
 from mtagent.jobs.run import Outcome, in_order, work_all
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
+from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
@@ -247,7 +248,7 @@ class _Job:
             run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
             with models.working_on(run):
                 self._on_start(name, total, min(total, run.counts().done))
-                await self._rate(material, evaluator, run, models.asleep)
+                await self._rate(material, evaluator, run, models.sleepers)
         run.finish()
         systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
         return RatingReport(self._store.run(name), systems, remarks)
@@ -262,7 +263,7 @@ class _Job:
             settings["evaluator"] = evaluator.name
         return {**settings, "signature": signature_of(evaluator)}
 
-    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, asleep: Callable[[], int]) -> None:
+    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, sleepers: Sleepers) -> None:
         fruitful, fruitless = run.counts().done > 0, ""
 
         async def work(item: tuple[int, Candidates]) -> Sequence[Rated]:
@@ -282,7 +283,7 @@ class _Job:
             work,
             save,
             concurrency=self._config.concurrency,
-            asleep=asleep,
+            sleepers=sleepers,
             done=run.done,
             give_up_after=self._config.give_up_after,
             outcome=_outcome,

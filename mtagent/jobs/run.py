@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
-from mtagent.llm.dialogue import together
+from mtagent.llm.limits import Sleepers
 from mtagent.records import Chain, Segment
 
 Item = TypeVar("Item")
@@ -18,8 +17,6 @@ Improve = Callable[[Segment], Awaitable[Chain]]
 Save = Callable[[int, Chain], None]
 GRACE = 1.0
 """Seconds that requests under way have left to end, where the server asks for a long pause."""
-GLANCE = 0.1
-"""Seconds between two looks at how many calls sleep."""
 MANY = 10
 """So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
 
@@ -39,7 +36,7 @@ async def improve_all(
     concurrency: int,
     done: Callable[[int], bool],
     give_up_after: int = 0,
-    asleep: Callable[[], int] = lambda: 0,
+    sleepers: Sleepers | None = None,
 ) -> None:
     """Improve every segment that is not ``done`` yet, as :func:`work_all` does."""
     await work_all(
@@ -49,7 +46,7 @@ async def improve_all(
         concurrency=concurrency,
         done=done,
         give_up_after=give_up_after,
-        asleep=asleep,
+        sleepers=sleepers,
         outcome=_outcome_of_chain,
     )
 
@@ -63,7 +60,7 @@ async def work_all(
     done: Callable[[int], bool],
     give_up_after: int,
     outcome: Callable[[Result], Outcome],
-    asleep: Callable[[], int] = lambda: 0,
+    sleepers: Sleepers | None = None,
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
@@ -73,54 +70,64 @@ async def work_all(
     the budget is spent, the items that need no further call are finished first; where the server asks for a long
     pause, those that end within ``GRACE`` seconds.
 
-    ``asleep()`` says how many calls sleep because a server turned them away: for each of them one more item is worked
-    on, up to twice ``concurrency``, so that the sleepers do not keep the others from working.
+    For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
+    the ``sleepers`` do not keep the others from working.
     """
     numbered = ((position, item) for position, item in enumerate(items) if not done(position))
+    sleepers = sleepers or Sleepers()
     doubt = _Doubt(give_up_after)
     stopped: list[MtagentError] = []
-    over = asyncio.Event()
-    stand_ins = 0
+    over, stand_ins = False, 0
 
     async def work_on_next() -> None:
+        nonlocal over
         following = next(numbered, None)
         if following is None:
-            over.set()
+            over = True
             return
         position, item = following
         doubt.begin(position)
         try:
             result = await work(item)
-        except BudgetSpent as error:
-            stopped.append(error)
-        except ServerPaused as error:
-            stopped.append(error)
-            await asyncio.sleep(GRACE)
-            raise
-        else:
             save(position, result)
             doubt.end(position, outcome(result))
-        if stopped:
-            over.set()
+        except BudgetSpent as error:
+            over = True
+            stopped.append(error)
+        except ServerPaused:
+            over = True
+            await asyncio.sleep(GRACE)
+            raise
+        except BaseException:
+            over = True
+            raise
 
     async def work_off() -> None:
-        while not over.is_set():
+        await work_on_next()
+        while not over:
             await work_on_next()
 
     async def stand_in() -> None:
         nonlocal stand_ins
-        while not over.is_set():
-            if stand_ins < asleep():
-                stand_ins += 1
-                await work_on_next()
-                stand_ins -= 1
-            else:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GLANCE):
-                        await over.wait()
+        while not over and stand_ins <= sleepers.count:
+            await work_on_next()
+        stand_ins -= 1
 
-    workers = [work_off() for _ in range(concurrency)]
-    await together(*workers, *(stand_in() for _ in range(concurrency)))
+    def one_more_sleeps() -> None:
+        nonlocal stand_ins
+        if not over and stand_ins < min(sleepers.count, concurrency):
+            stand_ins += 1
+            group.create_task(stand_in())
+
+    sleepers.on_sleep = one_more_sleeps
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(work_off())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    finally:
+        sleepers.on_sleep = None
     if stopped:
         raise stopped[0]
 

@@ -26,6 +26,7 @@ from mtagent.errors import (
 from mtagent.llm.limits import Clock, Limiter, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
+from mtagent.llm.reply import NO_MODEL, Failure, Reply, read_reply
 from mtagent.llm.request import (
     Body,
     Sampling,
@@ -36,7 +37,7 @@ from mtagent.llm.request import (
     uses_tools,
     with_more_room,
 )
-from mtagent.llm.transport import NO_MODEL, Failure, Reply, read_reply, server_address, server_key
+from mtagent.llm.server import server_address, server_key
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 logger = logging.getLogger(__name__)
@@ -395,11 +396,8 @@ class OpenAIClient:
         return await retrying(self._once, sent, exchange)
 
     async def _sleep(self, seconds: float) -> None:
-        self.limiter.asleep += 1
-        try:
+        with self.limiter.sleepers.one_more():
             await self._clock.sleep(seconds)
-        finally:
-            self.limiter.asleep -= 1
 
     @staticmethod
     def _may_pass(outcome: Reply | Failure, sent: Body) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Self
 
@@ -39,6 +40,25 @@ class PauseTooLong(Exception):
         self.seconds = seconds
 
 
+class Sleepers:
+    """How many calls sleep, without a place, because a server turned them away; ``on_sleep`` hears of each new one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.on_sleep: Callable[[], None] | None = None
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """A call that sleeps."""
+        self.count += 1
+        try:
+            if self.on_sleep is not None:
+                self.on_sleep()
+            yield
+        finally:
+            self.count -= 1
+
+
 class Limiter:
     """Admits requests to one server; share it between all clients of that server.
 
@@ -63,7 +83,7 @@ class Limiter:
         self.concurrency = concurrency
         self.limit = concurrency
         self.active = 0
-        self.asleep = 0  # calls that were turned away and sleep without a place
+        self.sleepers = Sleepers()
         self.counts_tokens = tokens_per_minute is not None
         self._clock = clock or Clock()
         self._requests = Rate(requests_per_minute, self._clock) if requests_per_minute else None

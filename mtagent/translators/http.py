@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError
-from mtagent.llm.transport import clean, redirected
+from mtagent.llm.reply import clean, redirected
 from mtagent.records import Draft, Segment
 from mtagent.text.masking import key_in, masked, masked_data
 from mtagent.translators.protocol import Turns, checked
