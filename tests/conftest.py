@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 import pytest_socket
 
 from tests.commands import Shell
+
+hypothesis.settings.register_profile("no deadline", deadline=None)  # a busy machine is no defect
+hypothesis.settings.load_profile("no deadline")
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -751,7 +751,8 @@ async def test_key_names_the_request(connect: Connect) -> None:
 async def test_a_cancelled_call_frees_its_place(connect: Connect) -> None:
     session = await connect(Settings(script=[Fault("hang"), "fine"]), limiter=Limiter(1))
     call = asyncio.ensure_future(session.ask())
-    await asyncio.sleep(0.2)
+    while not session.server.hung:
+        await asyncio.sleep(0.01)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

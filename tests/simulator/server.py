@@ -48,6 +48,8 @@ class Simulator:
         self._prefixes = replies.PrefixCache()
         self._received = 0
         self._hanging = asyncio.Event()
+        self.hung = 0
+        """How many requests were left without an answer."""
 
     @property
     def base_url(self) -> str:
@@ -197,6 +199,7 @@ class Simulator:
 
     async def _hang(self) -> None:
         """Wait until the server stops."""
+        self.hung += 1
         try:
             async with asyncio.timeout(HANG):
                 await self._hanging.wait()
