@@ -751,8 +751,7 @@ async def test_key_names_the_request(connect: Connect) -> None:
 async def test_a_cancelled_call_frees_its_place(connect: Connect) -> None:
     session = await connect(Settings(script=[Fault("hang"), "fine"]), limiter=Limiter(1))
     call = asyncio.ensure_future(session.ask())
-    while not session.server.hung:
-        await asyncio.sleep(0.01)
+    await session.server.hung.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

@@ -48,8 +48,8 @@ class Simulator:
         self._prefixes = replies.PrefixCache()
         self._received = 0
         self._hanging = asyncio.Event()
-        self.hung = 0
-        """How many requests were left without an answer."""
+        self.hung = asyncio.Event()
+        """Set as soon as a request is left without an answer."""
 
     @property
     def base_url(self) -> str:
@@ -199,7 +199,7 @@ class Simulator:
 
     async def _hang(self) -> None:
         """Wait until the server stops."""
-        self.hung += 1
+        self.hung.set()
         try:
             async with asyncio.timeout(HANG):
                 await self._hanging.wait()
