@@ -70,9 +70,9 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", wheel], check=True, capture_output=True)
     code = (
-        "import mtagent; from mtagent import prompts, records, sample;"
+        "import mtagent; from mtagent.jobs import demo; from mtagent.llm import prompts;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
-        "print(all(sample.path(name).is_file() for name in sample.NAMES), mtagent.__file__)"
+        "print(all(demo.sample_path(name).is_file() for name in demo.SAMPLE_FILES), mtagent.__file__)"
     )
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     signatures, rest = done.stdout.splitlines()
