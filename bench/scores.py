@@ -101,7 +101,7 @@ def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> N
             of = Segment(
                 id=str(place), source="-", source_lang="en", target_lang="de", translation=given, reference=reference
             )
-            steps = tuple(Step(stage=name, text=stages[name][place], verdict="kept", reason="-") for name in names)
+            steps = tuple(Step(stage=name, text=stages[name][place], verdict="kept", cause="-") for name in names)
             run.save(place, Chain(segment=of, steps=steps))
         run.finish()
 
