@@ -63,7 +63,7 @@ async def _run(settings: Settings, segments: int) -> Course:
         limiter = Limiter(CONCURRENCY, clock=clock)
         client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=limiter)
 
-        async def work(number: int) -> str | None:
+        async def work(position: int, number: int) -> str | None:
             for call in range(CALLS):
                 try:
                     await client.complete((Message(role="user", content=f"{number} {call}"),))
