@@ -314,7 +314,7 @@ def test_segments_are_counted_by_what_became_of_them():
             run.save(position, example(str(position), verdict, after))
         counts = run.counts()
         assert counts.model_dump() == {
-            "done": 4, "changed": 2, "kept": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
+            "done": 4, "changed": 2, "unchanged": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
         }  # fmt: skip
 
 

@@ -92,6 +92,7 @@ class Files:
     output: Path = formats.STANDARD
     details: Path | None = None
     format: str | None = None
+    force: bool = False
 
     def reader(self) -> formats.Format:
         """The format of ``source``, together with its line-aligned companions."""
@@ -127,7 +128,17 @@ class Files:
         given = {name: path for name, path in inputs.items() if path is not None}
         with spooled_inputs(given, config) as (copies, config):
             known = self.format or formats.by_path(self.source).name
-            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format), config
+            known = known if copies["source"] != self.source else self.format
+            yield (
+                replace(
+                    self,
+                    source=copies["source"],
+                    translation=copies.get("translation"),
+                    reference=copies.get("reference"),
+                    format=known,
+                ),
+                config,
+            )
 
     def refuse_collisions(self, limit: int | None) -> None:
         """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
@@ -149,6 +160,11 @@ class Files:
         for path in (self.output, self.details):
             if path is not None:
                 refuse_unwritable(path)
+
+    def refuse_existing(self) -> None:
+        """Raise :class:`OutputError` where an output is there already, unless it is to be replaced (``force``)."""
+        if not self.force:
+            refuse_existing(path for path in (self.output, self.details) if path is not None)
 
     def fingerprint(self, config: Config) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -231,6 +247,13 @@ def refuse_unwritable(path: Path) -> None:
         raise OutputError(f"{path}: is a folder; name a file in it")
     if path != formats.STANDARD and (path.is_file() or not path.exists()):
         _refuse_unwritable_folder(path)
+
+
+def refuse_existing(paths: Iterable[Path]) -> None:
+    """Raise :class:`OutputError` for the first of ``paths`` at which there is a file."""
+    for path in paths:
+        if path != formats.STANDARD and path.is_file():
+            raise OutputError(f"{path}: is there already; --force replaces it")
 
 
 def _refuse_unwritable_folder(path: Path) -> None:
@@ -387,6 +410,7 @@ class RatingOutput:
 
     path: Path = formats.STANDARD
     format: str | None = None
+    force: bool = False
 
     @property
     def kind(self) -> RatingFormat:
