@@ -31,7 +31,7 @@ from mtagent.formats.mtme import MtmeExport
 from mtagent.formats.ratings import FINAL, chosen, systems_of, texts_of
 from mtagent.formats.segments import Result
 from mtagent.formats.wmt import Wmt25Export
-from mtagent.jobs.inputs import companions, content_hashes, refuse_unwritable, same_file
+from mtagent.jobs.inputs import belongs_to, content_hashes, refuse_unwritable
 from mtagent.jobs.rate import NO_TRANSLATION
 from mtagent.records import Chain, Rated, Rating, Step, same_rater
 from mtagent.store.runs import StoredRun
@@ -163,7 +163,7 @@ class Target:
     def refuse_taken_file(self) -> None:
         """Raise :class:`OutputError` where the file cannot be written, or must not."""
         refuse_unwritable(self.path)
-        if any(same_file(self.path, file) for file in companions(self.store)):
+        if belongs_to(self.path, self.store):
             raise OutputError(f"{self.path}: is the store; give -o another name")
         if self.path != STANDARD and self.path.is_file():
             if not self.force:

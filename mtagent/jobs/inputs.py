@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -224,14 +225,26 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
 def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
     """Raise :class:`ConfigError` where a file to be written is one of those that are read, by option."""
     for path in written:
-        taken = (option for option, read in reads.items() if any(same_file(path, file) for file in companions(read)))
-        if option := next(taken, None):
+        if option := next((option for option, read in reads.items() if belongs_to(path, read)), None):
             raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
 
 
-def companions(path: Path) -> list[Path]:
-    """``path``, and the files that SQLite keeps beside it where it is a database."""
-    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal") if path.name)]
+_KEPT_BESIDE = re.compile(r"-(wal|shm|journal)|\.run-\d+\.lock")
+
+
+def belongs_to(written: Path | None, path: Path) -> bool:
+    """Whether ``written`` is the file ``path``, or has the name of one that is kept beside it where it is a store."""
+    if same_file(written, path):
+        return True
+    if written is None or written == formats.STANDARD:
+        return False
+    written = written.resolve()
+    return any(
+        written.parent == file.parent.resolve()
+        and written.name.startswith(file.name)
+        and _KEPT_BESIDE.fullmatch(written.name.removeprefix(file.name)) is not None
+        for file in (path.absolute(), path.resolve())
+    )
 
 
 def same_file(one: Path | None, other: Path | None) -> bool:
