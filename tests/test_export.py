@@ -12,9 +12,9 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.chain.revert import revert
+from mtagent.formats import read_annotations
 from mtagent.formats.exports import Entry, Held, Survey
-from mtagent.formats.mtme import MtmeExport as Mtme
-from mtagent.formats.named import read_annotations
+from mtagent.formats.mtme import MTME
 from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
 from mtagent.store import Store
 from mtagent.text import edits, paragraphs
@@ -602,7 +602,8 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
     [
         ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
         ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
-        ("export r -o x", 2, "Missing option '--format'"),
+        ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
+        ("export r --format wmt25 --like en.txt", 2, "--details and --like are for the run's own output"),
         ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
@@ -632,7 +633,7 @@ def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_sq
         held = Held("r", tuple(names), entries, Survey((), (), {}))
         folder = tmp_path / f"{number}-{time.monotonic_ns()}"
         start = time.process_time()
-        Mtme().write(held, folder)
+        MTME.export(held, folder)
         return time.process_time() - start
 
     # Sixteen times the ratings; quadratic work would take up to 256 times as long.

@@ -247,10 +247,26 @@ def test_a_named_format_goes_before_the_file_s_name() -> None:
     assert formats.by_path(Path("a.csv"), "tsv-quoted").name == "tsv-quoted"
 
 
-def test_an_unknown_format_is_a_config_error_with_the_way_out() -> None:
-    with pytest.raises(ConfigError, match=r"a\.docx: the name does not tell the format; give --format \(csv, jsonl"):
-        formats.by_path(Path("a.docx"))
-    with pytest.raises(ConfigError, match=r"standard input or output: .* give --format"):
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("a.xliff", "convert it to csv"),
+        ("a.PO", "po2csv"),
+        ("a.tmx", "convert it to csv"),
+        ("a.docx", r"save its text as \.txt"),
+        ("a.xlsx", r"save it as \.csv"),
+        ("a.json", r"an object a line, as \.jsonl"),
+        ("a.txt.gz", "decompress it"),
+    ],
+)
+def test_a_file_that_is_known_not_to_be_plain_text_is_refused_with_the_way_out(name: str, way_out: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: is .*, which mtagent does not read or write; .*{way_out}"):
+        formats.by_path(Path(name))
+    assert formats.by_path(Path(name), "lines").name == "lines"
+
+
+def test_what_no_name_tells_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match=r"standard input or output: .* give --format \(csv, jsonl"):
         formats.by_path(Path("-"))
     with pytest.raises(ConfigError, match="unknown format 'jsnl'; did you mean 'jsonl'"):
         formats.by_path(Path("a.csv"), "jsnl")
@@ -329,12 +345,6 @@ def test_check_finds_a_defect_in_the_last_line_before_any_work(tmp_path: Path) -
         formats.check(path, CSV, PAIR)
 
 
-@pytest.mark.parametrize("name", ["dev.src", "newstest.de", "test.REF", "out.mt"])
-def test_files_called_by_side_or_language_are_line_aligned(name: str) -> None:
+@pytest.mark.parametrize("name", ["dev.src", "newstest.de", "test.REF", "out.mt", "x.qq", "README"])
+def test_files_with_any_other_name_are_line_aligned(name: str) -> None:
     assert formats.by_path(Path(name)).name == "lines"
-
-
-@pytest.mark.parametrize("name", ["notes.doc", "talk.srt", "x.qq", "README"])
-def test_other_unknown_names_are_asked_about(name: str) -> None:
-    with pytest.raises(ConfigError, match="the name does not tell the format"):
-        formats.by_path(Path(name))

@@ -96,7 +96,7 @@ def test_a_lenient_reader_maps_foreign_names_and_carries_other_fields_through(tm
         ('{"id": true, "source": "a"}', ":1: field 'id': input should be a valid string"),
         ('{"source": "a", "terms": [{"sorce": "b"}]}', r":1: field 'terms\.0\.so"),
         ('{"source": "a", "source": "b"}', ":1: .*the field 'source' comes twice"),
-        ('{"source": "\\ud83d"}', r":1: an escaped lone surrogate \(.ud83d\)"),
+        ('{"source": "\\ud83d"}', r":1: .*an escaped lone surrogate \(.ud83d\)"),
         ('{"source": "a\\u0000"}', ":1: an escaped NUL"),
         ('{"source": NaN}', ":1: .*NaN is not a JSON number"),
         ('{"source": ' + "[" * 100_000, ":1: not usable JSON"),

@@ -313,7 +313,7 @@ def write_ratings(
             systems[rated.system].add(rated)
             yield rated
 
-    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    remarks = output.kind.write_ratings(Ratings(tuple(systems), read), output.path)
     return tuple(systems.values()), remarks
 
 
