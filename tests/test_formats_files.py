@@ -336,15 +336,6 @@ def test_a_file_that_opens_but_cannot_be_read_is_an_input_error(tmp_path: Path) 
             read(form, broken)
 
 
-def test_check_finds_a_defect_in_the_last_line_before_any_work(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("source,x\n" + "a,b\n" * 1000)
-    assert formats.check(path, CSV, PAIR) == 1000
-    path.write_text("source,x\n" + "a,b\n" * 1000 + "c\n")
-    with pytest.raises(InputError, match=r"a\.csv:1002: "):
-        formats.check(path, CSV, PAIR)
-
-
 @pytest.mark.parametrize("name", ["dev.src", "newstest.de", "test.REF", "out.mt", "x.qq", "README"])
 def test_files_with_any_other_name_are_line_aligned(name: str) -> None:
     assert formats.by_path(Path(name)).name == "lines"

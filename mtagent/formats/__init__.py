@@ -32,7 +32,7 @@ from mtagent.formats.lines import Lines, read_lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.ratings import RatingFormat
-from mtagent.formats.segments import NO_DEFAULTS, Format, Result, SegmentDefaults
+from mtagent.formats.segments import Format, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
 from mtagent.formats.wmt import WMT, WMT25
 
@@ -102,14 +102,6 @@ def _installed() -> dict[str, Format]:
             raise ConfigError(f"the format {entry.name!r} ({entry.value}) lacks a name, suffixes, read or write")
         offered[entry.name] = form
     return offered
-
-
-def check(path: Path, source: Format, defaults: SegmentDefaults = NO_DEFAULTS) -> int:
-    """Read a whole file, keep nothing, and return the number of its segments.
-
-    A defect in the last line is found here, before anything has been paid for. Raises what ``source.read`` raises.
-    """
-    return sum(1 for _ in source.read(path, defaults))
 
 
 def rating_format(output: Path, name: str | None = None) -> RatingFormat:
@@ -182,7 +174,6 @@ __all__ = [
     "SpanFormatName",
     "Table",
     "by_path",
-    "check",
     "rating_format",
     "read_annotations",
     "read_lines",

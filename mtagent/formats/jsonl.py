@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import Sink, byte_order_mark, replacing
+from mtagent.formats.files import byte_order_mark, replacing
 from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
     Result,
     SegmentDefaults,
-    extra_names,
     named_fields,
     paired,
     segment,
@@ -31,8 +28,15 @@ from mtagent.records import Call, Chain, Rated, Segment, Step
 
 logger = logging.getLogger("mtagent.formats")
 
-_ABSENT = object()
 _FIELDS = frozenset(Segment.model_fields)
+_ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
+"""What an account says of its segment."""
+
+_UNRATED: dict[str, Any] = {
+    **dict.fromkeys(("evaluator", "score", "errors", "explanation", "confidence")),
+    **{"gaps": [], "warnings": [], "correction": None, "signature": None},
+}
+"""The fields of a rating, as they are where there is none."""
 
 
 class _Object(NamedTuple):
@@ -85,37 +89,30 @@ class JsonLines:
             where = f"{path}:{line.number}"
             if self.lenient:
                 keys |= {field: names[index] for field, index in named_fields(names, where).items()}
-            elif unknown := next((name for name in names if name not in keys), ""):
-                way_out = suggested(unknown) or "; --format jsonl-lenient carries unknown fields through"
-                raise InputError(f"{where}: unknown field {unknown!r}{way_out}")
+            elif unknown := [name for name in names if name not in keys]:
+                way_out = suggested(unknown[0]) or "; --format jsonl-lenient carries unknown fields through"
+                raise InputError(f"{where}: unknown field {unknown[0]!r}{way_out}")
             yield _Object(line.number, values, keys, line.text, line.end)
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
 
-        With ``like`` only the texts (and ``extra``) change; every other character of an object is copied as it is.
+        With ``like`` only the texts change; every other character of an object is copied as it is.
         """
         count = 0
         with replacing(path) as sink:
-            _, results = extra_names(results, path)
             if like is None:
                 for result in results:
                     fields = result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-                    values = {**fields, "translation": result.text, **result.extra}
-                    with _reported(sink, result):
-                        sink.write(json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n")
+                    sink.write(json.dumps({**fields, "translation": result.text}, ensure_ascii=False) + "\n")
                     count += 1
                 return count
             sink.write(byte_order_mark(like))
             entries = ((item.id(number), item.line, item) for number, item in enumerate(self._objects(like), start=1))
             for item, result in paired(entries, results, path, like):
                 key = item.keys.get("translation", "translation")
-                values = {key: result.text, **result.extra}
-                if result.text == "" and item.values.get(key) is None and not result.extra:
-                    values = {}
-                changes = {name: value for name, value in values.items() if item.values.get(name, _ABSENT) != value}
-                with _reported(sink, result):
-                    sink.write((replaced(item.raw, changes) if changes else item.raw) + item.end)
+                same = result.text == (item.values.get(key) or "")  # no translation stays none
+                sink.write((item.raw if same else replaced(item.raw, key, result.text)) + item.end)
                 count += 1
         return count
 
@@ -175,14 +172,6 @@ JSONL = JsonLines()
 JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 
-@contextmanager
-def _reported(sink: Sink, result: Result) -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise OutputError(f"{sink.path}: segment {result.segment.id!r}: {error}") from error
-
-
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """A record's fields beside those of its segment and its rating."""
     inner = [values[name] for name in ("segment", "rating") if isinstance(values.get(name), dict)]
@@ -190,18 +179,8 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for layer in (*inner, own) for name, value in layer.items()}
 
 
-class _Member(NamedTuple):
-    """A key of an object, and where the key and its value stand; ``key_end`` and ``end`` are exclusive."""
-
-    key: str
-    key_start: int
-    key_end: int
-    start: int
-    end: int
-
-
-def _members(raw: str) -> list[_Member]:
-    """The members of the object that ``raw`` is, not those of the objects in it. ``raw`` must be valid JSON."""
+def _members(raw: str) -> list[tuple[str, int, int, int, int]]:
+    """The keys of the object that ``raw`` is, each with start and end (exclusive) of the key and of its value."""
     decode = json.JSONDecoder().raw_decode
 
     def skip_space(at: int) -> int:
@@ -215,34 +194,27 @@ def _members(raw: str) -> list[_Member]:
         key, key_end = decode(raw, at)
         start = skip_space(skip_space(key_end) + 1)
         _, end = decode(raw, start)
-        members.append(_Member(key, at, key_end, start, end))
+        members.append((key, at, key_end, start, end))
         at = skip_space(end)
         if raw[at] == ",":
             at = skip_space(at + 1)
     return members
 
 
-def replaced(raw: str, changes: Mapping[str, Any]) -> str:
-    """``raw`` with the values of ``changes``; a key that it lacks is added at its end, spaced as the last one is."""
+def replaced(raw: str, key: str, text: str) -> str:
+    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
     members = _members(raw)
-    comma, colon = ", ", ": "
-    if members:
-        colon = raw[members[-1].key_end : members[-1].start]
-        comma = "," if colon == ":" else ", "
-    if len(members) > 1:
-        comma = raw[members[-2].end : members[-1].key_start]
     escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
-    separators = (",", ":") if colon == ":" else (", ", ": ")
-    dumps = partial(json.dumps, allow_nan=False, ensure_ascii=escapes, separators=separators)
-    parts, at = list[str](), 0
-    for member in members:
-        if member.key in changes:
-            parts += raw[at : member.start], dumps(changes[member.key])
-            at = member.end
-    last = members[-1].end if members else raw.index("{") + 1
-    kept = {member.key for member in members}
-    added = comma.join(dumps(key) + colon + dumps(value) for key, value in changes.items() if key not in kept)
-    return "".join([*parts, raw[at:last], comma if members and added else "", added, raw[last:]])
+    value = json.dumps(text, ensure_ascii=escapes)
+    for own_key, _, _, start, end in members:
+        if own_key == key:
+            return raw[:start] + value + raw[end:]
+    comma, colon, last = "", ": ", raw.index("{") + 1
+    if members:
+        _, key_start, key_end, start, last = members[-1]
+        colon = raw[key_end:start]
+        comma = raw[members[-2][-1] : key_start] if len(members) > 1 else "," if colon == ":" else ", "
+    return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
 
 
 def dumped(account: dict[str, Any], path: Path) -> str:
@@ -269,14 +241,8 @@ def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False
 
 def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
     """The account of one chain as plain data: texts, stages, edits, ratings, calls and what they cost."""
-    segment = chain.segment
     return {
-        "id": segment.id,
-        "source_lang": segment.source_lang,
-        "target_lang": segment.target_lang,
-        "document": segment.document,
-        "domain": segment.domain,
-        "source": segment.source,
+        **_about(chain.segment),
         "given": chain.given,
         "text": chain.text,
         "changed": chain.changed,
@@ -319,27 +285,20 @@ def as_object(rated: Rated) -> dict[str, Any]:
     ``errors`` is ``[]`` for a text judged error-free, and ``null`` where nothing is known about spans.
     """
     segment, rating = rated.segment, rated.rating
-    reference = {} if segment.reference is None else {"reference": segment.reference}
     return {
         "id": segment.id,
         "system": rated.system,
-        "source_lang": segment.source_lang,
-        "target_lang": segment.target_lang,
-        "document": segment.document,
-        "domain": segment.domain,
-        "source": segment.source,
+        **_about(segment),
         "translation": rated.translation,
-        **reference,
-        "evaluator": rating.evaluator if rating else None,
-        "score": rating.score if rating else None,
-        "errors": None if rating is None or rating.errors is None else [span.model_dump() for span in rating.errors],
-        "explanation": rating.explanation if rating else None,
-        "confidence": rating.confidence if rating else None,
-        "gaps": list(rating.gaps) if rating else [],
-        "warnings": list(rating.warnings) if rating else [],
-        "correction": rating.correction if rating else None,
-        "signature": rating.signature if rating else None,
+        **({} if segment.reference is None else {"reference": segment.reference}),
+        **_UNRATED,
+        **(rating.model_dump(include=set(_UNRATED)) if rating else {}),
         "usage": rated.usage.model_dump(),
         "seconds": rated.seconds,
         "error": rated.error,
     }
+
+
+def _about(segment: Segment) -> dict[str, Any]:
+    fields = segment.model_dump(include=set(_ABOUT))
+    return {name: fields[name] for name in _ABOUT}

@@ -27,7 +27,7 @@ class Lines:
         return read_lines(path, self.translation, self.reference, defaults)
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
-        """Write one line per result. There is no room for ``extra``: it is left out.
+        """Write one line per result.
 
         ``like`` is any of the aligned files: its line ends and byte order mark are kept. A text with
         a line break in it is an :class:`OutputError`, because it would shift all lines after it.

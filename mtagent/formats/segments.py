@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.records import Record, Segment
@@ -25,15 +25,10 @@ class SegmentDefaults(Record):
 
 
 class Result(Record):
-    """One segment and the text to write for it.
-
-    ``extra`` holds further columns or fields by name (a status, a score), for the formats that have room for them. All
-    results of one file name the same ones.
-    """
+    """One segment and the text to write for it."""
 
     segment: Segment
     text: str
-    extra: dict[str, Any] = Field(default_factory=dict)
 
 
 NO_DEFAULTS = SegmentDefaults()
@@ -179,27 +174,3 @@ def paired(
             misplaced = f"result {number} is for segment {result.segment.id!r}"
             raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {own_id!r}")
         yield content, result
-
-
-def extra_names(results: Iterable[Result], path: Path) -> tuple[tuple[str, ...], Iterator[Result]]:
-    """The names of the results' ``extra`` values, and the results again; all must have the same ones.
-
-    Raises :class:`OutputError`, also for a name that is a field's or an alias of one.
-    """
-    results = iter(results)
-    first = next(results, None)
-    if first is None:
-        return (), results
-    names = tuple(first.extra)
-    for name in names:
-        if name in ALIASES or name in FIELDS:
-            raise OutputError(f"{path}: {name!r} is a segment's own field and cannot be an extra column")
-
-    def checked() -> Iterator[Result]:
-        for result in chain([first], results):
-            if result.extra.keys() != set(names):
-                named = f"segment {result.segment.id!r} has the extra values {sorted(result.extra)}"
-                raise OutputError(f"{path}: {named}, but the first segment has {sorted(names)}")
-            yield result
-
-    return names, checked()

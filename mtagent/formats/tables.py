@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.files import Line, Sink, byte_order_mark, lines_of, replacing
@@ -16,7 +16,6 @@ from mtagent.formats.segments import (
     NO_DEFAULTS,
     Result,
     SegmentDefaults,
-    extra_names,
     named_fields,
     paired,
     segment,
@@ -174,8 +173,7 @@ class Table:
         change is copied as it is; a row that does keeps its style of quoting.
         """
         with replacing(path) as sink:
-            extra, results = extra_names(results, path)
-            return self._write_like(sink, results, extra, like) if like else self._write_plain(sink, results, extra)
+            return self._write_like(sink, results, like) if like else self._write_plain(sink, results)
 
     def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
         """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""
@@ -198,39 +196,33 @@ class Table:
             raise InputError(f"{path}:1: no column 'source' among {listed}{hint}")
         return layout, table_rows(rows(lines, layout.dialect, path), len(layout.names), layout.dialect, path)
 
-    def _write_plain(self, sink: Sink, results: Iterable[Result], extra: tuple[str, ...]) -> int:
+    def _write_plain(self, sink: Sink, results: Iterable[Result]) -> int:
         dialect = Dialect(self.delimiters[0], self.quoted)
-        names = (*FIELDS, *extra)
-        sink.write(rendered(names, dialect, f"{sink.path}: the header"))
+        sink.write(rendered(FIELDS, dialect, f"{sink.path}: the header"))
         count = 0
         for result in results:
-            values = {**result.segment.model_dump(), "translation": result.text, **result.extra}
-            sink.write(rendered([_cell(values[name]) for name in names], dialect, _where(sink, result)))
+            values = {**result.segment.model_dump(), "translation": result.text}
+            sink.write(rendered([values[name] or "" for name in FIELDS], dialect, _where(sink, result)))
             count += 1
         return count
 
-    def _write_like(self, sink: Sink, results: Iterable[Result], extra: tuple[str, ...], like: Path) -> int:
+    def _write_like(self, sink: Sink, results: Iterable[Result], like: Path) -> int:
         sink.write(byte_order_mark(like))
         layout, table = self._opened(like)
-        fields, names = layout.fields, list(layout.names)
-        names += [] if "translation" in fields else ["translation"]
-        translation = fields.get("translation", len(layout.names))
-        names += [name for name in extra if name not in names]
-        if header := layout.header:
-            where = f"{sink.path}: the header"
-            sink.write(
-                header.raw if len(names) == len(layout.names) else rendered(names, layout.dialect, where, header)
-            )
+        fields, columns = layout.fields, len(layout.names)
+        at = fields.get("translation", columns)  # a new column comes after the others
+        header = layout.header
+        if header and at < columns:
+            sink.write(header.raw)
+        elif header:
+            sink.write(rendered([*header.cells, "translation"], layout.dialect, f"{sink.path}: the header", header))
         count = 0
         entries = (
             ((row.cells[fields["id"]] if "id" in fields else "") or str(number), row.line, row)
             for number, row in enumerate(table, start=1)
         )
         for row, result in paired(entries, results, sink.path, like):
-            cells = row.cells + [""] * (len(names) - len(row.cells))
-            cells[translation] = result.text
-            for name, value in result.extra.items():
-                cells[names.index(name)] = _cell(value)
+            cells = [*row.cells[:at], result.text, *row.cells[at + 1 :]]
             same = cells == row.cells
             sink.write(row.raw if same else rendered(cells, layout.dialect, _where(sink, result), row))
             count += 1
@@ -244,10 +236,6 @@ def _layout(header: Line, dialect: Dialect, path: Path) -> Layout:
     except InputError:
         return Layout(dialect, (header.text,), {})
     return Layout(dialect, tuple(row.cells), named_fields(row.cells, f"{path}:1"), row)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 def _where(sink: Sink, result: Result) -> str:
