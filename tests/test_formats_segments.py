@@ -176,7 +176,7 @@ def test_terms_are_read_from_json_lines(tmp_path: Path) -> None:
         (CSV, "", "file: is empty; the first line must name the columns"),
         (CSV, "sorce,x\na,b\n", "file:1: no column 'source' among 'sorce', 'x'; did you mean 'source'"),
         (CSV, "Hello,Halló\n", "the first line must name the columns"),
-        *((CSV, f"{head}\n", "file:1: .* both mean") for head in ("source,target,mt", "source,ref,ref_text", "src,Src")),
+        *((CSV, f"{head}\n", "file:1: .* both mean") for head in ("source,target,mt", "source,ref,ref_text", "mt,MT")),
         (CSV, "lp,source\nen-xx,a\n", "file:2: 'en-xx' is not a language pair"),
         (CSV, "source,source_lang\na,Elvish!\n", "file:2: unknown language 'Elvish!'"),
         (CSV, "source,x\na,b\nc,d,e\n", "file:3: 3 columns instead of 2"),
