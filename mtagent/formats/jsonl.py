@@ -257,6 +257,7 @@ def _stage(step: Step, messages: bool) -> dict[str, Any]:
         "stage": step.stage,
         "verdict": step.verdict,
         "reason": step.reason,
+        "cause": step.cause.model_dump(exclude_defaults=True),
         "text": step.text,
         "proposed": step.proposed,
         "edits": [edit.model_dump() for edit in step.edits],

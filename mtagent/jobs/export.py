@@ -31,7 +31,7 @@ from mtagent.jobs.inputs import (
     spooled_copies,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
-from mtagent.records import Chain, Rated, Rating, Step
+from mtagent.records import Chain, Rated, Rating, Step, same_rater
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
@@ -64,22 +64,22 @@ def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
     for step in chain.steps:
         reverted = any(edit.outcome == "reverted" for edit in step.edits)
         if before is not None:
-            ratings += _of_step(step, before, after=step.verdict == "kept" and not reverted)
+            ratings += _of_step(step, before, counts=step.verdict == "kept" and not reverted)
         if reverted:
             break
         before = step.text
     return ratings
 
 
-def _of_step(step: Step, before: str, after: bool) -> Iterator[tuple[str, Rating]]:
-    """The ratings of the text before a step and, where the one ``after`` it counts, of that."""
-    editors = step.ratings[:1] if step.stage == "postedit" else ()
-    judges = step.ratings[len(editors) :]
-    for rating in (*editors, *(judges[:1] if len(judges) == 2 else ())):
-        yield before, rating
-    shared = bool(editors) and [judge.evaluator for judge in judges] == [editors[0].evaluator]
-    if after and (len(judges) == 2 or shared):
-        yield step.text, judges[-1]
+def _of_step(step: Step, before: str, *, counts: bool) -> Iterator[tuple[str, Rating]]:
+    """The ratings of the text before a step and, where its own text ``counts``, of that."""
+    editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
+    if editor is not None:
+        yield before, editor
+    if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
+        yield before, judged
+    if after is not None and counts:
+        yield step.text, after
 
 
 def _of_chain(chain: Chain, systems: Sequence[str]) -> Entry:
