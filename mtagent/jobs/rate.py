@@ -220,7 +220,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
     stored = store.read(name)
     if stored.kind == "rating":
         raise ConfigError(
-            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"run {name!r} holds ratings already: `mtagent export {name}` writes them again, "
             f"`mtagent rate --show SEGMENT --run {name}` shows one"
         )
     material = stages_of(stored.chains, name, systems, config.limit)
