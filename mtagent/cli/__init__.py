@@ -36,8 +36,11 @@ COMMANDS = {
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
-    "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
-    "export": ("mtagent.cli.export", "Write what a run holds for other tools: texts of its stages, ratings."),
+    "runs": ("mtagent.cli.runs", "List and show stored runs; save those of a damaged store."),
+    "export": (
+        "mtagent.cli.export",
+        "Write what a run holds: its texts and details, its ratings, files for other tools.",
+    ),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
 }

@@ -37,8 +37,8 @@ from mtagent.cli.postedit import notices
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
+from mtagent.formats import RATING_FORMATS
 from mtagent.formats.files import STANDARD
-from mtagent.formats.named import RATING_FORMATS
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, named_translation
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages

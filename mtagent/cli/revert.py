@@ -25,7 +25,7 @@ Examples:
 def command(run: str, segment: str, edit: int | None, store: Path | None) -> None:
     """Take back one edit of a SEGMENT in a stored RUN, or all of them, and print the text that this gives.
 
-    Write the file again with `mtagent runs export`.
+    Write the file again with `mtagent export`.
     """
     with existing_store(store) as opened, opened.reopen(run) as stored:
         position, chain = stored.chain(segment)

@@ -24,7 +24,6 @@ from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of, refuse_pipe
 from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
 from mtagent.formats.lines import check_counts, read_lines
-from mtagent.formats.named import by_path
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -78,9 +77,7 @@ def _beside(name: str, options: dict[str, str], config: Config) -> list[Path]:
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
-    from mtagent.formats.named import texts_around
-
-    return texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
+    return formats.texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
 
 
 @dataclass(frozen=True)
@@ -128,15 +125,14 @@ class Files:
         inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
         given = {name: path for name, path in inputs.items() if path is not None}
         with spooled_inputs(given, config) as (copies, config):
-            known = self.format or formats.by_path(self.source).name
-            known = known if copies["source"] != self.source else self.format
+            copied = copies["source"] != self.source
             yield (
                 replace(
                     self,
                     source=copies["source"],
                     translation=copies.get("translation"),
                     reference=copies.get("reference"),
-                    format=known,
+                    format=self.format or formats.by_path(self.source).name if copied else self.format,
                 ),
                 config,
             )
@@ -428,7 +424,7 @@ class RatingOutput:
     @property
     def kind(self) -> RatingFormat:
         """The format. Raises :class:`ConfigError` for an unknown one."""
-        return by_path(self.path, self.format)
+        return formats.rating_format(self.path, self.format)
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -220,7 +220,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
     stored = store.read(name)
     if stored.kind == "rating":
         raise ConfigError(
-            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"run {name!r} holds ratings already: `mtagent export {name}` writes them again, "
             f"`mtagent rate --show SEGMENT --run {name}` shows one"
         )
     material = stages_of(stored.chains, name, systems, config.limit)
@@ -292,7 +292,7 @@ def write_ratings(
             systems[rated.system].add(rated)
             yield rated
 
-    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    remarks = output.kind.write_ratings(Ratings(tuple(systems), read), output.path)
     return tuple(systems.values()), remarks
 
 
