@@ -522,7 +522,8 @@ def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
     assert "sk-wrong" not in done.err
     assert not (shell.folder / "o.txt").exists()
     monkeypatch.setenv("OPENAI_API_KEY", "right")
-    assert shell.postedit(line).code == 0
+    assert "HTTP 401" not in shell.postedit(line).err
+    assert (shell.folder / "o.txt").exists()
 
 
 @pytest.mark.loopback
