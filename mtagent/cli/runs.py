@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mtagent.chain.revert import numbered
-from mtagent.cli.options import FILE, existing_store
+from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import dollars
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
@@ -17,10 +17,9 @@ from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_ta
 from mtagent.records import Chain
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
-from mtagent.store.store import default_path
 from mtagent.text.escaping import visible
 
-STORE = click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
+STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
 Examples:
   mtagent runs list
@@ -129,7 +128,7 @@ def rescue_runs(new: Path, store: Path | None) -> None:
 
     Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
     """
-    for found in rescue(store or default_path(), new):
+    for found in rescue(store_path(store), new):
         lost = f", {found.left_out} were not whole and are left out" if found.left_out else ""
         display(f"{found.run}: {found.segments} segments saved{lost}")
     say(f"mtagent: written: {new}")

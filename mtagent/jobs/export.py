@@ -23,7 +23,7 @@ from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import (
     Files,
     RatingOutput,
-    companions,
+    belongs_to,
     content_hashes,
     refuse_overwriting,
     refuse_unwritable,
@@ -153,7 +153,7 @@ class Target:
     def refuse_taken_file(self) -> None:
         """Raise :class:`OutputError` where the file cannot be written, or must not."""
         refuse_unwritable(self.path)
-        if any(same_file(self.path, file) for file in companions(self.store)):
+        if belongs_to(self.path, self.store):
             raise OutputError(f"{self.path}: is the store; give -o another name")
         if self.path != STANDARD and self.path.is_file():
             if not self.force:
