@@ -612,6 +612,8 @@ def test_the_texts_of_a_run_are_written_again_in_any_format_of_segments(improved
     refused = improved("export r -o new.jsonl")
     assert (refused.code, "new.jsonl: is there already; --force replaces it" in refused.err) == (1, True)
     assert improved("export r -o new.jsonl --force").code == 0
+    refused = improved("export r -o new.tsv --like like.csv")
+    assert (refused.code, "new.tsv: is tsv, and --like like.csv is csv: leave out --like" in refused.err) == (1, True)
     refused = improved("export r -o new.docx")
     assert (refused.code, "new.docx: is a document with layout" in refused.err) == (1, True)
 
