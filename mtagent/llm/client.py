@@ -250,9 +250,10 @@ class OpenAIClient:
     ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
     ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
     attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
-    ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out`` names what the server is known not to
-    take, of what it may also teach by refusing it: ``tools``, ``logprobs`` … ``known_as`` stands for the address in the
-    keys that replies are stored under, for a server that has another port every time.
+    ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
+    names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
+    ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
+    every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
     ``clock`` is for tests.
 
@@ -429,7 +430,7 @@ class OpenAIClient:
                 self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
                 if not isinstance(outcome, Failure):
                     usage = outcome.usage
-                    slot.succeeded(usage and usage.input_tokens + usage.output_tokens)
+                    slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
                     too_long = exchange.too_long(outcome.retry_after, self._clock.now())
                     slot.throttled(outcome.retry_after, everybody=too_long)
