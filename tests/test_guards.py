@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.chain.guards import GUARDS, damages, screen
+from mtagent.chain.guards import GUARDS, damages, newly, screen
 from mtagent.records import Edit, Segment, Term
-from mtagent.text.foreign import newly
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", "../shared/data"))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import ConfigError
-from mtagent.text import languages
+from mtagent.text import languages, scripts
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_any_text_is_a_language_or_a_config_error(written: str) -> None:
     ],
 )
 def test_the_likely_script_follows_from_language_script_and_region(code: str, expected: str) -> None:
-    assert languages.script(code) == expected
+    assert scripts.script_of(code) == expected
 
 
 def test_a_language_without_script_data_is_not_taken_for_latin() -> None:
-    assert languages.script("ajp") == languages.UNKNOWN_SCRIPT
+    assert scripts.script_of("ajp") == ""
 
 
 def test_languages_written_without_spaces_are_known() -> None:
     spaceless = ["zh", "zh-TW", "yue", "ja", "th", "lo", "km", "my", "bo"]
-    assert [code for code in spaceless if languages.has_spaces(code)] == []
-    assert all(languages.has_spaces(code) for code in ["en", "ko", "vi", "ar", "hi", "sr-Cyrl"])
+    assert [code for code in spaceless if scripts.has_spaces(code)] == []
+    assert all(scripts.has_spaces(code) for code in ["en", "ko", "vi", "ar", "hi", "sr-Cyrl"])
