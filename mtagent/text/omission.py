@@ -23,8 +23,6 @@ STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``docs/omission.md``). Higher refuses more, about -2 to 3."""
 SMALL_EDIT = 16
 """Letters that an edit may take away in one place without a closer look, if no sentence ends among them."""
-CERTAIN = 6.0
-"""The evidence where a sentence is gone and its neighbours, word for word, now touch."""
 PARAGRAPH = 1.0
 """Added to the evidence where paragraphs are compared: they are counted with less doubt than sentences."""
 IMPLAUSIBLE = -4.0
@@ -231,10 +229,6 @@ class Units:
         """Length of the words ``low`` to ``high``; 0 where ``high`` is lower."""
         return max(0, self.sums[high] - self.sums[low])
 
-    def keys_of(self, unit: Unit) -> tuple[str, ...]:
-        """The keys of a unit's words."""
-        return tuple(self.keys[unit.low : unit.high])
-
 
 class Gap(NamedTuple):
     """Words ``low`` to ``high`` of ``before`` between two neighbouring matches; letters gone, and come instead."""
@@ -280,11 +274,9 @@ class Comparison:
 
     def missing(self) -> Iterator[Stretch]:
         """The units of ``before`` that may be missing, and the widest gap where that is more certain."""
-        removed, bare = self._removed(), self._bare_gap()
+        bare = self._bare_gap()
         for index, unit in enumerate(self.before.units):
             evidence = BIAS + sum(w * value for w, value in zip(WEIGHTS, self.features(index), strict=True))
-            if index in removed:
-                evidence = max(evidence, CERTAIN)
             if self._is_kept_or_surplus(unit.low, unit.high):
                 evidence = IMPLAUSIBLE
             if bare and unit.low <= self._gap.low < unit.high and bare.evidence > evidence:
@@ -316,23 +308,6 @@ class Comparison:
             missing_and_fewer=hole * self._fewer,
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
-
-    def _removed(self) -> set[int]:
-        """Units that are gone while their neighbours (or the ends of the text) now touch."""
-        old = [self.before.keys_of(unit) for unit in self.before.units]
-        new = [self.after.keys_of(unit) for unit in self.after.units]
-        kept, touching = set(new), {*pairwise([(), *new, ()])}
-        gone: set[int] = set()
-        run: list[int] = []
-        previous: tuple[str, ...] = ()
-        for index, keys in enumerate([*old, ()]):
-            if index < len(old) and keys not in kept:
-                run.append(index)
-                continue
-            if run and (previous, keys) in touching:
-                gone.update(run)
-            previous, run = keys, []
-        return gone
 
     def _bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
