@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import SPACED_LETTER, Mark, alphabet, remembered
+from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, alphabet, remembered
 
 _PLAIN = regex.compile(
     r"""
@@ -173,13 +173,14 @@ def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
     return faults + [f"<{name}> is not closed" for name in stack]
 
 
-# No letters of scripts without spaces, and no Hangul: there the sentence goes on right behind the URL.
+# In scripts without spaces, and in Korean, the sentence goes on right behind the URL.
+_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]"
 _URL = regex.compile(
-    r"""
+    rf"""
     (?<![A-Za-z0-9_]) (?: (?:https?|ftps?|file)://(?=\w) | www\.(?=\w) | (?:mailto|tel):(?=[\w+]) )
-    (?: [A-Za-z0-9\-._~:/?\#@!$&()*+,;=%] | [\p{Latin}\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hebrew}\p{Devanagari}] )++
+    (?: [A-Za-z0-9\-._~:/?\#@!$&()*+,;=%] | {_URL_LETTER} )++
     """,
-    flags=regex.VERBOSE | regex.IGNORECASE,
+    flags=regex.VERBOSE | regex.IGNORECASE | regex.V1,
 )
 _EMAIL = regex.compile(r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++")
 _TRAILING = ".,;:!?*_"
