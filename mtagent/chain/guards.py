@@ -353,6 +353,16 @@ class Damage(Record):
         return f"{self.guard}: {self.detail}"
 
 
+def listed(damages: Iterable[Damage]) -> str:
+    """All ``damages`` in one line."""
+    return "; ".join(map(str, damages))
+
+
+def names(damages: Iterable[Damage]) -> tuple[str, ...]:
+    """The guards that saw ``damages``, each once."""
+    return tuple(dict.fromkeys(damage.guard for damage in damages))
+
+
 def damages(
     segment: Segment,
     before: str,
@@ -418,13 +428,15 @@ def screen(
     for pair in zip(culprits or (), (culprits or ())[1:], strict=False):
         if not set(pair) & set(fine) and not check(sorted((*fine, *pair))):
             fine = sorted((*fine, *pair))
-    if culprits is None or check(fine):
+    together = culprits is None or bool(check(fine))
+    if together:
         fine = []
-        reasons = dict.fromkeys(applied, f"together with other edits: {'; '.join(map(str, damage))}")
-    else:
-        reasons = {index: "; ".join(map(str, check([index]))) for index in culprits if index not in set(fine)}
-    screened = [
-        edit.model_copy(update={"outcome": "refused", "detail": reasons[index]}) if index in reasons else edit
-        for index, edit in enumerate(edits)
-    ]
+    screened = list(edits)
+    for index in applied:
+        if index in set(fine):
+            continue
+        own = damage if together else check([index])
+        detail = f"{'together with other edits: ' if together else ''}{listed(own)}"
+        refused = {"outcome": "refused", "guards": names(own), "detail": detail}
+        screened[index] = edits[index].model_copy(update=refused)
     return screened, text_with(fine), damage

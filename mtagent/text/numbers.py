@@ -100,8 +100,8 @@ def numbers(text: str) -> tuple[Number, ...]:
         values = _readings(groups, [character for character in token if not character.isdecimal()])
         if not values:
             for digits in _DIGITS.finditer(plain):
-                value = (_canonical(digits.group()),)
-                numbers.append(Number(value, value, start + digits.start(), start + digits.end()))
+                part = (_canonical(digits.group()),)
+                numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
             continue
         multiplier = _MULTIPLIER.match(text, match.end()) if len(token) < _LONGEST_VALUE else None
         if multiplier:
@@ -298,12 +298,12 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     quantities: dict[int, Quantity] = {}
     for match in (*_BEHIND.finditer(text), *_BEFORE.finditer(text)):
         group = match.lastgroup or "unit"
-        if unit := _unit(match[group]):
+        if unit := _unit_of(match[group]):
             quantities[match.start(group)] = Quantity(*unit, match.start(group), match.end(group))
     return tuple(quantities[start] for start in sorted(quantities))
 
 
-def _unit(form: str) -> tuple[str, str] | None:
+def _unit_of(form: str) -> tuple[str, str] | None:
     """The unit that is written as ``form``, and its kind."""
     exact = _EXACT.get(form) or _EXACT.get(form.casefold() if len(form) > 4 or len(form) == 3 else form)
     if exact or len(form) < 4:
