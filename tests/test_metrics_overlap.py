@@ -25,8 +25,7 @@ from mtagent.errors import ConfigError
 from mtagent.metrics import overlap
 from mtagent.metrics import protocol as formulas
 from mtagent.metrics import ter as tercom
-from mtagent.metrics.distance import characters_to, ter_to
-from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, refuse_untested
+from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, characters_to, refuse_untested, ter_to
 from mtagent.metrics.ter import changes
 from mtagent.records import Segment
 from wmt.scores import corpora, flags_of, sacrebleu_scores

@@ -287,7 +287,7 @@ async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, m
     assert await text_of("python:my_mt_system:loud") == "A CAT"
     assert await text_of("python:my_mt_system:System") == "A Cat"
     assert await text_of("python:my_mt_system:system.translate") == "A Cat"
-    with pytest.raises(ConfigError, match="cannot be made without arguments"):
+    with pytest.raises(ConfigError, match="cannot be loaded: TypeError"):
         wrap("python:my_mt_system:Needy")
     with pytest.raises(ConfigError, match="is a string, not a translator"):
         wrap("python:my_mt_system:label")
@@ -304,7 +304,7 @@ async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, m
         ("command:", "the command is empty"),
         ("command:sh -c 'cat", "cannot be read: No closing quotation"),
         ("python:json", "must be written python:MODULE:ATTRIBUTE"),
-        ("python:no_such_module_here:f", "cannot be imported: ModuleNotFoundError"),
+        ("python:no_such_module_here:f", "cannot be loaded: ModuleNotFoundError"),
         ("libretranslate:localhost:5000", "is not the address of a server"),
         ("libretranslate:http://host:port", "is not the address of a server"),
         ("libretranslate:http://my host", "is not the address of a server"),
