@@ -13,7 +13,7 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import Config, load
 from mtagent.errors import ConfigError
-from mtagent.llm.prices import Prices, PricesFile
+from mtagent.llm.prices import Prices
 from mtagent.llm.prices import price as list_price
 from mtagent.records import Call, Usage
 from mtagent.store import Store
@@ -86,7 +86,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_price_of_a_model_on_a_server_and_a_day(
     model: str, base_url: str | None, day: str, rates: tuple[float, float] | None, tmp_path: Path
 ) -> None:
-    found = PricesFile(written(tmp_path, FILE)).find(model, base_url, date.fromisoformat(day))
+    found = Prices(written(tmp_path, FILE)).own(model, base_url, date.fromisoformat(day))
     assert (found and (found.input, found.output)) == rates
 
 
@@ -135,11 +135,11 @@ BROKEN = {
 @pytest.mark.parametrize(("text", "message"), BROKEN.items(), ids=range(len(BROKEN)))
 def test_what_is_wrong_is_said_with_line_and_field(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        PricesFile(written(tmp_path, text))
+        Prices(written(tmp_path, text))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
-    assert PricesFile(written(tmp_path, f"\ufeff{FILE}")).find("my-7b", None) is not None
+    assert Prices(written(tmp_path, f"\ufeff{FILE}")).own("my-7b", None) is not None
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
