@@ -163,8 +163,10 @@ def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[N
         if how.kind == "ar":
             yield random.integers(2, size=size, dtype=bool).astype(dtype)
         else:
-            drawn = random.choice(segments, size=size, replace=True)
-            yield np.array([np.bincount(row, minlength=segments) for row in drawn], dtype=dtype)
+            weights = np.empty(size, dtype=dtype)
+            for row, drawn in zip(weights, random.choice(segments, size=size, replace=True), strict=True):
+                row[:] = np.bincount(drawn, minlength=segments)
+            yield weights
 
 
 def _interval(scores: Counts) -> Interval:
