@@ -360,11 +360,9 @@ def _all_done(chain: Chain, did: Mapping[str, Did]) -> Did:
 
 
 def _judges(steps: Iterable[Step]) -> Iterator[str]:
-    """The evaluators of the ratings that gates went by: those after the editor's own."""
+    """The evaluators of the ratings that gates went by."""
     for step in steps:
-        editors = 1 if step.stage == "postedit" else 0
-        judges = step.ratings[editors:]
-        yield from (rating.evaluator for rating in judges)
+        yield from (rating.evaluator for rating in step.ratings if rating.role != "editor")
 
 
 def restricted(run: HeldRun, keep: Sequence[int]) -> HeldRun:

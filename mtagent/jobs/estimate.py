@@ -21,7 +21,7 @@ from mtagent.chain.gate import PairwiseGate
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, Role
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
-from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
@@ -31,7 +31,7 @@ from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
 from mtagent.llm.server import server_address
-from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Tool, Usage
 from mtagent.translators.llm import LLMTranslator
 
 Counting = Literal["o200k", "length"]
@@ -280,7 +280,7 @@ class Estimator:
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         rating = await self._rating("postedit", self.evaluator, segment, text)
         gate = await self._gate(segment, text, judged=not judge_is_editor(self._config))
-        if self._llm is None or getattr(self.evaluator, "suggests", False):
+        if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate.at_most())
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
@@ -305,7 +305,7 @@ class Estimator:
         """The judge on an edited text; ``judged``: and on the text before, which it has not rated yet."""
         if self._config.gate == "pairwise" and self._llm is not None:
 
-            async def nobody(evaluator: Evaluator, text: str) -> Rating:
+            async def nobody(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
                 raise ModelError("nothing is rated in an estimate")
 
             gate = PairwiseGate(self._llm, prompts_folder=self._config.prompts)
@@ -318,7 +318,7 @@ class Estimator:
         return after.plus(await self._rating("judge", self._judge, segment, text)) if judged else after
 
     async def _rating(self, role: Role | None, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
-        match getattr(evaluator, "calls", None):
+        match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
             case (0, 0):
                 return Range()
             case (int(fewest), int(most)):

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Unpack
 
-from mtagent.errors import BudgetSpent, ConfigError
-from mtagent.llm.protocol import LLM, Asked, KeyedLLM
-from mtagent.llm.request import Form, Sampling, room_of
+from mtagent.errors import BudgetSpent, ConfigError, calls_of
+from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
+from mtagent.llm.request import Form, room_of
 from mtagent.records import Call, Completion, Message, Usage
 
 ASSUMED_ROOM = 4096
@@ -60,7 +60,7 @@ class Budget:
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
-        price: PriceOf = getattr(llm, "price", _unknown)
+        price: PriceOf = llm.price if isinstance(llm, PricedLLM) else _unknown
         if self.limit.dollars == inf:
             return lambda usage: 0.0
         if price(Usage(input_tokens=1, output_tokens=1)) is None:
@@ -124,12 +124,12 @@ class Budgeted:
 
     def __init__(self, llm: LLM, budget: Budget) -> None:
         self.model = llm.model
-        self.sampling = getattr(llm, "sampling", None)
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         if isinstance(llm, KeyedLLM):
             self.key = llm.key
         self._llm, self._budget = llm, budget
         self._price = budget.price_of(llm)
-        room = room_of(self.sampling.parameters()) if isinstance(self.sampling, Sampling) else None
+        room = room_of(self.sampling.parameters()) if self.sampling else None
         self._room = room or ASSUMED_ROOM
         self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
@@ -143,7 +143,7 @@ class Budgeted:
             paid = self._paid(completion.usage, completion.attempts)
             return completion
         except Exception as error:
-            calls = getattr(error, "calls", ())
+            calls = calls_of(error)
             paid = self._paid(Usage.total(call.usage for call in calls), calls)
             raise
         finally:
