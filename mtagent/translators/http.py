@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mtagent.errors import ConfigError, TranslatorError
+from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
 from mtagent.llm.reply import clean, redirected
 from mtagent.records import Draft, Segment
 from mtagent.text.masking import key_in, masked, masked_data
@@ -22,6 +23,8 @@ API_KEY = "LIBRETRANSLATE_API_KEY"
 
 _RETRIED = frozenset({429, 502, 503, 504})
 _LONGEST_WAIT = 60.0
+LARGEST_REPLY = 16_000_000
+LONGEST_ERROR = 100_000
 
 
 class LibreTranslate:
@@ -122,19 +125,28 @@ class LibreTranslate:
                 async with self._session.request(
                     method, self._url + path, json=body, allow_redirects=False
                 ) as response:
+                    most = LARGEST_REPLY if response.status == 200 else LONGEST_ERROR
+                    content = bytearray()
+                    async for part in response.content.iter_chunked(2**16):
+                        content += part
+                        if len(content) > most:
+                            break
                     if response.status == 200:
-                        return await response.json(content_type=None)
+                        if len(content) > LARGEST_REPLY:
+                            raise UnusableTranslation(f"{where}: the reply is larger than {LARGEST_REPLY:,} bytes")
+                        text = content.decode(response.charset) if response.charset else bytes(content)
+                        return json.loads(text) if text.strip() else None
                     location = response.headers.get("Location")
                     if 300 <= response.status < 400 and location:
                         said = redirected(location, _key(), "write it after libretranslate:")
                     else:
-                        said = clean(await response.text(errors="replace"), _key())[:200] or "no message"
+                        said = clean(content.decode(errors="replace"), _key())[:200] or "no message"
                     failure = f"status {response.status}: {said}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
                     asked = response.headers.get("Retry-After", "")
                     wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
-            except ValueError as cause:
+            except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
                 failure = f"{type(cause).__name__}: {clean(str(cause), _key())}"
