@@ -68,21 +68,14 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("model", "base_url", "day", "rates"),
-    [
-        ("my-7b", None, "2025-05-31", (1, 4)),
-        ("my-7b", None, "2025-06-01", (2, 8)),
-        ("my-7b", "https://other.example/v1", "2026-01-01", (2, 8)),
-        ("my-7b", LOCAL, "2026-01-01", (0, 0)),
-        ("my-7b", f"{LOCAL}/", "2020-01-01", (0, 0)),
-        ("my-70b", LOCAL, "2026-01-01", (3, 3)),
-        ("my-70b-long", LOCAL, "2026-01-01", (5, 5)),
-        ("MY-70b", LOCAL, "2026-01-01", None),
-        ("gpt-4o-mini", "https://api.openai.com/v1", "2026-01-01", None),
-        ("gpt-4o-mini", "https://api.openai.com/v1", "2999-01-01", (1000, 1000)),
-    ],
-)
+@pytest.mark.parametrize(("model", "base_url", "day", "rates"), [
+    ("my-7b", None, "2025-05-31", (1, 4)), ("my-7b", None, "2025-06-01", (2, 8)),
+    ("my-7b", "https://other.example/v1", "2026-01-01", (2, 8)), ("my-7b", LOCAL, "2026-01-01", (0, 0)),
+    ("my-7b", f"{LOCAL}/", "2020-01-01", (0, 0)), ("my-70b", LOCAL, "2026-01-01", (3, 3)),
+    ("my-70b-long", LOCAL, "2026-01-01", (5, 5)), ("MY-70b", LOCAL, "2026-01-01", None),
+    ("gpt-4o-mini", "https://api.openai.com/v1", "2026-01-01", None),
+    ("gpt-4o-mini", "https://api.openai.com/v1", "2999-01-01", (1000, 1000)),
+])  # fmt: skip
 def test_the_price_of_a_model_on_a_server_and_a_day(
     model: str, base_url: str | None, day: str, rates: tuple[float, float] | None, tmp_path: Path
 ) -> None:

@@ -82,26 +82,16 @@ class AsyncCall:
         return text.upper()
 
 
-@pytest.mark.parametrize(
-    ("given", "name", "expected"),
-    [
-        (shout, "shout", "A CAT"),
-        (shout_async, "shout_async", "A CAT"),
-        (with_languages, "with_languages", "en>pt-BR A CAT"),
-        (with_positions, "with_positions", "en>pt-BR A CAT"),
-        (with_defaults, "with_defaults", "en>pt-BR A CAT"),
-        (with_list, "with_list", "A CAT"),
-        (with_sequence, "with_sequence", "A CAT"),
-        (with_direction, "with_direction", "en-pt A CAT"),
-        (with_options, "with_options", "A CAT"),
-        (str.upper, "upper", "A CAT"),
-        (lambda text: shout_async(text), "<lambda>", "A CAT"),
-        (lambda text: SimpleNamespace(text=text.upper()), "<lambda>", "A CAT"),
-        (Sync(), "Sync", "A CAT"),
-        (Async(), "Async", "A CAT"),
-        (AsyncCall(), "AsyncCall", "A CAT"),
-    ],
-)
+@pytest.mark.parametrize(("given", "name", "expected"), [
+    (shout, "shout", "A CAT"), (shout_async, "shout_async", "A CAT"),
+    (with_languages, "with_languages", "en>pt-BR A CAT"), (with_positions, "with_positions", "en>pt-BR A CAT"),
+    (with_defaults, "with_defaults", "en>pt-BR A CAT"), (with_list, "with_list", "A CAT"),
+    (with_sequence, "with_sequence", "A CAT"), (with_direction, "with_direction", "en-pt A CAT"),
+    (with_options, "with_options", "A CAT"), (str.upper, "upper", "A CAT"),
+    (lambda text: shout_async(text), "<lambda>", "A CAT"),
+    (lambda text: SimpleNamespace(text=text.upper()), "<lambda>", "A CAT"), (Sync(), "Sync", "A CAT"),
+    (Async(), "Async", "A CAT"), (AsyncCall(), "AsyncCall", "A CAT"),
+])  # fmt: skip
 async def test_a_function_is_called_as_its_signature_asks(given: object, name: str, expected: str) -> None:
     assert await text_of(given) == expected
     assert (wrap(given).name, wrap(given, name="loud").name) == (name, "loud")
@@ -129,21 +119,12 @@ async def test_a_translator_is_returned_as_it_is() -> None:
 # --- what comes back
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda text: None, "got None"),
-        (lambda text: 7, "got int 7"),
-        (lambda text: b"bytes", "got bytes"),
-        (lambda text: SimpleNamespace(text=None), "expected a string"),
-        (lambda text: " \n", "the translation is empty"),
-        (lambda text: "\ud800", "half of a character"),
-        (lambda texts: [], "got 0"),
-        (lambda texts: ["a", "b"], "got 2"),
-        (lambda texts: "a", "got str"),
-        (lambda texts: [""], "the translation is empty"),
-    ],
-)
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda text: None, "got None"), (lambda text: 7, "got int 7"), (lambda text: b"bytes", "got bytes"),
+    (lambda text: SimpleNamespace(text=None), "expected a string"), (lambda text: " \n", "the translation is empty"),
+    (lambda text: "\ud800", "half of a character"), (lambda texts: [], "got 0"), (lambda texts: ["a", "b"], "got 2"),
+    (lambda texts: "a", "got str"), (lambda texts: [""], "the translation is empty"),
+])  # fmt: skip
 async def test_what_is_no_translation_is_an_error_never_an_empty_text(function: object, message: str) -> None:
     with pytest.raises(TranslatorError, match=message):
         await text_of(function)
