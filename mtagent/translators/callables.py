@@ -19,6 +19,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -92,7 +93,7 @@ class CallableTranslator:
                 reply = await call(*positional, **named)
             else:
                 run = asyncio.get_running_loop().run_in_executor
-                reply = await run(self._threads, partial(call, *positional, **named))
+                reply = await run(self._threads, partial(copy_context().run, call, *positional, **named))
                 reply = await reply if inspect.isawaitable(reply) else reply
         except MtagentError:
             raise
