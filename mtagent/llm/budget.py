@@ -24,6 +24,7 @@ ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
+_WITHOUT_COUNT = "go on without a budget, or start another --run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -77,10 +78,15 @@ class Budget:
             tokens = usage.input_tokens + usage.output_tokens
             price = self._prices.get(model, _unknown)
             dollars = price(usage) if usage.cost is None and tokens else usage.cost
-            if (self.limit.dollars < inf and dollars is None) or _uncounted(usage):
+            calls = f"run {run!r} has made {usage.calls} calls to {model}"
+            if _uncounted(usage):
                 raise ConfigError(
-                    f"run {run!r} has made {usage.calls} calls to {model} of which nobody knows what they cost: name "
-                    "the price in a file (--prices FILE), limit the tokens (--token-budget N), or start another --run"
+                    f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
+                )
+            if self.limit.dollars < inf and dollars is None:
+                raise ConfigError(
+                    f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
+                    "the tokens instead (--token-budget N), or start another --run"
                 )
             self.spent += Amount(dollars or 0.0, tokens)
 
@@ -111,11 +117,13 @@ class Budget:
             f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
         )
-        uncounted = f" ({assumed} of it for calls that the server did not count)" if self.assumed != Amount() else ""
+        uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
+        if self.assumed != Amount():
+            uncounted = f" ({assumed} of it for calls that the server did not count)"
+            way_out = f"since nobody knows what those calls cost, no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
             f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
-            f"call may take up to {most}{hint}. What was finished is stored: the same command with a higher {option} "
-            "goes on from there"
+            f"call may take up to {most}{hint}. What was finished is stored: {way_out}"
         )
 
 

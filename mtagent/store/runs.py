@@ -177,8 +177,8 @@ class StoredRun:
         if missing <= 0:
             return ""
         return (
-            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the command "
-            "that began the run does them"
+            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
+            "command that began the run does them"
         )
 
     def chain_at(self, position: int) -> Chain:
@@ -229,7 +229,7 @@ class StoredRun:
         return self._calls.usage(self.id)
 
     def usages(self) -> list[tuple[str, Usage]]:
-        """The same by model, what has no known price apart from what has one."""
+        """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         return self._calls.usages(self.id)
 
     def each_usage(self) -> list[tuple[str, Usage]]:
