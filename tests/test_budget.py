@@ -378,8 +378,11 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
         before = summary(job, "mine").usage.calls
         assert translate(job, server, "--budget 0.2", "another").code == 4
         assert summary(job, "another").usage.calls <= before, "stored replies cost nothing"
-        done = translate(job, server, "")
+        done = job(f"{TRANSLATE.removesuffix(' -q')} --base-url {server} -o mine.txt --run mine")
     assert (done.code, len(job.read("mine.txt"))) == (0, 30)
+    calls = summary(job, "mine").usage.calls
+    assert re.search(rf"{calls} calls.*, 0 \+ 0 tokens \(the server did not count {calls} of the calls\)", done.err)
+    assert f"paid: {calls} calls (the server did not count {calls} of the calls)" in job("runs show mine").out
 
 
 @pytest.mark.loopback

@@ -10,7 +10,7 @@ import click
 from mtagent import formats
 from mtagent.chain.revert import numbered
 from mtagent.cli.options import FILE, existing_store
-from mtagent.cli.progress import dollars
+from mtagent.cli.progress import dollars, uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD
@@ -86,7 +86,7 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         )
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
-        click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
+        click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {dollars(summary.usage)}")
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 

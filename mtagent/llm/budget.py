@@ -19,6 +19,7 @@ from mtagent.errors import BudgetSpent, ConfigError, calls_of
 from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
 from mtagent.llm.request import ROOM, Form, Sampling
 from mtagent.records import Call, Completion, Message, Tool, Usage
+from mtagent.store.calls import is_uncounted
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
@@ -79,7 +80,7 @@ class Budget:
             price = self._prices.get(model, _unknown)
             dollars = price(usage) if usage.cost is None and tokens else usage.cost
             calls = f"run {run!r} has made {usage.calls} calls to {model}"
-            if _uncounted(usage):
+            if is_uncounted(usage):
                 raise ConfigError(
                     f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
                 )
@@ -168,15 +169,10 @@ class Budgeted:
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
         """What was paid for, ``calls`` among it; ``None`` where the server did not say of all."""
         tokens = usage.input_tokens + usage.output_tokens
-        uncounted = any(_uncounted(one) for one in (usage, *(call.usage for call in calls)))
+        uncounted = any(is_uncounted(one) for one in (usage, *(call.usage for call in calls)))
         if uncounted or (self._budget.limit.dollars < inf and usage.cost is None):
             return None
         return Amount(usage.cost or 0.0, tokens)
-
-
-def _uncounted(usage: Usage) -> bool:
-    """Whether there was a request of which the server did not say what it took."""
-    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
 
 
 def _unknown(usage: Usage) -> None:

@@ -46,6 +46,11 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
 
+def is_uncounted(usage: Usage) -> bool:
+    """Whether there was a request of which the server did not say what it took."""
+    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
+
+
 class CallLog:
     """The tables ``calls`` and ``texts``."""
 

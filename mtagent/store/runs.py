@@ -116,7 +116,10 @@ class Counts(Record):
 
 
 class RunSummary(Record):
-    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
+    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
+
+    ``uncounted`` are the calls in ``usage`` of which the server did not say what they took.
+    """
 
     name: str
     kind: RunKind
@@ -127,6 +130,7 @@ class RunSummary(Record):
     inputs: dict[str, Any]
     counts: Counts
     usage: Usage
+    uncounted: int = 0
 
 
 class StoredRun:
