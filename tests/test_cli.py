@@ -20,6 +20,7 @@ from mtagent.jobs.inputs import with_context
 from mtagent.records import Segment
 from mtagent.store import Store
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, python, run
+from tests.scripted_server import scripted_server
 from tests.simulator import chain as simulated
 
 PATHS = [[], *([name] for name in COMMANDS), ["runs", "list"], ["runs", "show"], ["runs", "export"]]
@@ -627,3 +628,22 @@ def test_a_word_to_keep_that_the_glossary_translates_is_a_contradiction(shell: S
     done = shell.postedit("--glossary terms.csv --keep keep.txt")
     assert (done.code, done.out) == (1, "")
     assert "keep.txt: 'cat' is to be kept, but terms.csv has a translation of it" in done.err
+
+
+@pytest.mark.loopback
+def test_https_to_a_server_without_it_is_told_to_write_http(shell: Shell) -> None:
+    with scripted_server() as server:
+        address = server.url.replace("http://", "https://")
+        done = shell(f"translate -s en.txt -l en-es -q --model m --deadline 1 --base-url {address}")
+    assert done.code == 1
+    assert "write http://" in done.err
+
+
+def test_ctrl_c_during_the_imports_ends_without_a_traceback() -> None:
+    done = python(
+        "-c",
+        "import sys\nclass Interrupted:\n def find_spec(self, name, *_):\n  if name == 'mtagent.cli': raise "
+        "KeyboardInterrupt\nsys.meta_path.insert(0, Interrupted())\ntry:\n from mtagent.__main__ import main; main()"
+        "\nexcept SystemExit as end: print(end.code)",
+    )
+    assert (done.out, done.err) == ("130\n", "")
