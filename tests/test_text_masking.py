@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import sqlite3
 import time
@@ -329,11 +330,22 @@ FORMS: dict[str, Callable[[str], str]] = {
     "Base64 after a name": lambda key: base64.b64encode(f"me:{key}:x".encode()).decode(),
     "Base64 for URLs": lambda key: base64.urlsafe_b64encode(f"you:{key}".encode()).decode(),
     "hexadecimal": lambda key: key.encode().hex(),
+    "wholly in percents": lambda key: "".join(f"%{byte:02X}" for byte in key.encode()),
+    "in a URL twice": lambda key: quote(quote(key, safe=""), safe=""),
+    "wholly in escapes": lambda key: "".join(f"\\u{ord(letter):04X}" for letter in key),
+    "wholly in escapes, in JSON": lambda key: json.dumps("".join(f"\\u{ord(letter):04x}" for letter in key)),
+    "in HTML": html.escape,
+    "in numbers of HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "in hexadecimal numbers of HTML": lambda key: "".join(f"&#x{ord(letter):X};" for letter in key),
+    "with zero-width characters": lambda key: "\u200b".join(key),
+    "over two lines": lambda key: f"{key[:9]}\r\n    {key[9:]}",
+    "in capitals": str.upper,
+    "in small letters": str.lower,
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("key", [*KEYS, OWN, "no shape at all 1"])
+@pytest.mark.parametrize("key", [*KEYS, OWN, "no shape at all 1", r"back\\slash%&4711"])
 def test_the_configured_key_is_masked_in_every_form(key: str, form: str) -> None:
     cleaned = masked(f"it was {FORMS[form](key)} indeed", key)
     assert MASK in cleaned
@@ -348,9 +360,17 @@ def test_other_keys_are_masked_by_their_shape(key: str) -> None:
         assert KEYS[key] not in masked(text)
 
 
+def test_a_quotation_mark_in_a_key_is_not_its_end() -> None:
+    assert masked("you sent Authorization: Bearer Zq8w\"Rt7Yb'2Nc9 to us") == f"you sent Authorization: {MASK} to us"
+    assert masked('{"authorization": "Bearer Zq8wRt7Yb", "x": "Bearer Zq8wRt7Yb"}').count(MASK) == 2
+    assert masked("""curl -H "Authorization: Bearer Zq8wRt7Yb" 'x'""") == f"""curl -H "Authorization: {MASK}" 'x'"""
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
+        ("local-key", "the local key; a local‑key, local-\n"),
+        ("testtest", "a test test of tests"),
         ("key", "The monkey has keys."),
         ("test", "The latest contest"),
         ("a", "a-b, banana"),
@@ -395,7 +415,31 @@ def test_bodies_of_any_form_can_be_masked(payload: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["x", "key ", "Bearer ", "basic ", "api_key", "&token", "?a=", "eyJ.", "://", "://a@", "key: '", " ", "\\"]
+    "piece",
+    [
+        "x",
+        "key ",
+        "Bearer ",
+        "basic ",
+        "api_key",
+        "&token",
+        "?a=",
+        "eyJ.",
+        "://",
+        "://a@",
+        "key: '",
+        " ",
+        "\\",
+        "o",
+        "%25",
+        "&amp;",
+        "&#0",
+        "0",
+        "o\u200b",
+        "o\n",
+        "own/Key+4711&amp;",
+        "Bearer a'",
+    ],
 )
 def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     start = time.perf_counter()
