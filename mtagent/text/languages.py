@@ -25,7 +25,8 @@ _IN_SEVERAL_SCRIPTS = frozenset(
 _ALSO_IN_ANOTHER_SCRIPT = frozenset(
     [
         "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha", "hak", "iu", "jv", "kaa", "kab",
-        "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su", "tmh", "tzm", "zgh",
+        "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa",
+        "sat", "shi", "su", "tmh", "tzm", "zgh",
     ]
 )  # fmt: skip
 """Written in a second script here and there. Who names no script means the usual one, but may get the other."""
