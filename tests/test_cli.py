@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -627,3 +629,24 @@ def test_a_word_to_keep_that_the_glossary_translates_is_a_contradiction(shell: S
     done = shell.postedit("--glossary terms.csv --keep keep.txt")
     assert (done.code, done.out) == (1, "")
     assert "keep.txt: 'cat' is to be kept, but terms.csv has a translation of it" in done.err
+
+
+STUBBORN = """
+import asyncio, os, signal
+from mtagent.cli import run_async
+
+async def main():
+    os.close(2)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(30)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(30)
+
+run_async(main())
+"""
+
+
+def test_a_second_ctrl_c_ends_the_process_although_the_terminal_is_gone() -> None:
+    assert subprocess.run([sys.executable, "-c", STUBBORN], timeout=60, check=False).returncode == 130
