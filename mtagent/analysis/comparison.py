@@ -146,7 +146,7 @@ class Comparison:
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 SYSTEMS = (GIVEN, *STAGES, FINAL)
-_WHOLE = {"changed": "kept", "kept": "unchanged", "rejected": "rejected", "failed": "failed"}
+_WHOLE = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
 class Spent(NamedTuple):
