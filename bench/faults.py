@@ -147,7 +147,7 @@ async def measured(fault: str, job: Job) -> Row:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
 
 
 async def _mtagent(job: Job, folder: Path, line: str) -> str:

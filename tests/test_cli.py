@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -688,3 +690,24 @@ def test_ctrl_c_during_the_imports_ends_without_a_traceback() -> None:
         "\nexcept SystemExit as end: print(end.code)",
     )
     assert (done.out, done.err) == ("130\n", "")
+
+
+STUBBORN = """
+import asyncio, os, signal
+from mtagent.cli import run_async
+
+async def main():
+    os.close(2)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(30)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(30)
+
+run_async(main())
+"""
+
+
+def test_a_second_ctrl_c_ends_the_process_although_the_terminal_is_gone() -> None:
+    assert subprocess.run([sys.executable, "-c", STUBBORN], timeout=60, check=False).returncode == 130

@@ -105,6 +105,21 @@ async def test_successes_of_requests_that_were_admitted_before_say_nothing_about
     assert (limiter.pause, limiter.limit) == (10.0, 4)
 
 
+async def test_a_third_of_those_under_way_that_is_turned_away_is_chance_also_after_the_limit_was_halved() -> None:
+    limiter = Limiter(32, clock=FakeClock())
+    await turn_away(limiter, 16)
+    await answer(limiter)
+    slots = [limiter.slot() for _ in range(15)]
+    for slot in slots:
+        await slot.__aenter__()
+    for slot in slots[:5]:
+        slot.throttled(1.0)
+    assert (limiter.limit, limiter.pause) == (16, 0)
+    for slot in slots[5:10]:
+        slot.throttled(1.0)
+    assert (limiter.limit, limiter.pause) == (8, 1.0)
+
+
 @pytest.mark.parametrize("wait", [180.0, None])
 async def test_everybody_waits_where_the_server_turns_away_one_after_the_other(wait: float | None) -> None:
     clock = FakeClock()

@@ -183,7 +183,8 @@ def run_async(main: Coroutine[Any, Any, T]) -> T:
     interrupted = False
 
     def leave(*_: object) -> None:
-        os.write(2, f"\n{STOPPED}\n".encode())
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, f"\n{STOPPED}\n".encode())
         os._exit(130)
 
     async def guarded() -> T:

@@ -67,11 +67,11 @@ class Limiter:
     """Admits requests to one server; share it between all clients of that server.
 
     At most ``concurrency`` requests are under way. A server that turns away some requests slows down only those: they
-    sleep without a place. A server that turns away one after the other (half as many as may be under way, with no
-    success of a later request between them) is at its limit: until the time that it names (Retry-After) nobody is
-    admitted, and from then on half as many at once. Where it names none, the pause is a quarter of the time since its
-    last success. Each success admits one more, up to the last number that was safe; beyond that, two rounds of
-    successes do. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60 seconds.
+    sleep without a place. A server that turns away one after the other (half as many as may be under way, and half of
+    those that are, with no success of a later request between them) is at its limit: until the time that it names
+    (Retry-After) nobody is admitted, and from then on half as many at once. Where it names none, the pause is a quarter
+    of the time since its last success. Each success admits one more, up to the last number that was safe; beyond that,
+    two rounds of successes do. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60 seconds.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class Limiter:
         self._admitted = 0  # requests so far; each gets the next number
         self._in_a_row = 0  # requests that were turned away one after the other …
         self._row_began = 0  # … and the last number that was admitted before the first of them came back
+        self._row_of = 0  # how many were under way then
         self._patience = max(MOST_PATIENCE, concurrency)  # how many of them may be chance
         self._halved_at = 0  # the last number that was admitted before the limit was halved
         self._safe = concurrency  # up to here the limit grows fast
@@ -159,10 +160,13 @@ class Limiter:
         """The server turned away request ``number``; ``everybody``: certainly not for a reason of its own."""
         if not self._in_a_row:
             self._row_began = self._admitted
+            self._row_of = self.active
         self._in_a_row += 1
         too_many = min(self._patience, max(MOST_PATIENCE, self.limit // 2))
         known = number <= self._halved_at  # it was under way when the limit was halved
-        if not everybody and (not self.pause if known else self._in_a_row < too_many):
+        of = self._row_of + self._admitted - self._row_began
+        by_chance = self._in_a_row < max(too_many, of / 2)
+        if not everybody and (not self.pause if known else by_chance):
             return
         now = self._clock.now()
         pause = retry_after or min(LONGEST_PAUSE, max(SHORTEST_PAUSE, (now - self._last_success) / 4))
