@@ -10,9 +10,8 @@ import pytest
 
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators.eaprompt import EAPrompt, disagreement, parse, parse_once
+from mtagent.evaluators.eaprompt import Counted, EAPrompt, disagreement, parse, parse_once
 from mtagent.evaluators.named import Surroundings, make_evaluator
-from mtagent.evaluators.scores import Counted
 from mtagent.jobs.agent import Agent
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM

@@ -13,9 +13,8 @@ from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import OpenGate
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators import gemba as gemba_esa
-from mtagent.evaluators import gemba as gemba_mqm
 from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM, GembaSQM
+from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
@@ -259,7 +258,7 @@ def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
     ]
     for example in examples:
         translation, source = example.values["translation"], example.values["source"]
-        for error in gemba_mqm.parse_mqm(example.reply, translation, source):
+        for error in read_headed(example.reply, translation, source=source):
             assert error.suggestion is error.explanation is None
             if error.side == "omission":
                 assert error.text in source
@@ -281,10 +280,6 @@ async def test_mqm_shows_three_examples_whatever_the_pair_and_those_that_a_user_
     shipped, with_added = (len([m for m in r.messages if m.role == "assistant"]) for r in llm.requests)
     assert shipped == 3
     assert with_added == (4 if pair == ("en", "is") else 3)
-
-
-def test_esa_and_mqm_read_the_same_list() -> None:
-    assert gemba_esa.parse_esa(REPLY, TEXT, SEGMENT.source) == gemba_mqm.parse_mqm(REPLY, TEXT, SEGMENT.source)
 
 
 @pytest.mark.data

@@ -17,8 +17,7 @@ import pytest
 
 from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.confidence import Calibration, file_of, write
-from mtagent.evaluators.himate import PROMPTS, HiMATE
-from mtagent.evaluators.himate_replies import parse_subtype
+from mtagent.evaluators.himate import PROMPTS, HiMATE, parse_subtype
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM

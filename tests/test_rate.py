@@ -168,7 +168,7 @@ async def test_what_is_wrong_with_a_call_is_told_and_can_be_mended() -> None:
         (call("ask_a_friend"), "'ask_a_friend' cannot be called here, only evaluate, compare, finish"),
         (call("search", query="x"), "'search' cannot be called here"),
         (tools_called(("evaluate", '{"notes": ')), "the arguments cannot be read"),
-        (call("evaluate", notes=["a"]), "'notes' is no text"),
+        (call("evaluate", notes=["a"]), "and no text"),
         (finish(4), "nothing has been evaluated yet"),
     ]
     rating, llm = await rated(*(reply for reply, _ in wrong), EVALUATE, assessed(3), finish(3))
