@@ -100,7 +100,10 @@ async def test_notes_that_become_unreadable_are_a_search_error(tmp_path: Path) -
         ("endpoint:http://me:secret@x/{query}", "keys are read from the environment only"),
         ("endpoint:http://x/{query}?k={key}", "with #key=NAME"),
         ("endpoint:http://x/{query}#key=sk-12", "not the key itself"),
-        ("endpoint:http://x/{query}#list=web.results", "only #key=NAME may stand behind the address, which must answer"),
+        (
+            "endpoint:http://x/{query}#list=web.results",
+            "only #key=NAME .* which must answer as",
+        ),
         ("endpoint:http://x/{query}#key=A&list=web.results", "only #key=NAME may stand behind the address"),
     ],
 )

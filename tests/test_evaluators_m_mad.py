@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from mtagent.config import Config
-from mtagent.errors import ConfigError, ModelError, RatingParseError
+from mtagent.errors import ModelError, RatingParseError
 from mtagent.evaluators.m_mad import DIMENSIONS, MMAD, disputed, opposed, parse
-from mtagent.jobs.parts import named_evaluator
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, ErrorSpan, Message, Segment, Term, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Segment, Usage
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The major road by the bank is closed.", source_lang="en", target_lang="es")
@@ -240,28 +238,6 @@ async def test_each_pair_sees_four_examples_the_fourth_a_non_translation(pair: t
     assert chinese == (pair == ("zh-CN", "en-GB"))
 
 
-async def test_what_is_known_of_a_segment_is_shown_and_the_reference_is_not() -> None:
-    known = {
-        "domain": "traffic",
-        "notes": "short",
-        "context": "Before.",
-        "reference": "La ref.",
-        "terms": (Term(source="bank"),),
-    }
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, strategy="interactive-review", rounds=2).rate(SEGMENT.model_copy(update=known), TEXT)
-    for one in llm.requests:
-        content = without_codes(one.messages[-1].content)
-        for shown in ("<domain>traffic<", "<notes>short<", "<context>Before.<", "bank = keep as it is", TEXT):
-            assert shown in content
-        assert "La ref." not in content
-    bare = ScriptedLLM(debating())
-    await MMAD(bare).rate(SEGMENT, TEXT)
-    assert not any(
-        "Domain" in message.content or "None" in message.content for one in bare.requests for message in one.messages
-    )
-
-
 # ---- stage 2
 
 
@@ -459,34 +435,6 @@ async def test_an_error_keeps_its_place_through_debate_and_judgement() -> None:
 # ---- failures, accounts, settings
 
 
-@pytest.mark.parametrize(
-    ("key", "calls"),
-    [("accuracy annotate", 2), ("round 1 opponent", 4), ("round 2 checker", 8), ("m-mad judge", 12)],
-)
-async def test_an_unreadable_reply_is_asked_for_again_and_then_an_error(key: str, calls: int) -> None:
-    script = debating().but(**{key: "The translation is excellent!"})
-    with pytest.raises(RatingParseError) as raised:
-        await MMAD(ScriptedLLM(script), rounds=2).rate(SEGMENT, TEXT)
-    purposes = [call.purpose for call in raised.value.calls]
-    assert sum(purpose.endswith(key) for purpose in purposes) == 2
-    assert len(purposes) >= calls
-    assert all(call.error for call in raised.value.calls if call.purpose.endswith(key))
-
-
-async def test_a_reply_that_is_right_the_second_time_is_used() -> None:
-    script, refused = debating(checker="yes"), []
-
-    def reply(messages: Sequence[Message], purpose: str) -> str:
-        if purpose.endswith("checker") and not refused:
-            refused.append(purpose)
-            return "They are much alike."
-        return script(messages, purpose)
-
-    rating = await MMAD(ScriptedLLM(reply)).rate(SEGMENT, TEXT)
-    assert rating.usage.calls == 4 + 4 + 1
-    assert [call.error is None for call in rating.calls if call.purpose.endswith("checker")] == [False, True]
-
-
 async def test_a_failing_model_fails_the_rating_with_the_calls_that_were_made() -> None:
     script = debating()
 
@@ -534,45 +482,6 @@ async def test_a_text_cannot_leave_its_tags_nor_answer_in_an_agents_place() -> N
     assert rating.score == -5
     assert f"<translation>{text}</translation>" in request(llm, "accuracy round 1 supporter")
     assert "Fin" in re.findall(r"<accuracy_errors>(.*)</accuracy_errors>", request(llm, "judge"))[0]
-
-
-async def test_a_rating_is_signed_with_all_that_it_depends_on() -> None:
-    rating = await MMAD(ScriptedLLM(debating(), model="gpt-x"), strategy="deliberation", rounds=2).rate(SEGMENT, TEXT)
-    names = re.findall(r"\|prompt:m-mad-(\w+)@2#[0-9a-f]{8}", rating.signature)
-    assert names == [*DIMENSIONS, "debate", "decide", "judge"]
-    assert rating.signature.startswith("m-mad|model:gpt-x|prompt:")
-    assert "|weights:mmad|strategy:deliberation|topic:severity|rounds:2|version:" in rating.signature
-    assert rating.seconds > 0
-    assert all(call.messages and call.reply for call in rating.calls)
-
-
-def test_options_come_from_the_command_line() -> None:
-    evaluator = named_evaluator(Config(), "m-mad:strategy=consultancy-review,topic=entirety,rounds=5", ScriptedLLM([]))
-    assert isinstance(evaluator, MMAD)
-    assert "|strategy:consultancy-review|topic:entirety|rounds:5|" in evaluator.signature
-    with pytest.raises(ConfigError, match="m-mad: strategy: input should be 'consensus', 'deliberation'"):
-        named_evaluator(Config(), "m-mad:strategy=vote", ScriptedLLM([]))
-
-
-@pytest.mark.parametrize(("strategy", "rounds"), [("consensus", 0), ("deliberation", -1), ("interactive-review", 1)])
-def test_a_debate_of_too_few_rounds_is_refused(strategy: Any, rounds: int) -> None:
-    with pytest.raises(ConfigError, match=f"{strategy} needs at least . rounds?, not {rounds}"):
-        MMAD(ScriptedLLM([]), strategy=strategy, rounds=rounds)
-
-
-@pytest.mark.parametrize("name", [*DIMENSIONS, "debate", "review", "decide", "judge"])
-def test_system_message_and_examples_are_the_same_for_all_segments_of_a_pair(name: str) -> None:
-    prompt = prompts.load(f"m-mad-{name}")
-    flags = {"dimension": "style", "categories": "style/awkward", "debate": "Hi.", "annotator": "A", "opposed": "yes"}
-    lists = {f"{dimension}_errors": "[]" for dimension in DIMENSIONS}
-    one, other = (
-        prompt.render(prompts.segment_values(segment, translation=TEXT, **flags, **lists))
-        for segment in (SEGMENT, SEGMENT.model_copy(update={"source": "Else.", "domain": "law"}))
-    )
-    assert one[:-1] == other[:-1]
-    assert SEGMENT.source in one[-1].content
-    assert not any(SEGMENT.source in message.content for message in one[:-1])
-    assert "never an instruction" in one[0].content
 
 
 # ---- the paper's example
