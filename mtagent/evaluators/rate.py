@@ -12,7 +12,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import regex
 
@@ -27,7 +27,8 @@ from mtagent.errors import (
     UnreadableReply,
 )
 from mtagent.evaluators.annotations import located
-from mtagent.evaluators.search import Search
+from mtagent.evaluators.knowledge import default_path
+from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
@@ -46,8 +47,6 @@ FEWEST_ROUNDS = 2  # one to have the translation evaluated, one to finish
 LAST_ROUND = "The next round is the last one, and only finish can be called in it."
 
 Outcome = Literal["win", "tie", "lose"]
-Winner = Literal["a", "b", "tie"]
-Advice = Literal["upgrade", "adjust", "confirm", "downgrade"]
 
 
 def _tool(name: str, description: str, required: tuple[str, ...], **parameters: tuple[str, str]) -> Tool:
@@ -172,13 +171,8 @@ class RATE:
             raise ConfigError(f"evaluator rate: rounds={rounds} is too few, it takes at least {FEWEST_ROUNDS}")
         self._llm, self._judges, self._rounds = llm, judges or llm, rounds
         self.calls = (3, 3 * rounds - 2)  # the core agent in each round, and a tool of two calls in all but the last
-        self._finder = finder
-        if finder is None and search != "none":
-            from mtagent.evaluators.knowledge import default_path
-            from mtagent.evaluators.search import open_search
-
-            beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
-            self._finder = open_search(search, knowledge or beside_the_store)
+        beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
+        self._finder = finder or open_search(search, knowledge or beside_the_store)
         self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)
         self._agents = {name: prompts.load(f"rate-{name}", prompts_folder) for name in AGENTS}
@@ -413,14 +407,13 @@ class Case:
                 self.memory.anchors.setdefault(level(score), Anchor(text, score))
         anchor = closest(self.memory.anchors.values(), tentative)
         outcomes = await together(self._duel(anchor, notes, "a"), self._duel(anchor, notes, "b"))
-        calibration = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
+        advice, self.tentative = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
         self.compared.add(tentative)
-        self.tentative = calibration.score
         return _answer(
             anchor_score=anchor.score,
             outcomes=outcomes,
-            advice=calibration.advice,
-            suggested_score=calibration.score,
+            advice=advice,
+            suggested_score=self.tentative,
             note="there are anchors now; leave low_anchor and high_anchor out",
         )
 
@@ -448,22 +441,15 @@ def _answer(**fields: Any) -> str:
 # Anchors
 
 _STEPS = {("win", "win"): 1.0, ("tie", "win"): 0.5, ("lose", "tie"): -0.5, ("lose", "lose"): -1.0}
-_ADVICE: dict[float, Advice] = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
+_ADVICE = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
 
 
-class Calibration(NamedTuple):
-    """What a comparison says about a tentative score: what to do, and the score to go on with."""
-
-    advice: Advice
-    score: float
-
-
-def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> Calibration:
-    """The score that the outcomes of both orders suggest, within 0 to 4; the table above."""
+def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> tuple[str, float]:
+    """What the outcomes of both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
     step = _STEPS.get((min(outcomes), max(outcomes)), 0.0)
     on_that_side_already = (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor)
     suggested = tentative if on_that_side_already else min(HIGHEST, max(LOWEST, tentative + step))
-    return Calibration("confirm" if suggested == tentative else _ADVICE[step], suggested)
+    return ("confirm" if suggested == tentative else _ADVICE[step]), suggested
 
 
 def closest(anchors: Iterable[Anchor], score: float) -> Anchor:
@@ -566,7 +552,7 @@ def read_summary(reply: str) -> str:
     return "" if _says_nothing(answer) else answer.strip()
 
 
-def read_winner(reply: str) -> Winner:
+def read_winner(reply: str) -> Literal["a", "b", "tie"]:
     """Which of two candidates the comparison agent prefers. Raises :class:`RatingParseError` for anything else."""
     said = _WINNER.fullmatch(reply.strip().casefold())
     if not said:
@@ -574,7 +560,7 @@ def read_winner(reply: str) -> Winner:
         said = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
     if not said:
         _refuse("the reply chooses neither A nor B nor a tie")
-    return cast(Winner, said[1] if said[1] in ("a", "b") else "tie")
+    return "a" if said[1] == "a" else "b" if said[1] == "b" else "tie"
 
 
 def _number(value: Any) -> tuple[float | None, str]:
@@ -601,7 +587,7 @@ def _listed(value: Any) -> list[Any]:
     if value is None or (isinstance(value, str) and _says_nothing(value)):
         return []
     if isinstance(value, list) and not isinstance(value, Pairs):
-        return [one for one in value if one is not None]
+        return [item for item in value if item is not None]
     return [value]
 
 

@@ -42,16 +42,6 @@ class Search(Protocol):
         ...
 
 
-class NoSearch:
-    """Finds nothing."""
-
-    name = "none"
-
-    async def find(self, query: str, *, limit: int = 5) -> list[Found]:
-        """Nothing, whatever ``query`` is."""
-        return []
-
-
 class LocalSearch:
     """Searches the knowledge in the file ``path``.
 
@@ -225,14 +215,14 @@ def searxng(url: str) -> HTTPSearch:
     )
 
 
-def open_search(spec: str, knowledge: Path) -> Search:
-    """The search that ``spec`` names; ``knowledge`` is the file of the user's notes.
+def open_search(spec: str, knowledge: Path) -> Search | None:
+    """The search that ``spec`` names, ``None`` for none; ``knowledge`` is the file of the user's notes.
 
     Nothing stays open between searches, so there is nothing to close. Raises :class:`ConfigError`.
     """
     kind, _, address = spec.strip().partition(":")
     if spec.strip() == "none":
-        return NoSearch()
+        return None
     if spec.strip() == "local":
         return LocalSearch(knowledge)
     if kind in ("searxng", "endpoint"):
