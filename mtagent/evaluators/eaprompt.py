@@ -75,9 +75,19 @@ class EAPrompt:
         a score that was checked and one that was not would carry the same signature.
         """
         shown = segment if self._reference else segment.model_copy(update={"reference": None})
+        values = prompts.segment_values(shown, translation=translation)
+        to_list, *to_count = self._prompts
         with Dialogue(self._llm, segment.id) as dialogue:
-            ask = self._once if len(self._prompts) == 1 else self._list_and_count
-            errors, counted = await ask(dialogue, shown, translation)
+            if to_count:  # the second step sees nothing but the list
+                errors, completion = await dialogue.ask_fully(
+                    to_list, values, "rate", lambda reply: parse(reply, translation, segment.source)
+                )
+                values = {"errors": without_thoughts(completion.text)}
+                counted = await dialogue.ask(to_count[0], values, "count", read_count)
+            else:
+                errors, counted = await dialogue.ask(
+                    to_list, values, "rate", lambda reply: parse_once(reply, translation, segment.source)
+                )
         return Rating(
             evaluator=self.name,
             score=mqm.score(errors, "mmad"),
@@ -86,22 +96,6 @@ class EAPrompt:
             signature=self.signature,
             warnings=tuple(disagreement(errors, counted)),
             seconds=dialogue.seconds,
-        )
-
-    async def _list_and_count(self, dialogue: Dialogue, segment: Segment, translation: str) -> tuple[Errors, Counted]:
-        """Errors in the first step; the second one sees nothing but the list."""
-        to_list, to_count = self._prompts
-        values = prompts.segment_values(segment, translation=translation)
-        errors, completion = await dialogue.ask_fully(
-            to_list, values, "rate", lambda reply: parse(reply, translation, segment.source)
-        )
-        values = {"errors": without_thoughts(completion.text)}
-        return errors, await dialogue.ask(to_count, values, "count", read_count)
-
-    async def _once(self, dialogue: Dialogue, segment: Segment, translation: str) -> tuple[Errors, Counted]:
-        values = prompts.segment_values(segment, translation=translation)
-        return await dialogue.ask(
-            self._prompts[0], values, "rate", lambda reply: parse_once(reply, translation, segment.source)
         )
 
 

@@ -399,11 +399,17 @@ def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]
     The most important come first: one that changes what a former one changes in another way is left out, all of it,
     since half a rewording is worse than none.
     """
+
+    def place(edit: Edit) -> tuple[int, int]:
+        return edit.start or 0, edit.end or 0
+
     taken: list[Edit] = []
     left_out = []
     for correction in corrections:
         wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
-        if any(_touch(edit, other) for edit in wanted for other in taken):
+        # Edits touch that change the same place, or places with nothing in between.
+        pairs = [sorted((place(edit), place(other))) for edit in wanted for other in taken]
+        if any(first[1] >= second[0] for first, second in pairs):
             left_out.append(correction)
         else:
             taken += wanted
@@ -443,12 +449,6 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
         rest = min(len(old), len(new)) - start
         end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
         yield start, len(old) - end, start, len(new) - end
-
-
-def _touch(one: Edit, other: Edit) -> bool:
-    """Whether two edits change the same place, or places with nothing in between."""
-    first, second = sorted((one, other), key=lambda edit: (edit.start or 0, edit.end or 0))
-    return (first.end or 0) >= (second.start or 0)
 
 
 # Replies

@@ -119,7 +119,15 @@ class MMAD:
         debate = Debate(
             dialogue=dialogue,
             prompts=self._prompts,
-            values={**values, **_terms(dimension, self._topic, self._strategy, marked)},
+            values={
+                **values,
+                "dimension": dimension,
+                "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
+                **{name: "yes" if name == dimension else None for name in DIMENSIONS},
+                f"on_{self._topic}": "yes",
+                "reviewed": "yes" if self._strategy.endswith("review") else None,
+                "non_translation": "yes" if any(mqm.is_non_translation(error.category) for error in marked) else None,
+            },
             dimension=dimension,
             translation=translation,
             initial=marked,
@@ -141,20 +149,6 @@ class MMAD:
             lambda reply: parse_judgement(reply, translation),
         )
         return judgement._replace(errors=remembered(judgement.errors, marked))
-
-
-def _terms(dimension: str, topic: Topic, strategy: Strategy, marked: Errors) -> dict[str, str | None]:
-    """What the prompts of a debate must know of it; a name with a value shows the parts that are for it."""
-    reviewed = strategy.endswith("review")
-    garbled = any(mqm.is_non_translation(error.category) for error in marked)
-    return {
-        "dimension": dimension,
-        "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
-        **{name: "yes" if name == dimension else None for name in DIMENSIONS},
-        f"on_{topic}": "yes",
-        "reviewed": "yes" if reviewed else None,
-        "non_translation": "yes" if garbled else None,
-    }
 
 
 # Debates

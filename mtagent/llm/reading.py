@@ -235,7 +235,7 @@ class Answer(NamedTuple):
     alone: bool
 
 
-class _Found(NamedTuple):
+class _Value(NamedTuple):
     start: int
     end: int
     value: Any
@@ -264,16 +264,16 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
     """
     answer = whole_characters(text).strip().removeprefix("\ufeff").strip()
     try:
-        found = _read_any(answer, last)
+        read = _read_any(answer, last)
     except RecursionError:
         _fail(_TOO_DEEP, answer)
-    if _depth_above(found.value, DEEPEST):
+    if _depth_above(read.value, DEEPEST):
         _fail(_TOO_DEEP, answer)
     if "\\u" in text:
-        written = json.dumps(found.value, ensure_ascii=False)
+        written = json.dumps(read.value, ensure_ascii=False)
         if whole_characters(written) != written:
             _fail("the JSON in the reply holds half of a character", whole_characters(text))
-    return found
+    return read
 
 
 def _read_any(answer: str, last: bool) -> Answer:
@@ -289,20 +289,17 @@ def _read_any(answer: str, last: bool) -> Answer:
 
 
 def _search(answer: str, last: bool) -> Answer:
-    groups = list(_groups(list(_values(answer)), answer))
+    groups = list(_groups(_values(answer), answer))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
     best = _last(groups, answer) if last else _best(groups, answer)
     concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
-    return Answer(best.value, alone=concludes or _is_alone(best, answer))
+    before, after = answer[: best.start].rpartition("\n")[2], answer[best.end :].partition("\n")[0]
+    is_alone = _LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after)
+    return Answer(best.value, alone=concludes or bool(is_alone))
 
 
-def _is_alone(found: _Found, answer: str) -> bool:
-    before, after = answer[: found.start].rpartition("\n")[2], answer[found.end :].partition("\n")[0]
-    return bool(_LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after))
-
-
-def _values(answer: str) -> Iterator[_Found]:
+def _values(answer: str) -> Iterator[_Value]:
     """All JSON values in ``answer``, leaving out what lies inside others."""
     at, strict_tries = 0, STRICT_TRIES
     while start := _START.search(answer, at):
@@ -310,28 +307,28 @@ def _values(answer: str) -> Iterator[_Found]:
         if strict_tries:
             try:
                 value, at = _DECODER.raw_decode(answer, begin)
-                yield _Found(begin, at, value)
+                yield _Value(begin, at, value)
                 continue
             except (ValueError, RecursionError):
                 strict_tries -= 1
-        found = scan(answer, begin)
-        at = max(found.end, begin + 1)
-        if found.closed:
-            yield _Found(begin, at, _read(answer[begin:at], found, answer))
-        elif found.closed is not None:
+        scanned = scan(answer, begin)
+        at = max(scanned.end, begin + 1)
+        if scanned.closed:
+            yield _Value(begin, at, _read(answer[begin:at], scanned, answer))
+        elif scanned.closed is not None:
             _fail("the JSON in the reply is cut off", answer)
 
 
-def _read(source: str, found: Scan, answer: str) -> Any:
+def _read(source: str, scanned: Scan, answer: str) -> Any:
     """The value that is written in ``source``: mended where that is certain, else as json-repair understands it."""
     try:
-        if found.mended is not None:
-            return _DECODER.decode(found.mended)
+        if scanned.mended is not None:
+            return _DECODER.decode(scanned.mended)
     except _NotANumber as error:
         _fail(f"{error} is no JSON number", answer)
     except (ValueError, RecursionError):
         pass
-    if found.repeats:
+    if scanned.repeats:
         _fail("the JSON in the reply is broken and repeats keys, so a repair would lose some", answer)
     if len(source) > LONGEST_REPAIR:
         _fail("the JSON in the reply is broken and too long to repair", answer)
@@ -343,9 +340,9 @@ def _read(source: str, found: Scan, answer: str) -> Any:
     return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
 
 
-def _groups(values: list[_Found], answer: str) -> Iterator[_Found]:
+def _groups(values: Iterable[_Value], answer: str) -> Iterator[_Value]:
     """Values that follow each other without a word between them, as one: JSON lines are a list."""
-    groups: list[list[_Found]] = []
+    groups: list[list[_Value]] = []
     for value in values:
         if not groups or not _BETWEEN.fullmatch(answer, groups[-1][-1].end, value.start):
             groups.append([])
@@ -355,10 +352,10 @@ def _groups(values: list[_Found], answer: str) -> Iterator[_Found]:
         alike = all(value == said[0] for value in said)
         if not alike and not all(isinstance(value, dict | Pairs) for value in said):
             _fail("several JSON values in the reply", answer)
-        yield _Found(group[0].start, group[-1].end, said[0] if alike else said)
+        yield _Value(group[0].start, group[-1].end, said[0] if alike else said)
 
 
-def _best(groups: list[_Found], answer: str) -> _Found:
+def _best(groups: list[_Value], answer: str) -> _Value:
     """The last of those that rank highest: on lines of their own, then by what they hold."""
     ends = [0, *(group.end for group in groups)]
     starts = [*(group.start for group in groups), len(answer)]
@@ -374,7 +371,7 @@ def _best(groups: list[_Found], answer: str) -> _Found:
     return groups[best]
 
 
-def _last(groups: list[_Found], answer: str) -> _Found:
+def _last(groups: list[_Value], answer: str) -> _Value:
     """The last of those that hold the most. An empty list after them may be the conclusion, or none: it is refused."""
     best = max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
     if best.value and not groups[-1].value:
@@ -426,13 +423,12 @@ def _integer(digits: str) -> int:
     return int(digits) if len(digits) <= LONGEST_NUMBER else _refuse_constant(f"{digits[:20]}…")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> Any:
-    as_dict = dict(pairs)
-    return as_dict if len(as_dict) == len(pairs) else Pairs(pairs)
-
-
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+    strict=False,
+    object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else Pairs(pairs),
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=_integer,
 )
 
 
