@@ -85,7 +85,11 @@ def seen(errors: tuple[ErrorSpan, ...] | None) -> list[tuple[str, str, str]]:
 
 
 MINOR_STYLE = Script({"style annotate": annotated(MAJOR)}, judge=annotated(MAJOR))
-ROLES = ("supporter", "opponent", "checker")
+
+
+def turns(rounds: int) -> list[str]:
+    roles = ("supporter", "opponent", "checker")
+    return [f"round {number} {role}" for number in range(1, rounds + 1) for role in roles]
 
 
 @pytest.mark.parametrize(
@@ -93,16 +97,9 @@ ROLES = ("supporter", "opponent", "checker")
     [
         pytest.param(Script({}), 3, 4, [], id="no error, no judge"),
         pytest.param(MINOR_STYLE, 3, 5, [], id="minor errors are merged but not debated"),
-        pytest.param(debating(checker="Yes."), 3, 8, [f"round 1 {role}" for role in ROLES], id="agreed at once"),
-        *(
-            pytest.param(
-                debating(), n, 5 + 3 * n, [f"round {i + 1} {role}" for i in range(n) for role in ROLES], id=f"{n}"
-            )
-            for n in (1, 2, 3)
-        ),
-        pytest.param(
-            debating(tuple(DIMENSIONS)), 3, 41, [f"round {i} {r}" for i in (1, 2, 3) for r in ROLES], id="most"
-        ),
+        pytest.param(debating(checker="Yes."), 3, 8, turns(1), id="agreed at once"),
+        *(pytest.param(debating(), n, 5 + 3 * n, turns(n), id=f"{n} rounds without consensus") for n in (1, 2, 3)),
+        pytest.param(debating(tuple(DIMENSIONS)), 3, 41, turns(3), id="all dimensions without consensus"),
     ],
 )
 async def test_how_many_calls_a_rating_takes(script: Script, rounds: int, calls: int, accuracy: list[str]) -> None:

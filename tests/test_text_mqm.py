@@ -52,11 +52,7 @@ MINOR_MARK = error("minor", "fluency/punctuation")
         ("himate", [error("major", "fluency/punctuation"), error("minor", "style/awkward")], -6),
         ("himate", [error("neutral", "fluency/punctuation"), error("neutral", "accuracy/omission")], 0),
         ("himate", [error("major", "non-translation")], -5),  # appendix B
-        (
-            "mmad",
-            [error("major"), error("major", "fluency/punctuation"), error("minor"), MINOR_MARK],
-            -12,
-        ),  # equation 1
+        ("mmad", [error("major"), error("major", "fluency/punctuation"), error("minor"), MINOR_MARK], -12),
         ("mmad", [error("major")] * 9, -45),
         ("mmad", [error("major", "non-translation")], -5),
         ("rubric", [MINOR_MARK, error("minor", penalty=2), error("critical", penalty=4)], -7),
