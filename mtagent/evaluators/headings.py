@@ -19,7 +19,8 @@ from mtagent.evaluators.annotations import located, named_severity, read_annotat
 from mtagent.llm.reading import EXCERPT, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
-from mtagent.text.spans import is_spaced, normalise
+from mtagent.text.scripts import is_spaced
+from mtagent.text.spans import normalise
 
 # Quoted spans
 

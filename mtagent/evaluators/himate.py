@@ -35,7 +35,8 @@ from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
 from mtagent.llm.request import settings_of
 from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
-from mtagent.text import edits, languages, mqm, omission
+from mtagent.text import commentary, edits, languages, mqm, omission
+from mtagent.text.scripts import UNSPACED
 
 Verdict = Literal["corrected", "no difference", "worse"]
 
@@ -382,11 +383,7 @@ def story(finding: Finding) -> str:
 # The corrected text
 
 # Words are whole; scripts without spaces between words go by characters.
-_TOKEN = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]\p{M}*+|[\w\p{M}]++|\s++|."
-)
-
-
+_TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
 _MOST_LOOKS = 5_000_000
 """Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
 _MOST_COMPARED = 200_000_000
@@ -516,7 +513,7 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
         raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
     if text.count("\n") > translation.count("\n") == 0:
         raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
-    if complaints := omission.grown(segment.source, translation, text, target_lang=segment.target_lang):
+    if complaints := commentary.grown(segment.source, translation, text, target_lang=segment.target_lang):
         raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
     if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
         raise RatingParseError(f"it is not the whole translation: {complaints[0]}")
