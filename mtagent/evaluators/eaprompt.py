@@ -8,21 +8,45 @@ two disagree, the rating says so in its warnings.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
-from mtagent.errors import ConfigError
+import regex
+
+from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.protocol import signed
-from mtagent.evaluators.scores import Counted, read_count, read_score, without_score
 from mtagent.evaluators.typology import category_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import without_thoughts
+from mtagent.llm.reading import EXCERPT, without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
 Errors = tuple[ErrorSpan, ...]
 _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}
+
+
+class Counted(NamedTuple):
+    """What a model counted. ``major`` and ``minor`` are ``None`` where it only gave the ``score``, which is ≤ 0."""
+
+    score: int
+    major: int | None = None
+    minor: int | None = None
+
+    @classmethod
+    def of(cls, major: int, minor: int) -> Counted:
+        """The count with the score that follows from it."""
+        return cls(-(MAJOR * major + MINOR * minor), major, minor)
+
+    def agrees(self, other: Counted) -> bool:
+        """Whether the two say the same, as far as both say it."""
+        if self.major is None or other.major is None:
+            return self.score == other.score
+        return self == other
+
+    def __str__(self) -> str:
+        return f"a score of {self.score}" if self.major is None else f"{self.major} major and {self.minor} minor"
 
 
 class EAPrompt:
@@ -51,9 +75,19 @@ class EAPrompt:
         a score that was checked and one that was not would carry the same signature.
         """
         shown = segment if self._reference else segment.model_copy(update={"reference": None})
+        values = prompts.segment_values(shown, translation=translation)
+        to_list, *to_count = self._prompts
         with Dialogue(self._llm, segment.id) as dialogue:
-            ask = self._once if len(self._prompts) == 1 else self._list_and_count
-            errors, counted = await ask(dialogue, shown, translation)
+            if to_count:  # the second step sees nothing but the list
+                errors, completion = await dialogue.ask_fully(
+                    to_list, values, "rate", lambda reply: parse(reply, translation, segment.source)
+                )
+                values = {"errors": without_thoughts(completion.text)}
+                counted = await dialogue.ask(to_count[0], values, "count", read_count)
+            else:
+                errors, counted = await dialogue.ask(
+                    to_list, values, "rate", lambda reply: parse_once(reply, translation, segment.source)
+                )
         return Rating(
             evaluator=self.name,
             score=mqm.score(errors, "mmad"),
@@ -62,22 +96,6 @@ class EAPrompt:
             signature=self.signature,
             warnings=tuple(disagreement(errors, counted)),
             seconds=dialogue.seconds,
-        )
-
-    async def _list_and_count(self, dialogue: Dialogue, segment: Segment, translation: str) -> tuple[Errors, Counted]:
-        """Errors in the first step; the second one sees nothing but the list."""
-        to_list, to_count = self._prompts
-        values = prompts.segment_values(segment, translation=translation)
-        errors, completion = await dialogue.ask_fully(
-            to_list, values, "rate", lambda reply: parse(reply, translation, segment.source)
-        )
-        values = {"errors": without_thoughts(completion.text)}
-        return errors, await dialogue.ask(to_count, values, "count", read_count)
-
-    async def _once(self, dialogue: Dialogue, segment: Segment, translation: str) -> tuple[Errors, Counted]:
-        values = prompts.segment_values(segment, translation=translation)
-        return await dialogue.ask(
-            self._prompts[0], values, "rate", lambda reply: parse_once(reply, translation, segment.source)
         )
 
 
@@ -101,3 +119,117 @@ def disagreement(errors: Errors, counted: Counted) -> list[str]:
     minor = sum(error.severity == "minor" for error in errors)
     listed = Counted.of(sum(error.severity in ("major", "critical") for error in errors), minor)
     return [] if counted.agrees(listed) else [f"the model counts {counted}, its list holds {listed}; the list decides"]
+
+
+# Counts
+
+MAJOR, MINOR = 5, 1
+"""What EAPrompt deducts for an error."""
+_UP_TO_TEN = ("no none zero nil", "one a an", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WORDS = {word: number for number, words in enumerate(_UP_TO_TEN) for word in words.split()}
+_NUMBER = rf"(?P<number>\d{{1,4}}|(?:{'|'.join(_WORDS)})\b)"
+# The number ends a phrase: it is neither a part of another number nor the number of an item, as in `Major: (1) "Sie"`.
+_LABELLED = regex.compile(
+    rf"\b(?P<kind>major|minor)s?\b(?:\s+(?:error|mistake|issue|one)s?\b)?\s*(?:count\s*)?"
+    rf"(?:[:=：]|[-–—]\s|is\b|are\b|\((?=\d+\)))?\s*{_NUMBER}\)?"
+    r"(?=[.)\]]?\s*(?:$|[,;&+/|(，、；]|(?:and|major|minor|total|errors?)\b))",
+    regex.IGNORECASE | regex.MULTILINE,
+)
+_COUNTED = regex.compile(rf"(?<![\d.\-−–]){_NUMBER}\s+(?P<kind>major|minor)s?\b", regex.IGNORECASE)
+_NEITHER = regex.compile(
+    r"\b(?:no|neither|zero)\s+(?:major|minor)(?:\s+errors?)?,?\s+(?:or|nor|and)\s+(?:major|minor)\b"
+    r"|\bno(?:t any)?[ -](?:errors?|mistakes?|issues?)\b",
+    regex.IGNORECASE,
+)
+_SOME = regex.compile(rf"\d|\b(?:{'|'.join(_UP_TO_TEN[2:])}|one|except|but|apart|other)\b", regex.IGNORECASE)
+_PAIR = regex.compile(
+    r"^(?P<label>[^\d\n]{0,40}[:=：]\s?)?[^\w\n]{0,20}(?<![\d.\-−–])(?P<major>\d{1,4})(?:\.0)?"
+    r"\s*(?:[,;，、&]|\band\b|\s)\s*(?P<minor>\d{1,4})(?:\.0)?[^\w\n]{0,20}$",
+    regex.MULTILINE,
+)
+_TAGGED = regex.compile(r"<\s*score\s*>([^<]{0,200})<\s*/\s*score\s*>", regex.IGNORECASE)
+_SCORE_LINE = regex.compile(r"\bscore\b[^\n]{0,200}?(?:\s*(?:[:=：]|\bis\b|\bof\b))++([^\n]*)", regex.IGNORECASE)
+_QUOTE = regex.compile(r"[\"“”„«»「」]")
+_LEADS_TO_SCORE = regex.compile(
+    r"\bscore\b|^(?=[^=]*+=)[\W\d]++$|^\W*(?:based\son|total|deduct)|\b\d{1,4}\s+(?:x\s+)?(?:major|minor)\b"
+    r"|\b(?:major|minor)(?:\s+errors?)?\s*[:=]\s*\d{1,4}\b(?!\s*[.)]\s*\w)",
+    regex.IGNORECASE,
+)
+_SCORE = regex.compile(r"(?:[^\n]*=)?+\s*(?P<minus>[-−–]?)\s*(?P<digits>\d{1,6})(?:\.0+)?(?:\s*points?)?\s*\.?\s*")
+_MARKS = regex.compile(r"[*_`]+")
+
+
+def read_count(reply: str) -> Counted:
+    """How many errors ``reply`` counts, or the score it gives in place of that.
+
+    Raises :class:`RatingParseError` for a reply that says neither, one number alone, or different things.
+    """
+    text = regex.sub(r"[*_`\"'{}]+", "", without_thoughts(reply)).strip()
+    if (counted := _by_kind(_LABELLED, text)) is not None:
+        return counted
+    pairs = {
+        (int(pair["major"]), int(pair["minor"]))
+        for pair in _PAIR.finditer(text)
+        if regex.findall("major|minor", (pair["label"] or "").casefold()) in ([], ["major", "minor"])
+    }
+    if len(pairs) > 1:
+        _refuse("it gives several counts", text)
+    if pairs:
+        return Counted.of(*pairs.pop())
+    if (counted := _by_kind(_COUNTED, text)) is not None:
+        return counted
+    if _NEITHER.search(text) and not _SOME.search(text):
+        return Counted.of(0, 0)
+    return _tagged(text) or _refuse("it does not say how many major and minor errors there are", text)
+
+
+def read_score(reply: str) -> Counted:
+    """The score at the end of a reply that holds the list of errors too: in ``<score>`` tags, or after the word score.
+
+    Raises :class:`RatingParseError` for none, for several, and for one that is no whole number ≤ 0.
+    """
+    text = _MARKS.sub("", without_thoughts(reply)).strip()
+    if (counted := _tagged(text)) is not None:
+        return counted
+    lines = [match[1] for match in _SCORE_LINE.finditer(text)]
+    return Counted(_score(lines[-1])) if lines else _refuse("it gives no score", text)
+
+
+def without_score(reply: str) -> str:
+    """``reply`` without the score at its end and the lines that lead to it: counts and sums, no quoted spans."""
+    lines = _TAGGED.sub("", reply).rstrip().split("\n")
+    while lines and not _QUOTE.search(lines[-1]) and (not lines[-1].strip() or _LEADS_TO_SCORE.search(lines[-1])):
+        lines.pop()
+    return "\n".join(lines)
+
+
+def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
+    """The count of both kinds, ``None`` where one is not counted."""
+    said: dict[str, set[int]] = {"major": set(), "minor": set()}
+    for match in pattern.finditer(text):
+        number = match["number"].casefold()
+        said[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
+    if any(len(numbers) > 1 for numbers in said.values()):
+        _refuse("it counts the same errors twice, differently", text)
+    return Counted.of(said["major"].pop(), said["minor"].pop()) if all(said.values()) else None
+
+
+def _tagged(text: str) -> Counted | None:
+    scores = {_score(match[1]) for match in _TAGGED.finditer(text)}
+    if len(scores) > 1:
+        _refuse("it gives several scores", text)
+    return Counted(scores.pop()) if scores else None
+
+
+def _score(written: str) -> int:
+    """``-15``, also at the end of a sum: ``-5-5-5 = -15``."""
+    match = _SCORE.fullmatch(written)
+    if match is None:
+        _refuse("its score is no whole number", written)
+    if int(match["digits"]) and not match["minus"]:
+        _refuse("its score is above 0, where every error takes points away", written)
+    return -int(match["digits"])
+
+
+def _refuse(problem: str, text: str) -> NoReturn:
+    raise RatingParseError(f"{problem}: {text[:EXCERPT]!r}")

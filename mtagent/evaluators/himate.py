@@ -3,7 +3,9 @@
 HiMATE paper, §3 and appendices A, B, D, G. Each subtype's agent goes its own way, all nineteen at once: it evaluates
 the translation; if it finds errors, it corrects the translation and compares the two (self-reflection); what
 reflection confirms with little confidence, it discusses with the agent of its core type, which knows all of the
-type's subtypes. A reference is never shown. The parsing of replies is in :mod:`mtagent.evaluators.himate_replies`.
+type's subtypes. A reference is never shown.
+
+Read :meth:`HiMATE.assess` for the story; then come the corrected text, and the readers of the five kinds of replies.
 """
 
 from __future__ import annotations
@@ -15,101 +17,47 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import regex
 from rapidfuzz.distance import Levenshtein
 
 import mtagent
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
 from mtagent.evaluators import confidence as confidences
 from mtagent.evaluators import typology
+from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.confidence import Calibration, Kind
-from mtagent.evaluators.himate_replies import (
-    Opinion,
-    Verdict,
-    View,
-    parse_correction,
-    parse_opinion,
-    parse_subtype,
-    parse_sure,
-    parse_verdict,
-)
-from mtagent.evaluators.typology import SUBTYPES, Subtype
+from mtagent.evaluators.typology import SUBTYPES, Subtype, subtype_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
 from mtagent.llm.request import settings_of
-from mtagent.records import Edit, ErrorSpan, Rating, Segment
-from mtagent.text import edits, languages, mqm
+from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
+from mtagent.text import commentary, edits, languages, mqm, omission
 from mtagent.text.scripts import UNSPACED
 
-# Words are whole; scripts without spaces between words go by characters.
-_TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
+Verdict = Literal["corrected", "no difference", "worse"]
 
 
-_MOST_LOOKS = 5_000_000
-"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
-_MOST_COMPARED = 200_000_000
-"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
+class View(NamedTuple):
+    """What an agent holds of one error."""
+
+    exists: bool
+    severity: Severity
+
+    @property
+    def counts(self) -> bool:
+        """Whether the error stays: one that does not exist, or is a matter of taste, does not."""
+        return self.exists and self.severity != "neutral"
 
 
-def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """``text`` with what all ``corrections`` of it change, and the corrections that could not go in.
+class Opinion(NamedTuple):
+    """One turn of a discussion: the view on each error, in order, and the reason."""
 
-    The most important come first: one that changes what a former one changes in another way is left out, all of it,
-    since half a rewording is worse than none.
-    """
-    taken: list[Edit] = []
-    left_out = []
-    for correction in corrections:
-        wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
-        if any(_touch(one, other) for one in wanted for other in taken):
-            left_out.append(correction)
-        else:
-            taken += wanted
-    return edits.apply(text, taken), tuple(left_out)
-
-
-def word_edits(before: str, after: str) -> list[Edit]:
-    """The edits, word by word, that turn ``before`` into ``after``."""
-    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
-    starts = [0]
-    for token in old:
-        starts.append(starts[-1] + len(token))
-    return [
-        Edit(old="".join(old[i:j]), new="".join(new[k:m]), start=starts[i], end=starts[j], outcome="applied")
-        for i, j, k, m in _differences(old, new)
-    ]
-
-
-def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """What differs, as (start and end in ``old``, start and end in ``new``), in a time that is bounded: texts that are
-    very long or repeat themselves go by the edit distance, or by what is the same at both ends.
-    """
-    in_new = Counter(new)
-    pairs = sum(count * in_new[word] for word, count in Counter(old).items())
-    bounded = len(old) * len(new) <= _MOST_COMPARED
-    if bounded and pairs * (Levenshtein.distance(old, new) + 1) <= _MOST_LOOKS:
-        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if tag != "equal":
-                yield i, j, k, m
-    elif bounded:
-        for alike, group in groupby(Levenshtein.opcodes(old, new), lambda opcode: opcode.tag == "equal"):
-            if not alike:
-                run = list(group)
-                yield run[0].src_start, run[-1].src_end, run[0].dest_start, run[-1].dest_end
-    elif old != new:
-        start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-        rest = min(len(old), len(new)) - start
-        end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-        yield start, len(old) - end, start, len(new) - end
-
-
-def _touch(one: Edit, other: Edit) -> bool:
-    """Whether two edits change the same place, or places with nothing in between."""
-    first, second = sorted((one, other), key=lambda edit: (edit.start or 0, edit.end or 0))
-    return (first.end or 0) >= (second.start or 0)
+    views: tuple[View, ...]
+    comment: str = ""
 
 
 class Check(NamedTuple):
@@ -131,67 +79,6 @@ class Finding:
     check: Check | None = None
     talk: tuple[Opinion, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-def listed(errors: Iterable[ErrorSpan]) -> str:
-    """Errors as the agents are shown them, numbered from 1."""
-    return "\n".join(
-        f'{number}. {error.severity}: "{error.text}"{" (missing)" if error.side == "omission" else ""}'
-        f"{f' - {error.explanation}' if error.explanation else ''}"
-        for number, error in enumerate(errors, start=1)
-    )
-
-
-def minutes(talk: Sequence[Opinion]) -> str | None:
-    """What was said so far, for the next agent."""
-    lines = []
-    for turn, opinion in enumerate(talk):
-        said = [_view(number, view) for number, view in enumerate(opinion.views, start=1)]
-        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(said)}. {opinion.comment}".rstrip())
-    return "\n".join(lines) or None
-
-
-def _view(number: int, view: View) -> str:
-    return f"error {number} {f'exists, {view.severity}' if view.exists else 'does not exist'}"
-
-
-def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None, list[str]]:
-    """One text with the corrections of all errors that survived, the most severe first; ``None`` where there are none.
-
-    The other value says which could not go in, because they change the same words in another way.
-    """
-    survivors = [finding for finding in findings if finding.kept and finding.check]
-    if not survivors:
-        return None, []
-    survivors.sort(key=lambda finding: -max(mqm.severity_rank(error.severity) for error in finding.kept))
-    by_correction = {finding.check.correction: finding for finding in reversed(survivors) if finding.check}
-    wanted = list(dict.fromkeys(finding.check.correction for finding in survivors if finding.check))
-    text, left_out = merged(translation, wanted)
-    names = [by_correction[correction].subtype.category for correction in left_out]
-    return text, [
-        *(f"{name}: its correction is not in the corrected text; another changes the same words" for name in names),
-        *(_overdone(finding) for finding in survivors if len(finding.kept) < len(finding.flagged)),
-    ]
-
-
-def _overdone(finding: Finding) -> str:
-    """A warning: a correction is of all errors of its subtype, and cannot be taken apart."""
-    kept = {(error.text, error.start) for error in finding.kept}
-    dropped = [repr(error.text) for error in finding.flagged if (error.text, error.start) not in kept]
-    return f"{finding.subtype.category}: the corrected text may also change what was dropped: {', '.join(dropped)}"
-
-
-def story(finding: Finding) -> str:
-    """One line on what became of a flagged subtype."""
-    spans = ", ".join(f"{error.severity} {error.text!r}" for error in finding.flagged)
-    line = f"{finding.subtype.category}: {spans}"
-    if finding.check:
-        sure = finding.check.confidence
-        line += f"; reflection: {finding.check.verdict}" + (f" ({sure:.4g})" if sure is not None else "")
-    if finding.talk:
-        line += f"; discussion: {len(finding.talk)} turns"
-    kept = ", ".join(error.severity for error in finding.kept)
-    return f"{line}; {f'kept as {kept}' if kept else 'dropped'}"
 
 
 Stages = Literal["se", "se+sr", "se+sr+cd"]
@@ -276,7 +163,14 @@ class HiMATE:
         if not finding.flagged or self._stages == "se":
             return finding
         finding = await self._reflect(case, finding)
-        if not finding.kept or self._stages == "se+sr" or self._is_sure(case, finding):
+        if not finding.kept or self._stages == "se+sr":
+            return finding
+        check = finding.check
+        assert check is not None
+        assert check.confidence is not None
+        if case.calibration is not None:
+            case.calibration.refuse_other_kind(check.kind)
+        if check.confidence >= case.threshold:
             return finding
         return await self._discuss(case, finding)
 
@@ -316,14 +210,6 @@ class HiMATE:
                 return Check(correction, verdict, sure)
         verdict, percent = await case.dialogue.ask(prompt, {**values, "verbal": "yes"}, purpose, parse_sure)
         return Check(correction, verdict, confidences.of_percent(percent), "verbal")
-
-    def _is_sure(self, case: _Case, finding: Finding) -> bool:
-        check = finding.check
-        assert check is not None
-        assert check.confidence is not None
-        if case.calibration is not None:
-            case.calibration.refuse_other_kind(check.kind)
-        return check.confidence >= case.threshold
 
     async def _discuss(self, case: _Case, finding: Finding) -> Finding:
         """Collaborative discussion (§3.4): the core type's agent begins, and the last statement decides."""
@@ -376,15 +262,31 @@ class HiMATE:
     def _rating(self, case: _Case, findings: list[Finding]) -> Rating:
         errors = tuple(error for finding in findings for error in finding.kept)
         correction, left_out = corrected(case.translation, findings)
+        warnings = [warning for finding in findings for warning in finding.warnings]
+        checks = [finding.check for finding in findings if finding.check]
+        confidence = f"confidence:{self._kind}"
+        if self._kind == "logprobs" and any(check.kind == "verbal" for check in checks):
+            confidence = "confidence:verbal(no logprobs)"
+            warnings.append(
+                "the server gives no log-probabilities: the agents were asked how sure they are, which takes a further "
+                "call for each flagged subtype; confidence=verbal asks at once"
+            )
+        if case.calibration is None and self._threshold is None and any(finding.talk for finding in findings):
+            pair = languages.pair_of(case.segment.source_lang, case.segment.target_lang)
+            warnings.append(
+                f"no threshold is calibrated for {self._llm.model} and {pair}, so that every confirmed error was "
+                f"discussed; calibrate: {confidences.command(self._llm.model, pair)}"
+            )
+        threshold = case.calibration.signature if case.calibration else "none(all discussed)"
         return Rating(
             evaluator=self.name,
             score=mqm.score(errors, "himate"),
             errors=errors,
             explanation="\n".join(story(finding) for finding in findings if finding.flagged) or None,
             calls=tuple(case.dialogue.calls),
-            signature=self._signature(case, findings),
+            signature=self._signed(confidence, threshold),
             correction=correction,
-            warnings=(*self._warnings(case, findings), *left_out),
+            warnings=(*warnings, *left_out),
             seconds=case.dialogue.seconds,
         )
 
@@ -392,10 +294,6 @@ class HiMATE:
     def signature(self) -> str:
         """What ratings depend on, as far as it is known before one; a rating's own says how it came about."""
         return self._signed(f"confidence:{self._kind}", "calibrated")
-
-    def _signature(self, case: _Case, findings: list[Finding]) -> str:
-        confidence = "confidence:verbal(no logprobs)" if self._fell_back(findings) else f"confidence:{self._kind}"
-        return self._signed(confidence, case.calibration.signature if case.calibration else "none(all discussed)")
 
     def _signed(self, confidence: str, threshold: str) -> str:
         used = PROMPTS[: _USED[self._stages]]
@@ -407,25 +305,6 @@ class HiMATE:
             parts.append(f"threshold:{threshold if self._threshold is None else f'{self._threshold:.6g}'}")
             parts.append(f"turns:{self._turns}")
         return "|".join([self.name, *parts, f"version:{mtagent.__version__}"])
-
-    def _warnings(self, case: _Case, findings: list[Finding]) -> list[str]:
-        warnings = [warning for finding in findings for warning in finding.warnings]
-        if self._fell_back(findings):
-            warnings.append(
-                "the server gives no log-probabilities: the agents were asked how sure they are, which takes a further "
-                "call for each flagged subtype; confidence=verbal asks at once"
-            )
-        if case.calibration is None and self._threshold is None and any(finding.talk for finding in findings):
-            pair = languages.pair_of(case.segment.source_lang, case.segment.target_lang)
-            warnings.append(
-                f"no threshold is calibrated for {self._llm.model} and {pair}, so that every confirmed error was "
-                f"discussed; calibrate: {confidences.command(self._llm.model, pair)}"
-            )
-        return warnings
-
-    def _fell_back(self, findings: list[Finding]) -> bool:
-        checks = [finding.check for finding in findings if finding.check]
-        return self._kind == "logprobs" and any(check.kind == "verbal" for check in checks)
 
 
 def _about(subtype: Subtype) -> dict[str, str]:
@@ -439,3 +318,321 @@ def _about(subtype: Subtype) -> dict[str, str]:
         subtype.core: "yes",
         subtype.category: "yes",
     }
+
+
+def listed(errors: Iterable[ErrorSpan]) -> str:
+    """Errors as the agents are shown them, numbered from 1."""
+    return "\n".join(
+        f'{number}. {error.severity}: "{error.text}"{" (missing)" if error.side == "omission" else ""}'
+        f"{f' - {error.explanation}' if error.explanation else ''}"
+        for number, error in enumerate(errors, start=1)
+    )
+
+
+def minutes(talk: Sequence[Opinion]) -> str | None:
+    """What was said so far, for the next agent."""
+    lines = []
+    for turn, opinion in enumerate(talk):
+        said = [
+            f"error {number} {f'exists, {view.severity}' if view.exists else 'does not exist'}"
+            for number, view in enumerate(opinion.views, start=1)
+        ]
+        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(said)}. {opinion.comment}".rstrip())
+    return "\n".join(lines) or None
+
+
+def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None, list[str]]:
+    """One text with the corrections of all errors that survived, the most severe first; ``None`` where there are none.
+
+    The other value says what the text cannot show: corrections that change the same words in another way are left out,
+    and a correction is of all errors of its subtype, those that were dropped among them.
+    """
+    survivors = [(finding, finding.check.correction) for finding in findings if finding.kept and finding.check]
+    if not survivors:
+        return None, []
+    survivors.sort(key=lambda survivor: -max(mqm.severity_rank(error.severity) for error in survivor[0].kept))
+    by_correction = {correction: finding for finding, correction in reversed(survivors)}
+    text, left_out = merged(translation, dict.fromkeys(correction for _, correction in survivors))
+    warnings = [
+        f"{by_correction[correction].subtype.category}: its correction is not in the corrected text; "
+        "another changes the same words"
+        for correction in left_out
+    ]
+    for finding, _ in survivors:
+        kept = {(error.text, error.start) for error in finding.kept}
+        dropped = [repr(error.text) for error in finding.flagged if (error.text, error.start) not in kept]
+        if dropped:
+            about = f"the corrected text may also change what was dropped: {', '.join(dropped)}"
+            warnings.append(f"{finding.subtype.category}: {about}")
+    return text, warnings
+
+
+def story(finding: Finding) -> str:
+    """One line on what became of a flagged subtype."""
+    spans = ", ".join(f"{error.severity} {error.text!r}" for error in finding.flagged)
+    line = f"{finding.subtype.category}: {spans}"
+    if finding.check:
+        sure = finding.check.confidence
+        line += f"; reflection: {finding.check.verdict}" + (f" ({sure:.4g})" if sure is not None else "")
+    if finding.talk:
+        line += f"; discussion: {len(finding.talk)} turns"
+    kept = ", ".join(error.severity for error in finding.kept)
+    return f"{line}; {f'kept as {kept}' if kept else 'dropped'}"
+
+
+# The corrected text
+
+# Words are whole; scripts without spaces between words go by characters.
+_TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
+_MOST_LOOKS = 5_000_000
+"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
+_MOST_COMPARED = 200_000_000
+"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
+
+
+def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """``text`` with what all ``corrections`` of it change, and the corrections that could not go in.
+
+    The most important come first: one that changes what a former one changes in another way is left out, all of it,
+    since half a rewording is worse than none.
+    """
+
+    def place(edit: Edit) -> tuple[int, int]:
+        return edit.start or 0, edit.end or 0
+
+    taken: list[Edit] = []
+    left_out = []
+    for correction in corrections:
+        wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
+        # Edits touch that change the same place, or places with nothing in between.
+        pairs = [sorted((place(edit), place(other))) for edit in wanted for other in taken]
+        if any(first[1] >= second[0] for first, second in pairs):
+            left_out.append(correction)
+        else:
+            taken += wanted
+    return edits.apply(text, taken), tuple(left_out)
+
+
+def word_edits(before: str, after: str) -> list[Edit]:
+    """The edits, word by word, that turn ``before`` into ``after``."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    starts = [0]
+    for token in old:
+        starts.append(starts[-1] + len(token))
+    return [
+        Edit(old="".join(old[i:j]), new="".join(new[k:m]), start=starts[i], end=starts[j], outcome="applied")
+        for i, j, k, m in _differences(old, new)
+    ]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """What differs, as (start and end in ``old``, start and end in ``new``), in a time that is bounded: texts that are
+    very long or repeat themselves go by the edit distance, or by what is the same at both ends.
+    """
+    in_new = Counter(new)
+    pairs = sum(count * in_new[word] for word, count in Counter(old).items())
+    bounded = len(old) * len(new) <= _MOST_COMPARED
+    if bounded and pairs * (Levenshtein.distance(old, new) + 1) <= _MOST_LOOKS:
+        for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield i, j, k, m
+    elif bounded:
+        for alike, group in groupby(Levenshtein.opcodes(old, new), lambda opcode: opcode.tag == "equal"):
+            if not alike:
+                run = list(group)
+                yield run[0].src_start, run[-1].src_end, run[0].dest_start, run[-1].dest_end
+    elif old != new:
+        start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        rest = min(len(old), len(new)) - start
+        end = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+        yield start, len(old) - end, start, len(new) - end
+
+
+# Replies
+
+_YES = frozenset({"yes", "true", "1", "y"})
+_NO = frozenset({"no", "false", "0", "n", "none"})
+_EXISTS = ("exists", "error exists", "error exist", "error exist?", "error", "has error")
+
+
+def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[ErrorSpan, ...]:
+    """The errors of ``subtype`` in ``reply``; ``()`` only for a stated "no error". Neutral ones are still among them.
+
+    Raises :class:`RatingParseError`, also for an error that another agent is there for.
+    """
+    answer = read_answer(reply)
+    data = answer.value
+    items = [] if _says_none(data) else [_of(item, subtype) for item in read_items(data) if not _says_none(item)]
+    return located(stated(answer, (read_error(item, translation, _severity) for item in items)), translation)
+
+
+def _says_none(data: Any) -> bool:
+    """Whether the reply states that there is no error. What it states must agree with what it lists."""
+    if not isinstance(data, dict):
+        return False
+    fields = _fields(data)
+    said = next((_truth(fields[name]) for name in _EXISTS if name in fields), None)
+    if said is None:
+        return False
+    if said != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
+        raise RatingParseError(f"it says that {'an' if said else 'no'} error exists, and lists another number of them")
+    return not said
+
+
+def _of(item: dict[str, Any], subtype: Subtype) -> dict[str, Any]:
+    """``item`` as an error of ``subtype``."""
+    written = str(item.get("category") or item.get("type") or "").strip()
+    if written.casefold() in NO_ERROR:
+        return item
+    other = subtype_of(written)
+    if other is not None and other != subtype:
+        raise RatingParseError(f"it lists an error of the type {other.category}; only {subtype.category} is asked for")
+    return {**item, "category": subtype.category}
+
+
+def _severity(value: Any) -> Weighed:
+    """Major, minor or neutral; the scale ends at major, so that critical is major."""
+    severity = named_severity(value).severity
+    return Weighed("major" if severity == "critical" else severity)
+
+
+def parse_correction(reply: str, segment: Segment, translation: str) -> str:
+    """The corrected whole translation in ``reply``, which may be equal to ``translation``.
+
+    Raises :class:`RatingParseError` for remarks in its place or beside it, for several lines made of one, and where
+    there is no text. Whether the correction is any good is for the verification to say.
+    """
+    if regex.match(r"\s*(?:```\w*\s*)?\{", reply) and not translation.lstrip().startswith("{"):
+        fields = _fields(read_json(reply))
+        inside = next((fields[name] for name in _TEXT_KEYS if name in fields), None)
+        if not isinstance(inside, str):
+            raise RatingParseError("it is JSON; give the corrected translation as plain text")
+        reply = inside
+    text = _text(reply, translation)
+    if _REMARK.match(text) and SequenceMatcher(None, text, translation).ratio() < _ALIKE:
+        raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
+    if text.count("\n") > translation.count("\n") == 0:
+        raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
+    if complaints := commentary.grown(segment.source, translation, text, target_lang=segment.target_lang):
+        raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
+    if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
+        raise RatingParseError(f"it is not the whole translation: {complaints[0]}")
+    return text
+
+
+_REMARK = regex.compile(
+    r"\W*(?:no (?:changes?|corrections?|errors?|issues?|revisions?|modifications?)\b|none\W*$|n/a\W*$|unchanged\W*$"
+    r"|nothing (?:to|needs)\b|the (?:original |given )?translation (?:is|was|does|has|needs|appears|seems)\b"
+    r"|there (?:is|are) no (?:errors?|need|changes?)\b|(?:no|without) correction\b|same as (?:the )?original)",
+    regex.IGNORECASE,
+)
+_ALIKE = 0.6  # what begins like a remark may be the translation of such a sentence: then it is like the one before
+_TEXT_KEYS = ("correction", "corrected translation", "corrected", "translation", "corrected text", "text")
+
+
+def parse_verdict(reply: str) -> Verdict:
+    """``corrected``, ``no difference`` or ``worse``, at the start of the reply: a reason may follow.
+
+    Raises :class:`RatingParseError` for none or several of them.
+    """
+    words = _short_answer(reply).casefold()
+    given = next(((verdict, match) for verdict, form in _VERDICTS.items() if (match := form.match(words))), None)
+    if given is None:
+        raise RatingParseError("it gives none of the verdicts corrected, no difference, worse")
+    verdict, match = given
+    if _ANOTHER_VERDICT.search(words[match.end() :].partition("\n")[0]):
+        raise RatingParseError("it gives several verdicts")
+    return verdict
+
+
+_LABELLED = r"(?:(?:my |the )?verdict\W+)?"
+_ERROR_IS = r"(?:(?:the |all )?errors? (?:\d )?(?:(?:has|have|is|are|was|were) ))?"
+# In this order, so that "not corrected" is taken before "corrected" is looked for.
+_VERDICTS: dict[Verdict, regex.Pattern[str]] = {
+    "no difference": regex.compile(
+        rf"{_LABELLED}(?:(?:there is )?no[-_ ](?:\w+ )?differences?\b|{_ERROR_IS}not (?:been )?corrected\b)"
+    ),
+    "worse": regex.compile(rf"{_LABELLED}(?:the corrected translation is )?worse\b"),
+    "corrected": regex.compile(
+        rf"{_LABELLED}{_ERROR_IS}(?:been )?(?:corrected|fixed)\b"
+        r"(?!\W*(?:no|not|false|translation|version|text|sentence)\b)"
+    ),
+}
+_ANOTHER_VERDICT = regex.compile(
+    r"(?:\b(?:or|and|but)\b|[/|])\W*(?:(?!the )\w+ )?(?:worse|no difference|corrected|not corrected)\b"
+)
+
+
+def parse_sure(reply: str) -> tuple[Verdict, float]:
+    """A verdict, and how sure the agent says it is, from 0 to 100. Raises :class:`RatingParseError`."""
+    answer = _short_answer(reply)
+    named = regex.search(r"confiden\w+|\bsure\b|certain\w*", answer, regex.IGNORECASE)
+    numbers = _NUMBER.findall(answer, named.end() if named else 0)
+    if len(numbers) != 1:
+        raise RatingParseError(f"it gives {len(numbers)} numbers; one confidence from 0 to 100 is asked for")
+    percent = float(numbers[0].replace(",", "."))
+    if not 0 <= percent <= 100 or 0 < percent < 1:
+        raise RatingParseError(f"the confidence {percent:g} is not on the scale from 0 to 100")
+    return parse_verdict(reply), percent
+
+
+_NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
+
+
+def _short_answer(reply: str) -> str:
+    """The words of a short reply, without thoughts, marks of emphasis and quotes, and the brackets of JSON."""
+    return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", _text(reply, "")).strip()
+
+
+def _text(reply: str, like: str) -> str:
+    try:
+        return plain_text(reply, like)
+    except (EmptyReply, UnreadableReply) as error:
+        raise RatingParseError(str(error)) from None
+
+
+def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
+    """An agent's views on the errors that ``standing`` is held of; who agrees need not repeat them.
+
+    Reads JSON with ``agrees``, ``errors`` and ``comment``. Raises :class:`RatingParseError` where an error is not
+    judged, or where agreement and views contradict each other.
+    """
+    data = read_json(reply)
+    fields = _fields(data)
+    agrees = next((_truth(fields[name]) for name in ("agrees", "agree", "agreement") if name in fields), None)
+    comment = next((v for k in ("comment", "explanation", "reason") if isinstance(v := fields.get(k), str)), "")
+    items = data if type(data) is list else fields.get("errors", fields.get("views"))
+    if isinstance(items, dict):
+        items = [items]
+    if items is None and any(name in fields for name in _EXISTS):
+        items = [fields]
+    if not items:
+        if not agrees:
+            raise RatingParseError("it says of no error whether it exists and how severe it is")
+        return Opinion(standing, comment.strip())
+    rows = [_fields(item) for item in items]
+    by_number = {str(row.get("number", place)): row for place, row in enumerate(rows, start=1)}
+    if len(rows) != len(standing) or set(by_number) != {str(n) for n in range(1, len(standing) + 1)}:
+        raise RatingParseError(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
+    views = tuple(_view(by_number[str(number)]) for number in range(1, len(standing) + 1))
+    if agrees and views != standing:
+        raise RatingParseError("it agrees, and gives views of its own that differ")
+    return Opinion(views, comment.strip())
+
+
+def _view(fields: dict[str, Any]) -> View:
+    said = next((fields[name] for name in _EXISTS if name in fields), None)
+    exists = _truth(said)
+    if exists is None:
+        raise RatingParseError(f"whether an error exists is said by yes or no, and not by {str(said)[:40]!r}")
+    return View(exists, _severity(fields.get("severity")).severity if exists else "neutral")
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    pairs = data if isinstance(data, Pairs) else data.items() if isinstance(data, dict) else ()
+    return {str(key).strip().casefold().replace("_", " ").replace("-", " "): value for key, value in pairs}
+
+
+def _truth(value: Any) -> bool | None:
+    word = "" if value is None else str(value).strip().rstrip(".").casefold()
+    return True if word in _YES else False if word in _NO else None

@@ -1,4 +1,4 @@
-"""Notes and glossaries as files: cut into the entries that :mod:`mtagent.evaluators.knowledge` finds one by one.
+"""The user's notes and glossaries: cut into entries, and kept in an index in which they are found one by one.
 
 =================  =============================================================================================
 ``.md``            an entry per section, titled with the headings it stands under
@@ -16,7 +16,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import groupby, islice
+from itertools import groupby, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,8 +73,6 @@ _ADVICE = {
     sqlite3.SQLITE_BUSY: "another process keeps it locked; try again later",
     sqlite3.SQLITE_CANTOPEN: f"cannot be opened; {_ELSEWHERE}",
     sqlite3.SQLITE_READONLY: f"is read-only; {_ELSEWHERE}",
-    sqlite3.SQLITE_PERM: f"cannot be opened; {_ELSEWHERE}",
-    sqlite3.SQLITE_IOERR: f"cannot be read or written; check the disk, or {_ELSEWHERE}",
     sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
     sqlite3.SQLITE_CORRUPT: "is damaged; delete it and add its sources again",
 }
@@ -113,8 +111,37 @@ class Knowledge:
         self.path = path.expanduser().absolute()
         if not writing and not self.path.is_file():
             raise StoreError(f"{path}: there is no knowledge yet; `mtagent knowledge add FILE` makes it")
+        if writing:
+            try:
+                make_private_folder(self.path.parent)
+            except OSError as error:
+                raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
+            make_private_file(self.path)
+        address = f"{self.path.as_uri()}?mode={'rwc' if writing else 'ro'}"
         with self._explained():
-            self._connection = _opened(self.path, writing, wait)
+            self._connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
+            try:
+                self._prepare(writing)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self, writing: bool) -> None:
+        """Refuse the database of another program, and make the tables of a new one."""
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        [(owner,)] = execute("PRAGMA application_id")
+        [(tables,)] = execute("SELECT count(*) FROM sqlite_master")
+        [(version,)] = execute("PRAGMA user_version")
+        if owner != APPLICATION_ID and (owner or tables or not writing):
+            raise StoreError(f"{self.path}: holds no knowledge, but something else; {_ELSEWHERE}")
+        if owner == APPLICATION_ID and version != VERSION:
+            raise StoreError(
+                f"{self.path}: was made by another version of mtagent; delete it and add its sources again"
+            )
+        for statement in () if owner == APPLICATION_ID else _TABLES:
+            execute(statement)
+        execute("COMMIT")
 
     def __enter__(self) -> Knowledge:
         return self
@@ -134,16 +161,18 @@ class Knowledge:
             [(source_id,)] = connection.execute("SELECT id FROM sources WHERE name = ?", (source,))
             rows = connection.execute("SELECT title, text, language, id FROM entries WHERE source_id = ?", (source_id,))
             former = {(title, text, language): entry for title, text, language, entry in rows}
-            _delete(connection, [entry for key, entry in former.items() if key not in wanted])
-            new = 0
+            self._forget(entry for key, entry in former.items() if key not in wanted)
             for (title, text, language), line in reversed(wanted.items()):
-                kept = former.get((title, text, language))
-                if kept is not None:
+                if (kept := former.get((title, text, language))) is not None:
                     connection.execute("UPDATE entries SET line = ? WHERE id = ?", (line, kept))
-                else:
-                    _insert(connection, source_id, Entry(title=title, text=text, language=language, line=line))
-                    new += 1
-        return Added(len(wanted), new, len(former.keys() - wanted.keys()))
+                    continue
+                added = connection.execute(
+                    "INSERT INTO entries (source_id, line, title, text, language) VALUES (?, ?, ?, ?, ?)",
+                    (source_id, line, title, text, language),
+                )
+                searched = (added.lastrowid, " ".join(words(title)), " ".join(words(text)))
+                connection.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", searched)
+        return Added(len(wanted), len(wanted.keys() - former.keys()), len(former.keys() - wanted.keys()))
 
     def sources(self) -> list[tuple[str, int]]:
         """The sources in alphabetical order, each with the number of its entries."""
@@ -154,13 +183,18 @@ class Knowledge:
     def remove(self, source: str) -> int:
         """Remove ``source``; the number of entries it had. Raises :class:`StoreError` if there is no such source."""
         with self._writing() as connection:
-            found = connection.execute("SELECT id FROM sources WHERE name = ?", (source,)).fetchone()
-            if found is None:
+            row = connection.execute("SELECT id FROM sources WHERE name = ?", (source,)).fetchone()
+            if row is None:
                 raise StoreError(f"{self.path}: no source {source!r}; `mtagent knowledge list` shows them")
-            entries = [entry for (entry,) in connection.execute("SELECT id FROM entries WHERE source_id = ?", found)]
-            _delete(connection, entries)
-            connection.execute("DELETE FROM sources WHERE id = ?", found)
+            entries = [entry for (entry,) in connection.execute("SELECT id FROM entries WHERE source_id = ?", row)]
+            self._forget(entries)
+            connection.execute("DELETE FROM sources WHERE id = ?", row)
         return len(entries)
+
+    def _forget(self, entries: Iterable[int]) -> None:
+        rows = [(entry,) for entry in entries]
+        self._connection.executemany("DELETE FROM words WHERE rowid = ?", rows)
+        self._connection.executemany("DELETE FROM entries WHERE id = ?", rows)
 
     def search(self, query: str, limit: int = 5) -> list[Found]:
         """The best ``limit`` entries that hold a word of ``query``, best first (BM25). Nothing in it is syntax."""
@@ -168,8 +202,13 @@ class Knowledge:
         if not matched:
             return []
         with self._explained():
-            rows = self._connection.execute(_SEARCH, (matched,))
-            return list(islice(_distinct(rows), max(limit, 0)))
+            finds: dict[tuple[str, str], Found] = {}  # the same content of several sources is found once
+            for title, text, source, line in self._connection.execute(_SEARCH, (matched,)):
+                if len(finds) >= limit:
+                    break
+                place = source if line is None else f"{source}:{line}"
+                finds.setdefault((title, text), Found(title=title, text=text, source=place))
+            return list(finds.values())
 
     def digest(self) -> str:
         """A hash of all that can be found, in whatever order and from whichever source it was added."""
@@ -210,14 +249,11 @@ def words(text: str) -> list[str]:
 
     The last character of such a run stands alone, so that a query of one character finds it as a beginning.
     """
-    found: list[str] = []
+    cut: list[str] = []
     for run in _RUN.finditer(_plain(text)):
-        if run["spaceless"]:
-            clusters = _CLUSTER.findall(run[0])
-            found += [first + second for first, second in zip(clusters, [*clusters[1:], ""], strict=True)]
-        else:
-            found.append(run[0])
-    return found
+        clusters = _CLUSTER.findall(run[0]) if run["spaceless"] else []
+        cut += [first + second for first, second in zip_longest(clusters, clusters[1:], fillvalue="")] or [run[0]]
+    return cut
 
 
 def match(query: str) -> str:
@@ -236,60 +272,6 @@ def match(query: str) -> str:
 
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-
-
-def _distinct(rows: Iterable[tuple[str, str, str, int | None]]) -> Iterator[Found]:
-    """The same content may stand in several sources; it is found once."""
-    seen = set()
-    for title, text, source, line in rows:
-        if (title, text) not in seen:
-            seen.add((title, text))
-            yield Found(title=title, text=text, source=source if line is None else f"{source}:{line}")
-
-
-def _insert(connection: sqlite3.Connection, source_id: int, entry: Entry) -> None:
-    values = (source_id, entry.line, entry.title, entry.text, entry.language)
-    added = connection.execute(
-        "INSERT INTO entries (source_id, line, title, text, language) VALUES (?, ?, ?, ?, ?)", values
-    )
-    title, text = " ".join(words(entry.title)), " ".join(words(entry.text))
-    connection.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", (added.lastrowid, title, text))
-
-
-def _delete(connection: sqlite3.Connection, entries: list[int]) -> None:
-    connection.executemany("DELETE FROM words WHERE rowid = ?", [(entry,) for entry in entries])
-    connection.executemany("DELETE FROM entries WHERE id = ?", [(entry,) for entry in entries])
-
-
-def _opened(path: Path, writing: bool, wait: float) -> sqlite3.Connection:
-    if writing:
-        try:
-            make_private_folder(path.parent)
-        except OSError as error:
-            raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
-        make_private_file(path)
-    address = f"{path.as_uri()}?mode={'rwc' if writing else 'ro'}"
-    connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
-    try:
-        _prepare(connection, path, writing)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path, writing: bool) -> None:
-    """Refuse the database of another program, and make the tables of a new one."""
-    connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-    owner = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if owner != APPLICATION_ID and (owner or tables or not writing):
-        raise StoreError(f"{path}: holds no knowledge, but something else; {_ELSEWHERE}")
-    if owner == APPLICATION_ID and connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-        raise StoreError(f"{path}: was made by another version of mtagent; delete it and add its sources again")
-    for statement in () if owner == APPLICATION_ID else _TABLES:
-        connection.execute(statement)
-    connection.execute("COMMIT")
 
 
 LONGEST = 1_500
@@ -327,15 +309,11 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
         if heading is None:
             section.append(line)
             continue
-        yield from _pieces(section, _path(headings, title))
+        yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
         section = []
         level = len(heading[1])
         headings = {above: text for above, text in headings.items() if above < level} | {level: heading[2] or ""}
-    yield from _pieces(section, _path(headings, title))
-
-
-def _path(headings: dict[int, str], title: str) -> str:
-    return " › ".join(filter(None, headings.values())) or title
+    yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
 
 
 def _pieces(section: list[Line], title: str) -> Iterator[Entry]:
@@ -355,7 +333,7 @@ def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
     return Entry(title=title, text=text, line=paragraphs[0][0].number)
 
 
-def _notes_plain(path: Path, title: str) -> Iterator[Entry]:
+def _plain_text(path: Path, title: str) -> Iterator[Entry]:
     return (_entry([paragraph], title) for paragraph in _paragraphs(lines_of(path)))
 
 
@@ -400,7 +378,7 @@ def _objects(path: Path, title: str) -> Iterator[Entry]:
 _READERS: dict[str, Callable[[Path, str], Iterator[Entry]]] = {
     ".md": _markdown,
     ".markdown": _markdown,
-    ".txt": _notes_plain,
+    ".txt": _plain_text,
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _objects,

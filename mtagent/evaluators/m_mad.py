@@ -1,6 +1,6 @@
 """M-MAD: four agents mark errors, one dimension each; debates test them; a judge merges them (M-MAD paper, §2.2).
 
-Read :meth:`MMAD.rate` for the three stages, and :mod:`mtagent.evaluators.m_mad` for the debates.
+Read :meth:`MMAD.rate` for the three stages; then come the debates, the rules for lists, and the readers of replies.
 """
 
 from __future__ import annotations
@@ -34,21 +34,6 @@ DIMENSIONS = {
 }
 """The dimensions in the order of the typology, with their subcategories (M-MAD paper, §2.2 and Table 13)."""
 
-_ALONE = regex.compile(r"^[ \t*_`\"'«“>#-]*+(yes|no)[ \t\r*_`\"'»”.!]*+$", regex.IGNORECASE | regex.MULTILINE)
-# An answer inside a sentence: "the answer is no.", "no (they differ)", but not "no differences", "yes if", "no. 3".
-_SAID = regex.compile(
-    r"""(?<![^\W_]) (yes|no) [\"'*_`”’»]*+ (?=[^\S\n]*+(?:\Z | [\n,:;!()\[\]{}–—] | \.(?!\s?\d) | -\s))
-    | \A\W*+(yes|no) (?=\s+(?:they|the|these|those|it|both|there|because|since)\b)""",
-    regex.IGNORECASE | regex.VERBOSE,
-)
-# A yes that is none: "I would not say yes", "yes, they are inconsistent".
-_NOT_YES = regex.compile(
-    r"\b(?:not|never|cannot|\w+n['’]t)\s+(?:\w+\s+){0,2}[\"'“‘*]*+yes\b"
-    r"|\b(?:inconsistent|disagree\w*)\b|\b(?:not|never|\w+n['’]t)\s+(?:\w+\s+)?(?:consistent|agree)\b",
-    regex.IGNORECASE,
-)
-_CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", regex.IGNORECASE)
-
 
 class Statement(NamedTuple):
     """What a debater says: the whole text without thoughts, and the annotations at its end."""
@@ -64,132 +49,109 @@ class Judgement(NamedTuple):
     analysis: str | None
 
 
-def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
-    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
-
-    Severities are major and minor. A category without its ``dimension`` gets it, and the rules of :func:`settled`
-    hold. Raises :class:`RatingParseError` where anything of it cannot be read.
-    """
-    return _errors(read_answer(reply), translation, dimension)
-
-
-def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
-    """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
-    return Statement(parse_words(reply), _errors(read_answer(reply, last=True), translation, dimension))
-
-
-def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
-    """A judge's ``annotations`` and ``analysis``."""
-    answer = read_answer(reply)
-    analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
-    return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
-
-
-def parse_consensus(reply: str) -> bool:
-    """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
-    words = _CHOICE.sub("", parse_words(reply))
-    found = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
-    answers = set(map(str.casefold, found))
-    if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
-        raise RatingParseError(f"it says neither yes nor no: {words[:80]!r}")
-    return answers == {"yes"}
-
-
-def parse_words(reply: str) -> str:
-    """A reply that is text, such as a reviewer's questions, without the thoughts before it."""
-    try:
-        return plain_text(reply, "")
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
-
-
-def as_json(errors: Sequence[ErrorSpan], *, context: bool = True) -> str:
-    """``errors`` as the annotations that the prompts ask for, with or without the words around each span."""
-    fields = [_as_fields(error, context) for error in errors]
-    return json.dumps({"annotations": fields}, ensure_ascii=False)
-
-
-def settled(errors: Iterable[ErrorSpan]) -> Errors:
-    """The typology's rules: a non-translation excludes all else, and a place has one error: the worst, the first kind.
-
-    Errors of the same severity at the same place count in the order accuracy, fluency, terminology, style.
-    """
-    errors = list(errors)
-    if whole := [error for error in errors if mqm.is_non_translation(error.category)]:
-        return (whole[0],)
-    worst: dict[object, ErrorSpan] = {}
-    for number, error in enumerate(errors):
-        place = number if error.start is None else (error.start, error.end)
-        worst[place] = min(worst.get(place, error), error, key=_rank)
-    return tuple(worst.values())
-
-
-def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
-    """``errors``, those that came without context being put where ``former`` errors of the same words stand."""
-    return settled(_remembered(error, former) for error in errors)
-
-
-def _remembered(error: ErrorSpan, former: Sequence[ErrorSpan]) -> ErrorSpan:
-    same = [one for one in former if one.text == error.text and _is_omission(one) == _is_omission(error)]
-    places = {(one.side, one.start, one.end, one.before, one.after) for one in same}
-    if error.before or error.after or len(places) != 1:
-        return error
-    side, start, end, before, after = places.pop()
-    return error.model_copy(update={"side": side, "start": start, "end": end, "before": before, "after": after})
-
-
-def _is_omission(error: ErrorSpan) -> bool:
-    return error.category.endswith("omission")
-
-
-def _rank(error: ErrorSpan) -> tuple[int, int]:
-    kind = error.category.partition("/")[0]
-    order = list(DIMENSIONS).index(kind) if kind in DIMENSIONS else len(DIMENSIONS)
-    return -mqm.severity_rank(error.severity), order
-
-
-def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
-    items = [_completed(item, dimension) for item in read_items(answer.value)]
-    errors = stated(answer, (read_error(item, translation, _severity) for item in items))
-    return settled(located(errors, translation))
-
-
-def _completed(item: dict[str, Any], dimension: str | None) -> dict[str, Any]:
-    """``item`` with its category in full. A non-translation is major and marks all of the text, whatever it says."""
-    category = str(item.get("category") or "").strip().casefold()
-    if mqm.is_non_translation(category.rpartition("/")[2]):
-        return {**item, "category": "non-translation", "severity": "major", "span": "all"}
-    if category.rpartition("/")[2] in NO_ERROR:
-        return {**item, "category": "no-error"}
-    if category.startswith("not "):  # what an opponent on categories starts from
-        raise RatingParseError(f"{category[:40]!r} does not say which category an error has")
-    if dimension is None or ("/" in category and not category.startswith(dimension)):
-        return item
-    return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
-
-
-def _severity(value: Any) -> Weighed:
-    weighed = named_severity(value)
-    if weighed.severity not in ("major", "minor"):
-        raise RatingParseError(f"the severity {weighed.severity!r} is neither major nor minor")
-    return weighed
-
-
-def _as_fields(error: ErrorSpan, context: bool) -> dict[str, str]:
-    whole = mqm.is_non_translation(error.category)
-    around = {"before": error.before or "", "after": error.after or ""} if context else {}
-    return {
-        "error_span": "all" if whole else error.text,
-        **around,
-        "category": error.category,
-        "severity": error.severity,
-        "is_source_error": "yes" if error.side == "source" else "no",
-    }
-
-
 Topic = Literal["severity", "category", "entirety"]
 Strategy = Literal["consensus", "deliberation", "interactive-review", "consultancy-review"]
 _ROLES = {"A": "supporter", "B": "opponent"}
+
+
+class MMAD:
+    """4 calls for a translation without errors; one more to merge errors; for each debated dimension its debate.
+
+    The score is −(5 · major + minor), without a cap; a non-translation is one major error. No reference is used.
+    Raises :class:`ConfigError` for too few ``rounds``.
+    """
+
+    name = "m-mad"
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        strategy: Strategy = "consensus",
+        topic: Topic = "severity",
+        rounds: int = 3,
+        prompts_folder: Path | None = None,
+    ) -> None:
+        least = 2 if strategy == "interactive-review" else 1
+        if rounds < least:
+            raise ConfigError(f"m-mad: {strategy} needs at least {least} round{'s' * (least - 1)}, not {rounds}")
+        self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
+        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + LONGEST[strategy](rounds)) + 1)
+        used = (*DIMENSIONS, *PROMPTS[strategy], "judge")
+        self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
+        self.signature = signed(
+            self.name, llm, self._prompts.values(), "weights:mmad", strategy=strategy, topic=topic, rounds=rounds
+        )
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """Mark the errors of ``translation``. Raises :class:`RatingParseError` if an agent's replies cannot be read."""
+        values = prompts.segment_values(segment, translation=translation)
+        with Dialogue(self._llm, segment.id) as dialogue:
+            viewpoints = await together(*(self._viewpoint(dialogue, name, values, translation) for name in DIMENSIONS))
+            judgement = await self._judge(dialogue, viewpoints, values, translation)
+        marked = [error.text for viewpoint in viewpoints for error in viewpoint]
+        added = [
+            f"the judge marks {error.text[:80]!r}, which no dimension had marked"
+            for error in judgement.errors
+            if not any(error.text in text or text in error.text for text in marked)
+        ]
+        return Rating(
+            evaluator=self.name,
+            score=mqm.score(judgement.errors, "mmad"),
+            errors=judgement.errors,
+            explanation=judgement.analysis,
+            calls=tuple(dialogue.calls),
+            signature=self.signature,
+            warnings=tuple(added),
+            seconds=dialogue.seconds,
+        )
+
+    async def _viewpoint(self, dialogue: Dialogue, dimension: str, values: Values, translation: str) -> Errors:
+        """The errors of one dimension: marked in stage 1, and debated in stage 2 where there is something to debate."""
+        marked = await dialogue.ask(
+            self._prompts[dimension],
+            values,
+            f"m-mad {dimension} annotate",
+            lambda reply: parse(reply, translation, dimension),
+        )
+        if not disputed(marked, self._topic):
+            return marked
+        debate = Debate(
+            dialogue=dialogue,
+            prompts=self._prompts,
+            values={
+                **values,
+                "dimension": dimension,
+                "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
+                **{name: "yes" if name == dimension else None for name in DIMENSIONS},
+                f"on_{self._topic}": "yes",
+                "reviewed": "yes" if self._strategy.endswith("review") else None,
+                "non_translation": "yes" if any(mqm.is_non_translation(error.category) for error in marked) else None,
+            },
+            dimension=dimension,
+            translation=translation,
+            initial=marked,
+            opposed=opposed(marked, self._topic),
+            rounds=self._rounds,
+        )
+        return await STRATEGIES[self._strategy](debate)
+
+    async def _judge(self, dialogue: Dialogue, viewpoints: list[Errors], values: Values, translation: str) -> Judgement:
+        """Stage 3: one list of the errors of all dimensions. Where no dimension has any, nobody needs to be asked."""
+        marked = [error for errors in viewpoints for error in errors]
+        if not marked:
+            return Judgement((), None)
+        lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
+        judgement = await dialogue.ask(
+            self._prompts["judge"],
+            {**values, **lists},
+            "m-mad judge",
+            lambda reply: parse_judgement(reply, translation),
+        )
+        return judgement._replace(errors=remembered(judgement.errors, marked))
+
+
+# Debates
 
 
 class Turn(NamedTuple):
@@ -344,117 +306,142 @@ def opposed(errors: Errors, topic: Topic) -> Errors:
     """
     if topic == "entirety" or any(mqm.is_non_translation(error.category) for error in errors):
         return ()
-    return tuple(_disputed(error, topic) for error in errors)
-
-
-def _disputed(error: ErrorSpan, topic: Topic) -> ErrorSpan:
     if topic == "category":
-        return error.model_copy(update={"category": f"not {error.category}"})
-    return error.model_copy(update={"severity": "minor"})
+        return tuple(error.model_copy(update={"category": f"not {error.category}"}) for error in errors)
+    return tuple(error.model_copy(update={"severity": "minor"}) for error in errors)
 
 
-class MMAD:
-    """4 calls for a translation without errors; one more to merge errors; for each debated dimension its debate.
-
-    The score is −(5 · major + minor), without a cap; a non-translation is one major error. No reference is used.
-    Raises :class:`ConfigError` for too few ``rounds``.
-    """
-
-    name = "m-mad"
-
-    def __init__(
-        self,
-        llm: LLM,
-        *,
-        strategy: Strategy = "consensus",
-        topic: Topic = "severity",
-        rounds: int = 3,
-        prompts_folder: Path | None = None,
-    ) -> None:
-        least = 2 if strategy == "interactive-review" else 1
-        if rounds < least:
-            raise ConfigError(f"m-mad: {strategy} needs at least {least} round{'s' * (least - 1)}, not {rounds}")
-        self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
-        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + LONGEST[strategy](rounds)) + 1)
-        used = (*DIMENSIONS, *PROMPTS[strategy], "judge")
-        self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
-        self.signature = signed(
-            self.name, llm, self._prompts.values(), "weights:mmad", strategy=strategy, topic=topic, rounds=rounds
-        )
-
-    async def rate(self, segment: Segment, translation: str) -> Rating:
-        """Mark the errors of ``translation``. Raises :class:`RatingParseError` if an agent's replies cannot be read."""
-        values = prompts.segment_values(segment, translation=translation)
-        with Dialogue(self._llm, segment.id) as dialogue:
-            viewpoints = await together(*(self._viewpoint(dialogue, name, values, translation) for name in DIMENSIONS))
-            judgement = await self._judge(dialogue, viewpoints, values, translation)
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(judgement.errors, "mmad"),
-            errors=judgement.errors,
-            explanation=judgement.analysis,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            warnings=_added(judgement.errors, viewpoints),
-            seconds=dialogue.seconds,
-        )
-
-    async def _viewpoint(self, dialogue: Dialogue, dimension: str, values: Values, translation: str) -> Errors:
-        """The errors of one dimension: marked in stage 1, and debated in stage 2 where there is something to debate."""
-        marked = await dialogue.ask(
-            self._prompts[dimension],
-            values,
-            f"m-mad {dimension} annotate",
-            lambda reply: parse(reply, translation, dimension),
-        )
-        if not disputed(marked, self._topic):
-            return marked
-        debate = Debate(
-            dialogue=dialogue,
-            prompts=self._prompts,
-            values={**values, **_terms(dimension, self._topic, self._strategy, marked)},
-            dimension=dimension,
-            translation=translation,
-            initial=marked,
-            opposed=opposed(marked, self._topic),
-            rounds=self._rounds,
-        )
-        return await STRATEGIES[self._strategy](debate)
-
-    async def _judge(self, dialogue: Dialogue, viewpoints: list[Errors], values: Values, translation: str) -> Judgement:
-        """Stage 3: one list of the errors of all dimensions. Where no dimension has any, nobody needs to be asked."""
-        marked = [error for errors in viewpoints for error in errors]
-        if not marked:
-            return Judgement((), None)
-        lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
-        judgement = await dialogue.ask(
-            self._prompts["judge"],
-            {**values, **lists},
-            "m-mad judge",
-            lambda reply: parse_judgement(reply, translation),
-        )
-        return judgement._replace(errors=remembered(judgement.errors, marked))
+# Lists of errors
 
 
-def _terms(dimension: str, topic: Topic, strategy: Strategy, marked: Errors) -> dict[str, str | None]:
-    """What the prompts of a debate must know of it; a name with a value shows the parts that are for it."""
-    reviewed = strategy.endswith("review")
-    garbled = any(mqm.is_non_translation(error.category) for error in marked)
-    return {
-        "dimension": dimension,
-        "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
-        **{name: "yes" if name == dimension else None for name in DIMENSIONS},
-        f"on_{topic}": "yes",
-        "reviewed": "yes" if reviewed else None,
-        "non_translation": "yes" if garbled else None,
-    }
-
-
-def _added(errors: Errors, viewpoints: list[Errors]) -> tuple[str, ...]:
-    """A warning for each error of the judge that has no words in common with what any dimension marked."""
-    marked = [error.text for viewpoint in viewpoints for error in viewpoint]
-    return tuple(
-        f"the judge marks {error.text[:80]!r}, which no dimension had marked"
+def as_json(errors: Sequence[ErrorSpan], *, context: bool = True) -> str:
+    """``errors`` as the annotations that the prompts ask for, with or without the words around each span."""
+    fields = [
+        {
+            "error_span": "all" if mqm.is_non_translation(error.category) else error.text,
+            **({"before": error.before or "", "after": error.after or ""} if context else {}),
+            "category": error.category,
+            "severity": error.severity,
+            "is_source_error": "yes" if error.side == "source" else "no",
+        }
         for error in errors
-        if not any(error.text in text or text in error.text for text in marked)
-    )
+    ]
+    return json.dumps({"annotations": fields}, ensure_ascii=False)
+
+
+def settled(errors: Iterable[ErrorSpan]) -> Errors:
+    """The typology's rules: a non-translation excludes all else, and a place has one error: the worst, the first kind.
+
+    Errors of the same severity at the same place count in the order accuracy, fluency, terminology, style.
+    """
+    errors = list(errors)
+    if whole := [error for error in errors if mqm.is_non_translation(error.category)]:
+        return (whole[0],)
+
+    def rank(error: ErrorSpan) -> tuple[int, int]:
+        kind = error.category.partition("/")[0]
+        return -mqm.severity_rank(error.severity), [*DIMENSIONS, kind].index(kind)
+
+    worst: dict[object, ErrorSpan] = {}
+    for number, error in enumerate(errors):
+        place = number if error.start is None else (error.start, error.end)
+        worst[place] = min(worst.get(place, error), error, key=rank)
+    return tuple(worst.values())
+
+
+def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
+    """``errors``, those that came without context being put where ``former`` errors of the same words stand."""
+    placed = []
+    for error in errors:
+        omission = error.category.endswith("omission")
+        same = [e for e in former if e.text == error.text and e.category.endswith("omission") == omission]
+        places = {(e.side, e.start, e.end, e.before, e.after) for e in same}
+        if len(places) == 1 and not (error.before or error.after):
+            place = dict(zip(("side", "start", "end", "before", "after"), places.pop(), strict=True))
+            error = error.model_copy(update=place)
+        placed.append(error)
+    return settled(placed)
+
+
+# Replies
+
+_ALONE = regex.compile(r"^[ \t*_`\"'«“>#-]*+(yes|no)[ \t\r*_`\"'»”.!]*+$", regex.IGNORECASE | regex.MULTILINE)
+# An answer inside a sentence: "the answer is no.", "no (they differ)", but not "no differences", "yes if", "no. 3".
+_SAID = regex.compile(
+    r"""(?<![^\W_]) (yes|no) [\"'*_`”’»]*+ (?=[^\S\n]*+(?:\Z | [\n,:;!()\[\]{}–—] | \.(?!\s?\d) | -\s))
+    | \A\W*+(yes|no) (?=\s+(?:they|the|these|those|it|both|there|because|since)\b)""",
+    regex.IGNORECASE | regex.VERBOSE,
+)
+# A yes that is none: "I would not say yes", "yes, they are inconsistent".
+_NOT_YES = regex.compile(
+    r"\b(?:not|never|cannot|\w+n['’]t)\s+(?:\w+\s+){0,2}[\"'“‘*]*+yes\b"
+    r"|\b(?:inconsistent|disagree\w*)\b|\b(?:not|never|\w+n['’]t)\s+(?:\w+\s+)?(?:consistent|agree)\b",
+    regex.IGNORECASE,
+)
+_CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", regex.IGNORECASE)
+
+
+def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
+    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+
+    Severities are major and minor. A category without its ``dimension`` gets it, and the rules of :func:`settled`
+    hold. Raises :class:`RatingParseError` where anything of it cannot be read.
+    """
+    return _errors(read_answer(reply), translation, dimension)
+
+
+def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
+    """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
+    return Statement(parse_words(reply), _errors(read_answer(reply, last=True), translation, dimension))
+
+
+def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
+    """A judge's ``annotations`` and ``analysis``."""
+    answer = read_answer(reply)
+    analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
+    return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
+
+
+def parse_consensus(reply: str) -> bool:
+    """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
+    words = _CHOICE.sub("", parse_words(reply))
+    found = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
+    answers = set(map(str.casefold, found))
+    if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
+        raise RatingParseError(f"it says neither yes nor no: {words[:80]!r}")
+    return answers == {"yes"}
+
+
+def parse_words(reply: str) -> str:
+    """A reply that is text, such as a reviewer's questions, without the thoughts before it."""
+    try:
+        return plain_text(reply, "")
+    except (EmptyReply, UnreadableReply) as error:
+        raise RatingParseError(str(error)) from None
+
+
+def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
+    items = [_completed(item, dimension) for item in read_items(answer.value)]
+    errors = stated(answer, (read_error(item, translation, _severity) for item in items))
+    return settled(located(errors, translation))
+
+
+def _completed(item: dict[str, Any], dimension: str | None) -> dict[str, Any]:
+    """``item`` with its category in full. A non-translation is major and marks all of the text, whatever it says."""
+    category = str(item.get("category") or "").strip().casefold()
+    if mqm.is_non_translation(category.rpartition("/")[2]):
+        return {**item, "category": "non-translation", "severity": "major", "span": "all"}
+    if category.rpartition("/")[2] in NO_ERROR:
+        return {**item, "category": "no-error"}
+    if category.startswith("not "):  # what an opponent on categories starts from
+        raise RatingParseError(f"{category[:40]!r} does not say which category an error has")
+    if dimension is None or ("/" in category and not category.startswith(dimension)):
+        return item
+    return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
+
+
+def _severity(value: Any) -> Weighed:
+    weighed = named_severity(value)
+    if weighed.severity not in ("major", "minor"):
+        raise RatingParseError(f"the severity {weighed.severity!r} is neither major nor minor")
+    return weighed

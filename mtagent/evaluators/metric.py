@@ -63,8 +63,8 @@ class InBatches:
     def _rate_waiting(self) -> None:
         while taken := self._next_batch():
             wanted = [(pair, rating) for pair, rating in taken if rating.set_running_or_notify_cancel()]
-            found = self._rated([pair for pair, _ in wanted]) if wanted else []
-            for (_, rating), result in zip(wanted, found, strict=True):
+            results = self._rated([pair for pair, _ in wanted]) if wanted else []
+            for (_, rating), result in zip(wanted, results, strict=True):
                 if isinstance(result, BaseException):
                     rating.set_exception(result)
                 else:
@@ -153,12 +153,12 @@ def _rater(name: str, model: CometModel, *, reference: bool) -> InBatches:
 
 def _predicted(model: CometModel, pairs: Sequence[Pair], *, reference: bool) -> list[Prediction]:
     """A prediction for each of ``pairs``. Those with and without a reference go apart, as COMET wants them."""
-    texts = [Texts(one.source, translation, one.reference if reference else None) for one, translation in pairs]
+    texts = [Texts(item.source, translation, item.reference if reference else None) for item, translation in pairs]
     known: dict[Texts, Prediction] = {}
     for has_reference in (True, False):
-        alike = list(dict.fromkeys(one for one in texts if (one.reference is not None) == has_reference))
+        alike = list(dict.fromkeys(text for text in texts if (text.reference is not None) == has_reference))
         known |= zip(alike, model.predict(alike), strict=True)
-    return [known[one] for one in texts]
+    return [known[text] for text in texts]
 
 
 def _rating(blank: Rating, pair: Pair, prediction: Prediction) -> Rating:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -81,16 +81,13 @@ def evaluator_names() -> list[str]:
 
 
 def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
+    """The evaluator that another package offers as ``name``. Whatever is wrong with it is a :class:`ConfigError`."""
     others = {entry.name: entry for entry in entry_points(group="mtagent.evaluators")}
     if name not in others:
         near = get_close_matches(name, evaluator_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(evaluator_names())}"
         raise ConfigError(f"no evaluator {name!r}; {hint}")
-    return _made(others[name], options, surroundings)
-
-
-def _made(entry: EntryPoint, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
-    """The evaluator that another package offers as ``entry``. Whatever is wrong with it is a :class:`ConfigError`."""
+    entry = others[name]
     package = entry.dist.name if entry.dist else "an unknown package"
     where = f"evaluator {entry.name} ({entry.value} of {package})"
     try:

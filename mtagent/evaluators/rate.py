@@ -2,63 +2,126 @@
 
 It may have the translation evaluated, background knowledge searched for, the score compared with an anchor's, and must
 finish with a score from 0 to 4. What is learnt about a source, knowledge and anchors, serves its later translations.
+Read :meth:`RATE._rate` for the story; then come the tools, the arithmetic of anchors, and the readers of the replies.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import regex
 
 import mtagent
-from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, UnreadableReply
-from mtagent.evaluators import rate_replies
-from mtagent.evaluators.rate_replies import (
-    COMPARE,
-    EVALUATE,
-    FINISH,
-    HIGH_ANCHOR,
-    HIGHEST,
-    LOW_ANCHOR,
-    SEARCH,
-    Action,
-    Anchor,
-    Assessment,
-    Outcome,
-    read_assessment,
-    read_queries,
-    read_summary,
-    read_turn,
-    read_winner,
-    score_of,
-    severity_at,
-    text_of,
+from mtagent.errors import (
+    FATAL,
+    ConfigError,
+    EmptyReply,
+    EvaluationError,
+    MtagentError,
+    RatingParseError,
+    UnreadableReply,
 )
-from mtagent.evaluators.search import Search
+from mtagent.evaluators.annotations import located
+from mtagent.evaluators.knowledge import default_path
+from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import Pairs, plain_text, read_json
 from mtagent.llm.request import settings_of
-from mtagent.records import Completion, ErrorSpan, Found, Message, Rating, Segment, Tool
+from mtagent.records import Completion, ErrorSpan, Found, Message, Rating, Segment, Severity, Tool, ToolCall
 
+LOWEST, HIGHEST = 0.0, 4.0
+LOW_ANCHOR, HIGH_ANCHOR = 1.0, 4.0
+"""The scores of the two anchors that the core agent writes itself, while there are no others."""
 FINDS = 5  # per query
 LONGEST_FIND = 1_000  # characters of one find that the search agent reads
+MOST_QUERIES = 3
+FEWEST_ROUNDS = 2  # one to have the translation evaluated, one to finish
+LAST_ROUND = "The next round is the last one, and only finish can be called in it."
+
+Outcome = Literal["win", "tie", "lose"]
 
 
-class Agents(NamedTuple):
-    """The sub-agents' prompts."""
+def _tool(name: str, description: str, required: tuple[str, ...], **parameters: tuple[str, str]) -> Tool:
+    properties = {key: {"type": kind, "description": about} for key, (kind, about) in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Tool(name=name, description=description, parameters=schema)
 
-    evaluate: Prompt
-    search: Prompt
-    summarise: Prompt
-    compare: Prompt
 
-    @classmethod
-    def load(cls, folder: Path | None) -> Agents:
-        return cls(*(prompts.load(f"rate-{name}", folder) for name in cls._fields))
+EVALUATE = _tool(
+    "evaluate",
+    "Have the translation assessed: score, confidence, errors, and terms that the assessor does not know for sure.",
+    (),
+    notes=("string", "What the assessor should know besides the knowledge that was found."),
+    instruction=("string", "What to look at in particular, for instance the tone, or one idiom."),
+)
+SEARCH = _tool(
+    "search",
+    "Look up what you or the assessor do not know for sure, such as slang, an allusion or a name.",
+    ("query",),
+    query=("string", "What you want to know, in full."),
+)
+COMPARE = _tool(
+    "compare",
+    "Have the translation compared with one whose score is settled, to confirm or correct a tentative score.",
+    ("tentative_score",),
+    tentative_score=("number", "The score, 0 to 4, that you have in mind."),
+    notes=("string", "What the judge should know besides the knowledge that was found."),
+    low_anchor=("string", "A poor translation of the source that deserves 1. Only while there are no anchors."),
+    high_anchor=("string", "An excellent translation of the source that deserves 4. Only while there are no anchors."),
+)
+FINISH = _tool(
+    "finish",
+    "Give the final score. Call it alone, after you have read the answers of the other tools.",
+    ("score", "rationale"),
+    score=("number", "The final score, 0 to 4; halves are allowed."),
+    rationale=("string", "Why, in two to four sentences."),
+)
+TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
+
+
+class Action(NamedTuple):
+    """A wish of the core agent. ``problem`` says why its arguments cannot be read, if so."""
+
+    tool: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    problem: str = ""
+
+    def as_call(self) -> ToolCall:
+        """The call to put on record before its answer. Its arguments are JSON: servers refuse broken ones."""
+        return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
+
+
+class Assessment(NamedTuple):
+    """What the evaluation agent says: a score from 0 to 4, and what it rests on.
+
+    ``confidence`` is 0 to 1, or ``None`` where none is given; ``gaps`` are terms that the agent does not know for sure.
+    """
+
+    score: float
+    confidence: float | None
+    rationale: str
+    errors: tuple[ErrorSpan, ...]
+    gaps: tuple[str, ...]
+
+
+class Anchor(NamedTuple):
+    """A translation of the same source whose score is settled."""
+
+    text: str
+    score: float
+
+
+AGENTS = ("evaluate", "search", "summarise", "compare")
+"""Whom the core agent has ask: the prompts ``rate-NAME``."""
 
 
 @dataclass
@@ -72,10 +135,6 @@ class Memory:
         """All that was found, one line per search."""
         return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
 
-    def put(self, anchor: Anchor) -> None:
-        """Let ``anchor`` take the slot of its score level."""
-        self.anchors[rate_replies.level(anchor.score)] = anchor
-
 
 class Final(NamedTuple):
     """The score that a rating ends with, why, and the last evaluation."""
@@ -83,164 +142,6 @@ class Final(NamedTuple):
     score: float
     rationale: str
     assessment: Assessment
-
-
-@dataclass
-class Case:
-    """One translation that the core agent has to score. The tools use this source and this translation, no others."""
-
-    segment: Segment
-    translation: str
-    memory: Memory
-    agents: Agents
-    core: Dialogue
-    judges: Dialogue
-    finder: Search | None
-    assessment: Assessment | None = None
-    tentative: float | None = None
-    final: Final | None = None
-    compared: set[float] = field(default_factory=set)
-    warnings: list[str] = field(default_factory=list)
-
-    def values(self, **texts: str | None) -> dict[str, str | None]:
-        """The variables of the prompts: the segment's, and what the memory holds."""
-        known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
-        return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
-
-    async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
-        """The answer of a tool, or why there is none. What concerns every segment alike is raised."""
-        tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]] = {
-            "evaluate": self._evaluate,
-            "search": self._search,
-            "compare": self._compare,
-            "finish": self._finish,
-        }
-        names = [tool.name for tool in offered]
-        try:
-            if action.tool not in names:
-                raise UnreadableReply(f"{action.tool!r} cannot be called here, only {', '.join(names)}")
-            if action.problem:
-                raise UnreadableReply(action.problem)
-            return await tools[action.tool](action.arguments)
-        except FATAL:
-            raise
-        except (MtagentError, OSError) as error:
-            self.warnings.append(f"{action.tool} failed: {type(error).__name__}: {error}")
-            return _answer(error=str(error) or type(error).__name__)
-
-    def unfinished(self, rounds: int) -> Final:
-        """The last tentative score, with a warning. Raises :class:`EvaluationError` if there was no evaluation."""
-        why = f"the core agent did not finish in {rounds} rounds"
-        if self.assessment is None or self.tentative is None:
-            failures = [warning for warning in self.warnings if warning.startswith("evaluate ")] or self.warnings
-            last = f" ({failures[-1]})" if failures else ""
-            raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
-        self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
-        return Final(self.tentative, self.assessment.rationale, self.assessment)
-
-    async def _evaluate(self, arguments: dict[str, Any]) -> str:
-        values = self.values(background=text_of(arguments, "notes"), focus=text_of(arguments, "instruction"))
-        found = await self.judges.ask(
-            self.agents.evaluate, values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
-        )
-        self.assessment, self.tentative = found, found.score
-        errors = [{"text": error.text, "issue": error.explanation} for error in found.errors]
-        return _answer(
-            score=found.score, confidence=found.confidence, rationale=found.rationale, errors=errors, gaps=found.gaps
-        )
-
-    async def _search(self, arguments: dict[str, Any]) -> str:
-        request = " ".join((text_of(arguments, "query", required=True) or "").split())
-        known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
-        if known is None:
-            self.memory.answers[request] = await self._look_up(request)
-        answer = self.memory.answers[known or request]
-        if not answer:
-            return _answer(answer=None, note="nothing was found; ask differently, or go on without")
-        return _answer(answer=answer)
-
-    async def _look_up(self, request: str) -> str:
-        """The answer to ``request``; ``""`` if the search brings none."""
-        queries = await self.core.ask(self.agents.search, self.values(request=request), "rate-search", read_queries)
-        found = await self._find(queries)
-        if not found:
-            return ""
-        results = "\n\n".join(f"[{n}] {one.title}\n{one.text[:LONGEST_FIND]}" for n, one in enumerate(found, 1))
-        values = self.values(request=request, results=results)
-        return await self.core.ask(self.agents.summarise, values, "rate-summarise", read_summary)
-
-    async def _find(self, queries: Sequence[str]) -> list[Found]:
-        """What all queries find, each find once. A query that fails is an error only if the others find nothing."""
-        brought = await together(*(self._attempt(query) for query in queries))
-        found = [one for finds in brought if isinstance(finds, list) for one in finds]
-        failed = [error for error in brought if isinstance(error, Exception)]
-        if failed and not found:
-            raise failed[0]
-        return list(dict.fromkeys(found))
-
-    async def _attempt(self, query: str) -> list[Found] | MtagentError | OSError:
-        assert self.finder is not None
-        try:
-            return await self.finder.find(query, limit=FINDS)
-        except FATAL:
-            raise
-        except (MtagentError, OSError) as error:
-            return error
-
-    async def _compare(self, arguments: dict[str, Any]) -> str:
-        tentative, notes = score_of(arguments, "tentative_score"), text_of(arguments, "notes")
-        if tentative in self.compared:
-            raise UnreadableReply(f"{tentative:g} has been compared already: decide now, and call finish")
-        self._take_synthetic_anchors(arguments)
-        anchor = rate_replies.closest(self.memory.anchors.values(), tentative)
-        outcomes = await together(self._duel(anchor, notes, "a"), self._duel(anchor, notes, "b"))
-        calibration = rate_replies.calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
-        self.compared.add(tentative)
-        self.tentative = calibration.score
-        return _answer(
-            anchor_score=anchor.score,
-            outcomes=outcomes,
-            advice=calibration.advice,
-            suggested_score=calibration.score,
-            note="there are anchors now; leave low_anchor and high_anchor out",
-        )
-
-    def _take_synthetic_anchors(self, arguments: dict[str, Any]) -> None:
-        """Fill the slots of 1 and 4 with what the core agent wrote, where no translation has taken them."""
-        low, high = text_of(arguments, "low_anchor"), text_of(arguments, "high_anchor")
-        if not self.memory.anchors and not (low and high):
-            raise UnreadableReply(
-                "there are no anchors yet: call compare again with low_anchor, a translation that deserves 1, "
-                "and high_anchor, one that deserves 4"
-            )
-        for text, score in ((low, LOW_ANCHOR), (high, HIGH_ANCHOR)):
-            if text:
-                self.memory.anchors.setdefault(rate_replies.level(score), Anchor(text, score))
-
-    async def _duel(self, anchor: Anchor, notes: str | None, place: str) -> Outcome:
-        """The translation against ``anchor``, shown in ``place``."""
-        a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
-        values = self.values(background=notes, translation_a=a, translation_b=b)
-        winner = await self.judges.ask(self.agents.compare, values, "rate-compare", read_winner)
-        return "tie" if winner == "tie" else "win" if winner == place else "lose"
-
-    async def _finish(self, arguments: dict[str, Any]) -> str:
-        score, rationale = score_of(arguments, "score"), text_of(arguments, "rationale", required=True)
-        if self.assessment is None:
-            raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
-        self.final = Final(score, rationale or "", self.assessment)
-        self.memory.put(Anchor(self.translation, score))
-        return _answer(score=score)
-
-
-def _answer(**fields: Any) -> str:
-    """A tool's answer as the core agent reads it."""
-    return json.dumps(fields, ensure_ascii=False)
-
-
-FEWEST_ROUNDS = 2  # one to have the translation evaluated, one to finish
-LAST_ROUND = "The next round is the last one, and only finish can be called in it."
-Turn = tuple[Completion, tuple[Action, ...]]
 
 
 class RATE:
@@ -270,10 +171,11 @@ class RATE:
             raise ConfigError(f"evaluator rate: rounds={rounds} is too few, it takes at least {FEWEST_ROUNDS}")
         self._llm, self._judges, self._rounds = llm, judges or llm, rounds
         self.calls = (3, 3 * rounds - 2)  # the core agent in each round, and a tool of two calls in all but the last
-        self._finder = finder or _open(search, knowledge, data_folder)
+        beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
+        self._finder = finder or open_search(search, knowledge or beside_the_store)
         self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)
-        self._agents = Agents.load(prompts_folder)
+        self._agents = {name: prompts.load(f"rate-{name}", prompts_folder) for name in AGENTS}
 
     @property
     def signature(self) -> str:
@@ -283,8 +185,7 @@ class RATE:
     def _signed(self, order: int) -> str:
         """The signature of the ``order``-th rating of a source, in which those before it have a part."""
         own, finder = self._judges is not self._llm, self._finder
-        searching = (self._agents.search, self._agents.summarise) if finder else ()
-        used = (self._core, self._agents.evaluate, *searching, self._agents.compare)
+        used = (self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare")))
         return "|".join(
             [
                 self.name,
@@ -332,10 +233,12 @@ class RATE:
             judges.calls = core.calls  # one account, in the order of the calls
             case = Case(segment, translation, memory, self._agents, core, judges, self._finder)
             final = await self._lead(core, case) or case.unfinished(self._rounds)
+        severity, marked = severity_at(final.score), final.assessment.errors
+        errors = tuple(error.model_copy(update={"severity": severity}) for error in marked)
         return Rating(
             evaluator=self.name,
             score=final.score,
-            errors=_errors(final),
+            errors=errors if marked or final.score >= HIGHEST else None,  # flawed, and nothing is marked
             explanation=final.rationale,
             calls=tuple(core.calls),
             signature=signature,
@@ -347,41 +250,38 @@ class RATE:
 
     async def _lead(self, core: Dialogue, case: Case) -> Final | None:
         """The core agent's loop: observe, orient, decide, act. ``None`` if it does not finish in its rounds."""
-        values = {"rounds": str(self._rounds), "search": "yes" if self._finder else None}
+        values: dict[str, str | None] = {"rounds": str(self._rounds), "search": "yes" if self._finder else None}
         messages = self._core.render(case.values(**values))
         for left in reversed(range(self._rounds)):
             completion, actions = await _decide(core, messages, self._tools if left else (FINISH,))
+            offered = self._tools if left else (FINISH,)
+            if left and any(action[:2] != actions[0][:2] for action in actions):  # some say the same twice
+                # A score beside other calls would be given before their answers are read.
+                offered = tuple(tool for tool in self._tools if tool is not FINISH)
             answers: list[str] = []
             for action in actions:
-                answers.append(await case.carry_out(action, self._offered(left, actions)))
+                answers.append(await case.carry_out(action, offered))
                 if case.final is not None:
                     return case.final
             messages = (*messages, *_told(completion, actions, answers, LAST_ROUND if left == 1 else ""))
         return None
 
-    def _offered(self, left: int, actions: Sequence[Action]) -> tuple[Tool, ...]:
-        """What can be called now. A score beside other calls would be given before their answers are read."""
-        if not left:
-            return (FINISH,)
-        same = all(action.wish == actions[0].wish for action in actions)
-        return self._tools if same else tuple(tool for tool in self._tools if tool is not FINISH)
 
-
-async def _decide(core: Dialogue, messages: Sequence[Message], tools: Sequence[Tool]) -> Turn:
+async def _decide(
+    core: Dialogue, messages: Sequence[Message], tools: Sequence[Tool]
+) -> tuple[Completion, tuple[Action, ...]]:
     """The core agent's next wish. A reply that calls no tool is asked for once more, with the reason."""
-    completion = await core.send(messages, "rate-core", tools=tools)
-    try:
-        return completion, read_turn(completion)
-    except UnreadableReply as error:
-        core.mark_unreadable(completion, error)
-        again = Message(role="user", content=AGAIN.format(reason=error))
-    messages = (*messages, Message(role="assistant", content=completion.text), again)
-    completion = await core.send(messages, "rate-core", tools=tools)
-    try:
-        return completion, read_turn(completion)
-    except UnreadableReply as error:
-        core.mark_unreadable(completion, error)
-        raise
+    for is_last in (False, True):
+        completion = await core.send(messages, "rate-core", tools=tools)
+        try:
+            return completion, read_turn(completion)
+        except UnreadableReply as error:
+            core.mark_unreadable(completion, error)
+            if is_last:
+                raise
+            again = Message(role="user", content=AGAIN.format(reason=error))
+        messages = (*messages, Message(role="assistant", content=completion.text), again)
+    raise AssertionError
 
 
 def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[str], note: str) -> list[Message]:
@@ -391,28 +291,403 @@ def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[s
         told = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
         return [said, Message(role="user", content="\n\n".join([*told, *([note] if note else [])]))]
     calls = tuple(action.as_call() for action in actions)
-    *first, last = answers
-    told = [*first, f"{last}\n\n{note}" if note else last]
-    return [
-        Message(role="assistant", content=completion.text, tool_calls=calls),
-        *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, told, strict=True)),
-    ]
+    told = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
+    said = Message(role="assistant", content=completion.text, tool_calls=calls)
+    return [said, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, told, strict=True))]
 
 
-def _errors(final: Final) -> tuple[ErrorSpan, ...] | None:
-    """The errors of the last evaluation; ``None`` where it marks none and yet the translation is not excellent."""
-    severity, marked = severity_at(final.score), final.assessment.errors
-    if not marked and final.score < HIGHEST:
-        return None
-    return tuple(error.model_copy(update={"severity": severity}) for error in marked)
+@dataclass
+class Case:
+    """One translation that the core agent has to score. The tools use this source and this translation, no others."""
+
+    segment: Segment
+    translation: str
+    memory: Memory
+    agents: Mapping[str, Prompt]
+    core: Dialogue
+    judges: Dialogue
+    finder: Search | None
+    assessment: Assessment | None = None
+    tentative: float | None = None
+    final: Final | None = None
+    compared: set[float] = field(default_factory=set)
+    warnings: list[str] = field(default_factory=list)
+
+    def values(self, **texts: str | None) -> dict[str, str | None]:
+        """The variables of the prompts: the segment's, and what the memory holds."""
+        known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
+        return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
+
+    async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
+        """The answer of a tool, or why there is none. What concerns every segment alike is raised."""
+        tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]]
+        tools = {"evaluate": self._evaluate, "search": self._search, "compare": self._compare, "finish": self._finish}
+        names = [tool.name for tool in offered]
+        try:
+            if action.tool not in names:
+                raise UnreadableReply(f"{action.tool!r} cannot be called here, only {', '.join(names)}")
+            if action.problem:
+                raise UnreadableReply(action.problem)
+            return await tools[action.tool](action.arguments)
+        except FATAL:
+            raise
+        except (MtagentError, OSError) as error:
+            self.warnings.append(f"{action.tool} failed: {type(error).__name__}: {error}")
+            return _answer(error=str(error) or type(error).__name__)
+
+    def unfinished(self, rounds: int) -> Final:
+        """The last tentative score, with a warning. Raises :class:`EvaluationError` if there was no evaluation."""
+        why = f"the core agent did not finish in {rounds} rounds"
+        if self.assessment is None or self.tentative is None:
+            failures = [warning for warning in self.warnings if warning.startswith("evaluate ")] or self.warnings
+            last = f" ({failures[-1]})" if failures else ""
+            raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
+        self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
+        return Final(self.tentative, self.assessment.rationale, self.assessment)
+
+    async def _evaluate(self, arguments: dict[str, Any]) -> str:
+        values = self.values(background=text_of(arguments, "notes"), focus=text_of(arguments, "instruction"))
+        assessment = await self.judges.ask(
+            self.agents["evaluate"], values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
+        )
+        self.assessment, self.tentative = assessment, assessment.score
+        errors = [{"text": error.text, "issue": error.explanation} for error in assessment.errors]
+        return _answer(**{**assessment._asdict(), "errors": errors})
+
+    async def _search(self, arguments: dict[str, Any]) -> str:
+        request = " ".join((text_of(arguments, "query", required=True) or "").split())
+        known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
+        if known is None:
+            self.memory.answers[request] = await self._look_up(request)
+        if answer := self.memory.answers[known or request]:
+            return _answer(answer=answer)
+        return _answer(answer=None, note="nothing was found; ask differently, or go on without")
+
+    async def _look_up(self, request: str) -> str:
+        """The answer to ``request``; ``""`` if the search brings none."""
+        queries = await self.core.ask(self.agents["search"], self.values(request=request), "rate-search", read_queries)
+        finds = await self._find(queries)
+        if not finds:
+            return ""
+        results = "\n\n".join(f"[{n}] {find.title}\n{find.text[:LONGEST_FIND]}" for n, find in enumerate(finds, 1))
+        values = self.values(request=request, results=results)
+        return await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
+
+    async def _find(self, queries: Sequence[str]) -> list[Found]:
+        """What all queries find, each find once. A query that fails is an error only if the others find nothing."""
+        failed: list[Exception] = []
+
+        async def attempt(query: str) -> list[Found]:
+            assert self.finder is not None
+            try:
+                return await self.finder.find(query, limit=FINDS)
+            except FATAL:
+                raise
+            except (MtagentError, OSError) as error:
+                failed.append(error)
+                return []
+
+        finds = [find for result in await together(*map(attempt, queries)) for find in result]
+        if failed and not finds:
+            raise failed[0]
+        return list(dict.fromkeys(finds))
+
+    async def _compare(self, arguments: dict[str, Any]) -> str:
+        tentative, notes = read_score(arguments.get("tentative_score")), text_of(arguments, "notes")
+        if tentative in self.compared:
+            raise UnreadableReply(f"{tentative:g} has been compared already: decide now, and call finish")
+        low, high = text_of(arguments, "low_anchor"), text_of(arguments, "high_anchor")
+        if not self.memory.anchors and not (low and high):
+            raise UnreadableReply(
+                "there are no anchors yet: call compare again with low_anchor, a translation that deserves 1, "
+                "and high_anchor, one that deserves 4"
+            )
+        for text, score in ((low, LOW_ANCHOR), (high, HIGH_ANCHOR)):
+            if text:  # only where no translation has taken the slot
+                self.memory.anchors.setdefault(level(score), Anchor(text, score))
+        anchor = closest(self.memory.anchors.values(), tentative)
+        outcomes = await together(self._duel(anchor, notes, "a"), self._duel(anchor, notes, "b"))
+        advice, self.tentative = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
+        self.compared.add(tentative)
+        return _answer(
+            anchor_score=anchor.score,
+            outcomes=outcomes,
+            advice=advice,
+            suggested_score=self.tentative,
+            note="there are anchors now; leave low_anchor and high_anchor out",
+        )
+
+    async def _duel(self, anchor: Anchor, notes: str | None, place: str) -> Outcome:
+        """The translation against ``anchor``, shown in ``place``."""
+        a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
+        values = self.values(background=notes, translation_a=a, translation_b=b)
+        winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
+        return "tie" if winner == "tie" else "win" if winner == place else "lose"
+
+    async def _finish(self, arguments: dict[str, Any]) -> str:
+        score, rationale = read_score(arguments.get("score")), text_of(arguments, "rationale", required=True)
+        if self.assessment is None:
+            raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
+        self.final = Final(score, rationale or "", self.assessment)
+        self.memory.anchors[level(score)] = Anchor(self.translation, score)
+        return _answer(score=score)
 
 
-def _open(search: str, knowledge: Path | None, data_folder: Path | None) -> Search | None:
-    """The search that an option names; ``None`` for none."""
-    if search == "none":
-        return None
-    from mtagent.evaluators.knowledge import default_path
-    from mtagent.evaluators.search import open_search
+def _answer(**fields: Any) -> str:
+    """A tool's answer as the core agent reads it."""
+    return json.dumps(fields, ensure_ascii=False)
 
-    beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
-    return open_search(search, knowledge or beside_the_store)
+
+# Anchors
+
+_STEPS = {("win", "win"): 1.0, ("tie", "win"): 0.5, ("lose", "tie"): -0.5, ("lose", "lose"): -1.0}
+_ADVICE = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
+
+
+def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> tuple[str, float]:
+    """What the outcomes of both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
+    step = _STEPS.get((min(outcomes), max(outcomes)), 0.0)
+    on_that_side_already = (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor)
+    suggested = tentative if on_that_side_already else min(HIGHEST, max(LOWEST, tentative + step))
+    return ("confirm" if suggested == tentative else _ADVICE[step]), suggested
+
+
+def closest(anchors: Iterable[Anchor], score: float) -> Anchor:
+    """The anchor whose score is nearest to ``score``; of two equally near ones the lower."""
+    return min(anchors, key=lambda anchor: (abs(anchor.score - score), anchor.score))
+
+
+def level(score: float) -> int:
+    """The anchor slot, 0 to 4, of a score: the nearest whole number, halves go up. The anchor keeps its exact score."""
+    return math.floor(score + 0.5)
+
+
+# Replies of the colleagues
+
+_NUMBER = regex.compile(r"\s*([+-]?\d{1,6}(?:[.,]\d{1,9})?)\s*(%|/\s*4(?:\.0)?)?\s*")
+_NOTHING = frozenset({"", "none", "null", "n/a", "na", "nil", "-", "missing", "omitted", "omission", "no errors"})
+_BRACKETS = " \t\r\n()[]<>{}.*"
+_WINNER = regex.compile(
+    r"\W*(?:the\s+)?(?:(?:winner|better|candidate|translation|option)\W+)*(a|b|tie|tied|draw|equal|neither|both)\W*"
+)
+
+
+def severity_at(score: float) -> Severity:
+    """The severity of the errors of a translation with this score; the method gives none.
+
+    Below 2 a part of the meaning is lost (major), from 2 on the text can be understood (minor).
+    """
+    return "major" if score < 2 else "minor"
+
+
+def read_assessment(reply: str, translation: str) -> Assessment:
+    """The evaluation agent's reply. Raises :class:`RatingParseError` where it lacks a score from 0 to 4 or the errors.
+
+    Errors are located in ``translation`` where that is certain; one without target words is an omission.
+    """
+    fields = _fields(read_json(reply))
+    if "errors" not in fields:
+        _refuse("it has no list of errors")
+    score = read_score(fields.get("score"))
+    said = fields.get("confidence")
+    confidence, unit = _number(said)
+    if confidence is not None and (unit == "%" or 10 <= confidence <= 100):
+        confidence, unit = confidence / 100, ""
+    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and said is not None):
+        _refuse(f"the confidence {str(said)[:40]!r} is not a number from 0 to 1")
+    gaps = [gap if isinstance(gap, str) else _text(_fields(gap), "term") for gap in _listed(fields.get("gaps"))]
+    if not all(map(str.strip, gaps)):
+        _refuse("a knowledge gap names no term")
+    return Assessment(
+        score=score,
+        confidence=confidence,
+        rationale=str(fields.get("rationale") or "").strip(),
+        errors=located(
+            [_error(item, translation, severity_at(score)) for item in _listed(fields["errors"])], translation
+        ),
+        gaps=tuple(map(str.strip, gaps)),
+    )
+
+
+def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
+    if isinstance(item, str):
+        item = {"target": item if item in translation else ""}
+    fields = _fields(item)
+    source, target, issue = (_text(fields, name) for name in ("source", "target", "issue"))
+    before, after = _text(fields, "before") or None, _text(fields, "after") or None
+    if target and (target in translation or not _says_nothing(target)):
+        place = {"text": target, "category": "other", "before": before, "after": after}
+    elif source and not _says_nothing(source):
+        place = {"text": source, "category": "accuracy/omission", "side": "omission", "before": before, "after": after}
+    else:
+        _refuse("an error names neither words of the source nor of the translation")
+    return ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
+
+
+def read_score(value: Any) -> float:
+    """A number from 0 to 4, also as text: ``3``, ``"3.5"``, ``"3/4"``. Raises :class:`RatingParseError`."""
+    number, unit = _number(value)
+    if value is None:
+        _refuse("the score is missing")
+    if number is None or unit == "%" or not LOWEST <= number <= HIGHEST:
+        _refuse(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
+    return abs(number)  # of −0, which would be shown as such
+
+
+def read_queries(reply: str) -> tuple[str, ...]:
+    """The search agent's queries, at most three. Raises :class:`RatingParseError` if there is none."""
+    data = read_json(reply)
+    items = _listed(_fields(data).get("queries") if isinstance(data, dict) else data)
+    texts = [item if isinstance(item, str) else _refuse("a search query is no text") for item in items]
+    queries = tuple(dict.fromkeys(query for text in texts if (query := " ".join(text.split()))))
+    return queries[:MOST_QUERIES] or _refuse("it has no search query")
+
+
+def read_summary(reply: str) -> str:
+    """The search agent's answer; ``""`` where it says that the results hold none. Raises :class:`RatingParseError`."""
+    fields = _fields(read_json(reply))
+    if "answer" not in fields:
+        _refuse("it has no answer")
+    answer = _text(fields, "answer")
+    return "" if _says_nothing(answer) else answer.strip()
+
+
+def read_winner(reply: str) -> Literal["a", "b", "tie"]:
+    """Which of two candidates the comparison agent prefers. Raises :class:`RatingParseError` for anything else."""
+    said = _WINNER.fullmatch(reply.strip().casefold())
+    if not said:
+        chosen = _fields(read_json(reply)).get("winner")
+        said = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
+    if not said:
+        _refuse("the reply chooses neither A nor B nor a tie")
+    return "a" if said[1] == "a" else "b" if said[1] == "b" else "tie"
+
+
+def _number(value: Any) -> tuple[float | None, str]:
+    """A number and what follows it: ``%`` or ``/4``. ``None`` where ``value`` is no number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if abs(value) < 1e6 else None, ""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return (float(match[1].replace(",", ".")), match[2] or "") if match else (None, "")
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    """An object's fields with names in lower case. A list of one object is that object."""
+    if isinstance(data, Pairs):
+        _refuse("it gives a field twice")
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, dict):
+        _refuse(f"{str(data)[:40]!r} is no JSON object of the form that was asked for")
+    return {str(key).strip().casefold().replace(" ", "_"): value for key, value in data.items()}
+
+
+def _listed(value: Any) -> list[Any]:
+    """``value`` as a list: nothing, one, or several."""
+    if value is None or (isinstance(value, str) and _says_nothing(value)):
+        return []
+    if isinstance(value, list) and not isinstance(value, Pairs):
+        return [item for item in value if item is not None]
+    return [value]
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, str):
+        _refuse(f"{name!r} is {str(value)[:40]!r}, and no text")
+    return value or ""
+
+
+def _says_nothing(text: str) -> bool:
+    return text.strip(_BRACKETS).casefold() in _NOTHING
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise RatingParseError(problem)
+
+
+# Replies of the core agent
+
+
+def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
+    """A text among the arguments; ``None`` where it is absent. Raises :class:`RatingParseError`."""
+    text = _text(arguments, name).strip()
+    if text.casefold() not in ("", "none", "null"):
+        return text
+    return _refuse(f"the argument {name!r} is missing") if required else None
+
+
+_LAST_LETTER = regex.compile(r"(?r)\w")
+_CALL_TAG = regex.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", regex.DOTALL | regex.IGNORECASE)
+_NAMES = ("tool", "name", "function", "tool_name", "action")
+_ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
+_BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES})
+
+
+def read_turn(completion: Completion) -> tuple[Action, ...]:
+    """What the core agent wants: its tool calls, or where there are none, what its text says.
+
+    Raises :class:`RatingParseError` for a text that calls no tool. Broken arguments of a real call are its ``problem``.
+    """
+    actions: list[Action] = []
+    for call in completion.tool_calls:
+        name = call.name.strip().strip("`\"'").rpartition(".")[2].casefold()
+        try:
+            actions.append(Action(name, _arguments(call.arguments), call.id))
+        except RatingParseError as error:
+            actions.append(Action(name, {}, call.id, f"the arguments cannot be read: {error}"))
+    return tuple(actions) or read_actions(completion.text)
+
+
+def read_actions(reply: str) -> tuple[Action, ...]:
+    """The tool calls that a text makes, at least one, in order: JSON with ``tool`` and ``arguments``.
+
+    Also in the spellings of other systems, and inside ``<tool_call>`` tags. Thoughts before it are ignored. Raises
+    :class:`RatingParseError` for anything else.
+    """
+    try:
+        text = plain_text(reply, "")
+    except (EmptyReply, UnreadableReply) as error:
+        raise RatingParseError(str(error)) from None
+    # A call that words follow may be one that is only talked about, or that a text asks for.
+    last = _LAST_LETTER.search(text)
+    if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
+        _refuse("it calls no tool at its end")
+    try:
+        actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _in_json(read_json(body))]
+    except RatingParseError as error:
+        raise RatingParseError(f"it calls no tool: {error}") from None
+    return tuple(actions) or _refuse("the list of tool calls is empty")
+
+
+def _in_json(data: Any) -> list[Action]:
+    if isinstance(data, Pairs):
+        _refuse("the JSON gives a field twice")
+    if isinstance(data, list):
+        return [action for item in data for action in _in_json(item)]
+    if not isinstance(data, dict):
+        _refuse(f"{str(data)[:40]!r} calls no tool")
+    fields = {str(key).strip().casefold(): value for key, value in data.items()}
+    inner = fields.get("tool_calls", fields.get("function"))
+    if isinstance(inner, list | dict):
+        return _in_json(inner)
+    name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), None)
+    if name is None:
+        keyed = [key for key in fields if key in TOOLS]
+        if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
+            _refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
+        return [Action(keyed[0], fields[keyed[0]])]
+    given = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
+    arguments = (
+        {key: value for key, value in fields.items() if key not in _BESIDES} if given is fields else _arguments(given)
+    )
+    return [Action(name.strip().rpartition(".")[2].casefold(), arguments)]
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """Arguments as an object, also where they are JSON in a text. Nothing is no argument."""
+    if isinstance(given, str):
+        given = read_json(given) if given.strip().casefold() not in ("", "none", "null", "{}") else {}
+    if isinstance(given, Pairs) or not isinstance(given, dict | None):
+        raise RatingParseError("the arguments are no JSON object")
+    return {str(key): value for key, value in (given or {}).items()}

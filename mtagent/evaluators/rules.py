@@ -6,13 +6,12 @@ import html
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import regex
 
 from mtagent import __version__
 from mtagent.errors import ConfigError
-from mtagent.records import ErrorSpan, Rating, Segment, Severity, Term
+from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import markup, mqm, scripts
 from mtagent.text import numbers as marks
 
@@ -204,34 +203,21 @@ def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield located(translation, last.start, last.end, _PUNCTUATION, "minor", "an odd number of quotation marks")
 
 
-class _Lost(NamedTuple):
-    """Marks of the source without a partner in the translation, and the other way round."""
-
-    missing: list[scripts.Mark]
-    extra: list[scripts.Mark]
-
-
-def _lost(source: Sequence[scripts.Mark], there: Sequence[scripts.Mark]) -> _Lost:
-    def rest(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-        free = Counter(mark.key for mark in others)
-        free.subtract(Counter(mark.key for mark in these))
-        left = []
-        for mark in reversed(these):
-            if free[mark.key] < 0:
-                free[mark.key] += 1
-                left.append(mark)
-        return left[::-1]
-
-    return _Lost(rest(source, there), rest(there, source))
-
-
-def _as_marks(found: Sequence[markup.Tag]) -> list[scripts.Mark]:
-    return [scripts.Mark(tag.key, tag.start, tag.end) for tag in found]
+def _unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
+    """Those of ``these`` without a partner among ``others``; of equal ones the last."""
+    free = Counter(mark.key for mark in others)
+    left = []
+    for mark in these:
+        if free[mark.key]:
+            free[mark.key] -= 1
+        else:
+            left.append(mark)
+    return left
 
 
 _FINDERS = {
     "placeholder": markup.placeholders,
-    "tag": lambda text: _as_marks(markup.tags(text)),
+    "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
     "URL": markup.urls,
     "e-mail address": markup.emails,
 }
@@ -249,8 +235,8 @@ def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
     for what, find in _FINDERS.items():
-        there = find(translation)
-        missing, extra = _lost(find(segment.source), there)
+        wanted, there = find(segment.source), find(translation)
+        missing, extra = _unmatched(wanted, there), _unmatched(there, wanted)
         if missing or extra:
             yield from _altered(segment.source, translation, what, missing, extra)
 
@@ -370,42 +356,31 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Do-not-translate terms, glossary terms and forbidden words."""
+    wrong_term = "terminology/inappropriate for context"
     for term in segment.terms:
-        there = markup.occurrences(term.source, segment.source, case_sensitive=term.case_sensitive)
-        if there and term.forbidden:
-            yield from _forbidden(term, translation)
-        elif there and term.target is None:
-            yield from _not_kept(term.source, len(there), translation)
-        elif there and not _has_target(term, translation):
+        cased = term.case_sensitive
+        there = markup.occurrences(term.source, segment.source, case_sensitive=cased)
+        if not there:
+            continue
+        if term.forbidden:
+            word = term.target or term.source
+            for mark in markup.occurrences(word, translation, case_sensitive=cased):
+                shown = f"the glossary forbids {word!r} for {term.source!r}"
+                yield located(translation, mark.start, mark.end, wrong_term, "major", shown)
+        elif term.target is None:
+            kept = markup.occurrences(term.source, translation, case_sensitive=True, suffixes=True)
+            other_case = [mark for mark in markup.occurrences(term.source, translation) if mark.key != term.source]
+            shown = f"{term.source!r} must not be translated"
+            lost = max(0, len(there) - len(kept))
+            for mark in other_case[:lost]:
+                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, term.source)
+            for _ in range(lost - len(other_case)):
+                yield omitted(term.source, wrong_term, "major", shown)
+        elif not markup.occurrences(
+            term.target or term.source, translation, case_sensitive=cased, suffixes=True, inflected=True
+        ):
             shown = f"the glossary has {term.target!r} for {term.source!r}"
-            yield omitted(term.source, "terminology/inappropriate for context", "major", shown)
-
-
-def _has_target(term: Term, translation: str) -> bool:
-    return bool(
-        markup.occurrences(
-            term.target or term.source, translation, case_sensitive=term.case_sensitive, suffixes=True, inflected=True
-        )
-    )
-
-
-def _forbidden(term: Term, translation: str) -> Iterator[ErrorSpan]:
-    word = term.target or term.source
-    for mark in markup.occurrences(word, translation, case_sensitive=term.case_sensitive):
-        shown = f"the glossary forbids {word!r} for {term.source!r}"
-        yield located(translation, mark.start, mark.end, "terminology/inappropriate for context", "major", shown)
-
-
-def _not_kept(term: str, wanted: int, translation: str) -> Iterator[ErrorSpan]:
-    lost = wanted - len(markup.occurrences(term, translation, case_sensitive=True, suffixes=True))
-    if lost <= 0:
-        return
-    shown = f"{term!r} must not be translated"
-    other_case = [mark for mark in markup.occurrences(term, translation) if mark.key != term]
-    for mark in other_case[:lost]:
-        yield located(translation, mark.start, mark.end, "terminology/inappropriate for context", "minor", shown, term)
-    for _ in range(lost - len(other_case)):
-        yield omitted(term, "terminology/inappropriate for context", "major", shown)
+            yield omitted(term.source, wrong_term, "major", shown)
 
 
 # Words that grammar never lets follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
@@ -572,24 +547,20 @@ class Rules:
         Every located span has exact offsets, and no two suggestions overlap: the earlier and then the longer one stays.
         """
         chosen = [rule for name, rule in RULES.items() if name not in self.skip]
-        found = [span for rule in chosen for span in islice(rule(segment, translation), MOST_SPANS)]
+        spans = [span for rule in chosen for span in islice(rule(segment, translation), MOST_SPANS)]
         last = len(translation) + 1
-        found.sort(key=lambda span: (span.start if span.start is not None else last, -(span.end or 0)))
-        return tuple(_without_overlapping_suggestions(found))
+        spans.sort(key=lambda span: (span.start if span.start is not None else last, -(span.end or 0)))
+        kept, done = [], 0
+        for span in spans:
+            if span.suggestion is not None and span.start is not None and span.end is not None:
+                if span.start < done:
+                    continue
+                done = span.end
+            kept.append(span)
+        return tuple(kept)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``; asks nobody and never fails."""
         errors = self.find(segment, translation)
         score = mqm.score(errors, "himate")
         return Rating(evaluator=self.name, score=score, errors=errors, signature=self.signature)
-
-
-def _without_overlapping_suggestions(found: list[ErrorSpan]) -> list[ErrorSpan]:
-    kept, done = [], 0
-    for span in found:
-        if span.suggestion is not None and span.start is not None and span.end is not None:
-            if span.start < done:
-                continue
-            done = span.end
-        kept.append(span)
-    return kept

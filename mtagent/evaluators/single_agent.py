@@ -7,7 +7,6 @@ Neutral remarks are opinions that cost nothing: they go into the rating's explan
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mtagent.evaluators import typology
 from mtagent.evaluators.annotations import located, named_severity, read_error, read_items, stated
@@ -38,11 +37,17 @@ class SingleAgent:
         with Dialogue(self._llm, segment.id) as dialogue:
             marked = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
         errors = tuple(error for error in marked if error.severity != "neutral")
+        remarks = [
+            f"neutral, not counted: {error.category} - {error.text!r}"
+            f"{f': {error.explanation}' if error.explanation else ''}"
+            for error in marked
+            if error.severity == "neutral"
+        ]
         return Rating(
             evaluator=self.name,
             score=mqm.score(errors, "himate"),
             errors=errors,
-            explanation="\n".join(_remark(error) for error in marked if error.severity == "neutral") or None,
+            explanation="\n".join(remarks) or None,
             calls=tuple(dialogue.calls),
             signature=self.signature,
             seconds=dialogue.seconds,
@@ -56,17 +61,11 @@ def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
     :class:`RatingParseError`.
     """
     answer = read_answer(reply)
-    items = [{**item, "category": _category(item)} for item in read_items(answer.value)]
+    items = list(read_items(answer.value))
+    named = [
+        [item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip()] for item in items
+    ]
+    items = [
+        {**item, "category": typology.category_of("/".join(kinds))} for item, kinds in zip(items, named, strict=True)
+    ]
     return located(stated(answer, (read_error(item, translation, named_severity) for item in items)), translation)
-
-
-def _category(item: dict[str, Any]) -> str:
-    """``core/subtype`` of an item, which may name the two apart."""
-    return typology.category_of(
-        "/".join(item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip())
-    )
-
-
-def _remark(error: ErrorSpan) -> str:
-    remark = f"neutral, not counted: {error.category} - {error.text!r}"
-    return f"{remark}: {error.explanation}" if error.explanation else remark

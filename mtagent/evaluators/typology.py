@@ -35,78 +35,36 @@ CORES = {
 }
 """Core types, and what errors of them have in common."""
 
-SUBTYPES = (
-    Subtype(
-        "accuracy",
-        "addition",
-        "The translation says something, or has punctuation with a meaning, that the source lacks.",
-    ),
-    Subtype(
-        "accuracy",
-        "omission",
-        "Something of the source is missing in the translation: a passage, a phrase, a word, or punctuation with a "
-        "meaning.",
-    ),
-    Subtype(
-        "accuracy",
-        "mistranslation",
-        "A word or passage means something else than in the source, is matched with the wrong one, or its words are "
-        "grouped wrongly.",
-    ),
-    Subtype(
-        "accuracy",
-        "untranslated text",
-        "Text is left in the source language though it should be translated. Placeholders, code and special symbols do "
-        "not count.",
-    ),
-    Subtype(
-        "terminology",
-        "inappropriate for context",
-        "A term is not the one that a given glossary asks for, or not the one that is usual in this field.",
-    ),
-    Subtype("terminology", "inconsistent use", "One and the same term of the source is translated by different terms."),
-    Subtype(
-        "fluency",
-        "punctuation",
-        "A mark is missing, superfluous or wrong, or one of a pair of quotes or brackets has no partner.",
-    ),
-    Subtype("fluency", "spelling", "A word is misspelt, its capital letters and accents included."),
-    Subtype(
-        "fluency",
-        "grammar",
-        "Words do not agree, a verb has the wrong tense or form, a noun, pronoun or adjective the wrong ending; also "
-        "wrong word order.",
-    ),
-    Subtype(
-        "fluency", "register", "The level of formality is wrong, as with an informal pronoun where a formal one is due."
-    ),
-    Subtype(
-        "fluency",
-        "inconsistency",
-        "The text contradicts itself or changes its ways without reason; terms are not meant here.",
-    ),
-    Subtype("fluency", "character encoding", "Characters are garbled, because they were read in the wrong encoding."),
-    Subtype(
-        "style",
-        "awkward",
-        "The sentence is understood, but clumsy, mostly because it copies the structure of the source.",
-    ),
-    Subtype(
-        "locale convention", "address format", "An address, such as its postal code, is not in the form of the locale."
-    ),
-    Subtype("locale convention", "currency format", "An amount of money is not in the form of the locale."),
-    Subtype("locale convention", "date format", "A date is not in the form of the locale."),
-    Subtype(
-        "locale convention",
-        "name format",
-        "A name is not in the form of the locale, such as family and given name in the wrong order.",
-    ),
-    Subtype("locale convention", "telephone format", "A telephone number is not in the form of the locale."),
-    Subtype(
-        "locale convention",
-        "time format",
-        "A time of day is not in the form of the locale, such as 24 hours where readers expect 12.",
-    ),
+_TABLE = """\
+accuracy/addition: The translation says something, or has punctuation with a meaning, that the source lacks.
+accuracy/omission: Something of the source is missing in the translation: a passage, a phrase, a word, or \
+punctuation with a meaning.
+accuracy/mistranslation: A word or passage means something else than in the source, is matched with the wrong one, \
+or its words are grouped wrongly.
+accuracy/untranslated text: Text is left in the source language though it should be translated. Placeholders, code \
+and special symbols do not count.
+terminology/inappropriate for context: A term is not the one that a given glossary asks for, or not the one that is \
+usual in this field.
+terminology/inconsistent use: One and the same term of the source is translated by different terms.
+fluency/punctuation: A mark is missing, superfluous or wrong, or one of a pair of quotes or brackets has no partner.
+fluency/spelling: A word is misspelt, its capital letters and accents included.
+fluency/grammar: Words do not agree, a verb has the wrong tense or form, a noun, pronoun or adjective the wrong \
+ending; also wrong word order.
+fluency/register: The level of formality is wrong, as with an informal pronoun where a formal one is due.
+fluency/inconsistency: The text contradicts itself or changes its ways without reason; terms are not meant here.
+fluency/character encoding: Characters are garbled, because they were read in the wrong encoding.
+style/awkward: The sentence is understood, but clumsy, mostly because it copies the structure of the source.
+locale convention/address format: An address, such as its postal code, is not in the form of the locale.
+locale convention/currency format: An amount of money is not in the form of the locale.
+locale convention/date format: A date is not in the form of the locale.
+locale convention/name format: A name is not in the form of the locale, such as family and given name in the wrong \
+order.
+locale convention/telephone format: A telephone number is not in the form of the locale.
+locale convention/time format: A time of day is not in the form of the locale, such as 24 hours where readers expect \
+12."""
+SUBTYPES = tuple(
+    Subtype(core, name, definition)
+    for core, name, definition in (line.replace(": ", "/", 1).split("/", 2) for line in _TABLE.split("\n"))
 )
 """All 19, core type by core type."""
 
@@ -131,9 +89,7 @@ _OTHER_NAMES = {
 
 
 def subtypes_of(core: str) -> tuple[Subtype, ...]:
-    """The subtypes of a core type; a ``KeyError`` for an unknown one."""
-    if core not in CORES:
-        raise KeyError(core)
+    """The subtypes of a core type."""
     return tuple(subtype for subtype in SUBTYPES if subtype.core == core)
 
 

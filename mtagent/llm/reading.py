@@ -120,8 +120,9 @@ _AFTER_STRING = regex.compile(r"(?:\s|\\[nrt])*+(?:[,:}\]\#]|//|/\*|\Z)")
 _QUOTE_NEXT = regex.compile(r"\s*+[\"'“„‘]")
 _ESCAPE = regex.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|\\|\"")
 _PAIR = {"{": "}", "[": "]"}
-_LITERALS = {"True": "true", "False": "false", "None": "null"}
-_JSON_WORDS = frozenset({"true", "false", "null", "NaN", "Infinity"})
+_LITERALS = {word: word for word in ("true", "false", "null", "NaN", "Infinity")}
+_LITERALS |= {"True": "true", "False": "false", "None": "null"}
+_ESCAPES = {"\\'": "'", "\\": "\\\\", '"': '\\"'}
 
 
 class Scan(NamedTuple):
@@ -132,115 +133,77 @@ class Scan(NamedTuple):
 
     end: int
     closed: bool | None
-    mended: str | None
-    repeats: bool
+    mended: str | None = None
+    repeats: bool = False
 
 
-def scan(text: str, start: int) -> Scan:
-    """Read the value that begins with the bracket at ``start``."""
-    return _Scanner(text).run(start)
+def scan(text: str, at: int) -> Scan:
+    """Read the value that begins with the bracket at ``at``: token by token until it is closed, or turns out as prose.
+
+    ``out`` collects the tokens of strict JSON, ``keys`` those of each open object.
+    """
+    out: list[str] = []
+    opened: list[str] = []
+    keys: list[set[str]] = []
+    guessing = repeats = False
+    while match := _TOKEN.match(text, at):
+        kind, token, at = str(match.lastgroup), match.group(), match.end()
+        if kind == "block":
+            at = text.find("*/", at) + 2
+            if at == 1:
+                break
+        elif kind == "quote":
+            string, at, uncertain = _string(text, token, at)
+            guessing |= uncertain
+            if string is None:
+                break
+            out.append(string)
+        elif kind == "open":
+            opened.append(token)
+            keys.append(set())
+            out.append(token)
+        elif kind == "close":
+            if out[-1] == ",":
+                out.pop()
+            guessing |= _PAIR[opened.pop()] != token
+            keys.pop()
+            out.append(token)
+            if not opened:
+                return Scan(at, True, None if guessing else "".join(out), repeats)
+        elif kind == "word" and token in _LITERALS:
+            out.append(_LITERALS[token])
+        elif kind == "word" and opened[-1] == "{" and out[-1] in "{,":
+            out.append(json.dumps(token, ensure_ascii=False))
+        elif token in ("...", "…") and opened[-1] == "[" and out[-1] != "[":
+            break  # a list that goes on with dots for what the model did not write is cut off
+        elif kind in ("word", "other") or token == "...":
+            guessing = True  # in an object a value for the repair to guess, elsewhere a sign of prose
+            if opened[-1] != "{":
+                return Scan(at, None)
+        elif kind not in ("space", "comment"):
+            if kind == "colon":
+                repeats |= out[-1] in keys[-1]
+                keys[-1].add(out[-1])
+            out.append(token)
+    return Scan(len(text), False, None, repeats)
 
 
-class _Scanner:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._out: list[str] = []
-        self._open: list[str] = []
-        self._keys: list[set[str]] = []
-        self._guessing = False
-        self._repeats = False
+def _string(text: str, mark: str, begin: int) -> tuple[str | None, int, bool]:
+    """A string as JSON, its end, and whether that is uncertain; ``None`` for one without an end.
 
-    def run(self, start: int) -> Scan:
-        """Go token by token until the first bracket is closed, the text ends, or it turns out to be prose."""
-        at: int | None = start
-        while at is not None and at < len(self._text):
-            token = _TOKEN.match(self._text, at)
-            assert token is not None
-            at = self._take(str(token.lastgroup), token.group(), token.end())
-            if at is None:
-                return Scan(token.end(), None, None, False)
-            if not self._open:
-                return Scan(at, True, None if self._guessing else "".join(self._out), self._repeats)
-        return Scan(len(self._text), False, None, self._repeats)
-
-    def _take(self, kind: str, token: str, end: int) -> int | None:
-        """Handle one token; the place to go on at, ``None`` for prose."""
-        match kind:
-            case "space" | "comment":
-                return end
-            case "block":
-                close = self._text.find("*/", end)
-                return close + 2 if close >= 0 else len(self._text)
-            case "quote":
-                return self._string(token, end)
-            case "open":
-                self._open.append(token)
-                self._keys.append(set())
-            case "close":
-                self._close(token)
-                return end
-            case "colon":
-                self._note_key()
-            case "word":
-                return self._word(token, end)
-            case "number" | "other" if token in ("...", "…"):
-                return self._left_out(end)
-            case "other":
-                return self._unexpected(end)
-        self._out.append(token)
-        return end
-
-    def _close(self, token: str) -> None:
-        if self._out[-1] == ",":
-            self._out.pop()
-        self._guessing |= _PAIR[self._open.pop()] != token
-        self._keys.pop()
-        self._out.append(token)
-
-    def _note_key(self) -> None:
-        key, keys = self._out[-1], self._keys[-1]
-        self._repeats |= key in keys
-        keys.add(key)
-
-    def _word(self, word: str, end: int) -> int | None:
-        if word in _LITERALS or word in _JSON_WORDS:
-            self._out.append(_LITERALS.get(word, word))
-        elif self._open[-1] == "{" and self._out[-1] in "{,":
-            self._out.append(json.dumps(word, ensure_ascii=False))
-        else:
-            return self._unexpected(end)
-        return end
-
-    def _unexpected(self, end: int) -> int | None:
-        """Something that is no JSON: in an object a value for the repair to guess, elsewhere a sign of prose."""
-        self._guessing = True
-        return end if self._open[-1] == "{" else None
-
-    def _left_out(self, end: int) -> int | None:
-        """Dots for what the model did not write: a list that goes on with them is cut off, one of dots is prose."""
-        return len(self._text) if self._open[-1] == "[" and self._out[-1] != "[" else self._unexpected(end)
-
-    def _string(self, mark: str, begin: int) -> int:
-        """A string ends at its mark before a comma, colon, bracket or comment; other marks are part of it."""
-        for stop in _STOPS[mark].finditer(self._text, begin):
-            if stop.group()[0] == "\\":
-                continue
-            if _AFTER_STRING.match(self._text, stop.end()):
-                self._out.append(self._quoted(self._text[begin : stop.start()]))
-                return int(stop.end())
-            # Either a quotation mark inside the string, or a comma is missing: the mended text must not decide.
-            self._guessing |= mark == '"' or _QUOTE_NEXT.match(self._text, stop.end()) is not None
-        return len(self._text)
-
-    @staticmethod
-    def _quoted(inner: str) -> str:
-        return f'"{_ESCAPE.sub(_escape, inner)}"'
-
-
-def _escape(found: regex.Match[str]) -> str:
-    """A JSON escape as it is, ``\\'`` as an apostrophe, a lone backslash doubled, a bare quotation mark escaped."""
-    escape = found.group()
-    return {"\\'": "'", "\\": "\\\\", '"': '\\"'}.get(escape, escape)
+    It ends at its mark before a comma, colon, bracket or comment; other marks are part of it.
+    """
+    uncertain = False
+    for stop in _STOPS[mark].finditer(text, begin):
+        if stop.group()[0] == "\\":
+            continue
+        if _AFTER_STRING.match(text, stop.end()):
+            # An escape of JSON stays, \' is an apostrophe, a lone backslash is doubled, a bare quotation mark escaped.
+            inner = _ESCAPE.sub(lambda match: _ESCAPES.get(match.group(), match.group()), text[begin : stop.start()])
+            return f'"{inner}"', stop.end(), uncertain
+        # Either a quotation mark inside the string, or a comma is missing: the mended text must not decide.
+        uncertain |= mark == '"' or _QUOTE_NEXT.match(text, stop.end()) is not None
+    return None, len(text), uncertain
 
 
 EXCERPT = 120
@@ -275,7 +238,7 @@ class Answer(NamedTuple):
     alone: bool
 
 
-class _Found(NamedTuple):
+class _Value(NamedTuple):
     start: int
     end: int
     value: Any
@@ -304,16 +267,16 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
     """
     answer = whole_characters(text).strip().removeprefix("\ufeff").strip()
     try:
-        found = _read_any(answer, last)
+        read = _read_any(answer, last)
     except RecursionError:
         _fail(_TOO_DEEP, answer)
-    if _depth_above(found.value, DEEPEST):
+    if _depth_above(read.value, DEEPEST):
         _fail(_TOO_DEEP, answer)
     if "\\u" in text:
-        written = json.dumps(found.value, ensure_ascii=False)
+        written = json.dumps(read.value, ensure_ascii=False)
         if whole_characters(written) != written:
             _fail("the JSON in the reply holds half of a character", whole_characters(text))
-    return found
+    return read
 
 
 def _read_any(answer: str, last: bool) -> Answer:
@@ -329,61 +292,47 @@ def _read_any(answer: str, last: bool) -> Answer:
 
 
 def _search(answer: str, last: bool) -> Answer:
-    groups = list(_groups(list(_values(answer)), answer))
+    groups = list(_groups(_values(answer), answer))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
     best = _last(groups, answer) if last else _best(groups, answer)
     concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
-    return Answer(best.value, alone=concludes or _is_alone(best, answer))
+    before, after = answer[: best.start].rpartition("\n")[2], answer[best.end :].partition("\n")[0]
+    is_alone = _LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after)
+    return Answer(best.value, alone=concludes or bool(is_alone))
 
 
-def _is_alone(found: _Found, answer: str) -> bool:
-    before, after = answer[: found.start].rpartition("\n")[2], answer[found.end :].partition("\n")[0]
-    return bool(_LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after))
-
-
-def _values(answer: str) -> Iterator[_Found]:
+def _values(answer: str) -> Iterator[_Value]:
     """All JSON values in ``answer``, leaving out what lies inside others."""
     at, strict_tries = 0, STRICT_TRIES
     while start := _START.search(answer, at):
         begin = start.start()
-        strict = _strict(answer, begin) if strict_tries else None
-        if strict is not None:
-            at = strict.end
-            yield strict
-            continue
-        strict_tries = max(0, strict_tries - 1)
-        found = scan(answer, begin)
-        at = max(found.end, begin + 1)
-        if found.closed:
-            yield _Found(begin, at, _read(answer[begin:at], found.mended, found.repeats, answer))
-        elif found.closed is not None:
+        if strict_tries:
+            try:
+                value, at = _DECODER.raw_decode(answer, begin)
+                yield _Value(begin, at, value)
+                continue
+            except (ValueError, RecursionError):
+                strict_tries -= 1
+        scanned = scan(answer, begin)
+        at = max(scanned.end, begin + 1)
+        if scanned.closed:
+            yield _Value(begin, at, _read(answer[begin:at], scanned, answer))
+        elif scanned.closed is not None:
             _fail("the JSON in the reply is cut off", answer)
 
 
-def _strict(answer: str, begin: int) -> _Found | None:
+def _read(source: str, scanned: Scan, answer: str) -> Any:
+    """The value that is written in ``source``: mended where that is certain, else as json-repair understands it."""
     try:
-        value, end = _DECODER.raw_decode(answer, begin)
-    except (ValueError, RecursionError):
-        return None
-    return _Found(begin, end, value)
-
-
-def _read(source: str, mended: str | None, repeats: bool, answer: str) -> Any:
-    try:
-        if mended is not None:
-            return _DECODER.decode(mended)
+        if scanned.mended is not None:
+            return _DECODER.decode(scanned.mended)
     except _NotANumber as error:
         _fail(f"{error} is no JSON number", answer)
     except (ValueError, RecursionError):
         pass
-    if repeats:
+    if scanned.repeats:
         _fail("the JSON in the reply is broken and repeats keys, so a repair would lose some", answer)
-    return _repaired(source, answer)
-
-
-def _repaired(source: str, answer: str) -> Any:
-    """``source`` as json-repair understands it."""
     if len(source) > LONGEST_REPAIR:
         _fail("the JSON in the reply is broken and too long to repair", answer)
     try:
@@ -394,30 +343,22 @@ def _repaired(source: str, answer: str) -> Any:
     return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
 
 
-def _groups(found: list[_Found], answer: str) -> Iterator[_Found]:
-    """Values that follow each other without a word between them, as one."""
-    group: list[_Found] = []
-    for one in found:
-        if group and not _BETWEEN.fullmatch(answer, group[-1].end, one.start):
-            yield _joined(group, answer)
-            group = []
-        group.append(one)
-    if group:
-        yield _joined(group, answer)
+def _groups(values: Iterable[_Value], answer: str) -> Iterator[_Value]:
+    """Values that follow each other without a word between them, as one: JSON lines are a list."""
+    groups: list[list[_Value]] = []
+    for value in values:
+        if not groups or not _BETWEEN.fullmatch(answer, groups[-1][-1].end, value.start):
+            groups.append([])
+        groups[-1].append(value)
+    for group in groups:
+        said = [part.value for part in group]
+        alike = all(value == said[0] for value in said)
+        if not alike and not all(isinstance(value, dict | Pairs) for value in said):
+            _fail("several JSON values in the reply", answer)
+        yield _Value(group[0].start, group[-1].end, said[0] if alike else said)
 
 
-def _joined(group: list[_Found], answer: str) -> _Found:
-    values = [one.value for one in group]
-    if all(value == values[0] for value in values):
-        value = values[0]
-    elif all(_is_object(value) for value in values):
-        value = values
-    else:
-        _fail("several JSON values in the reply", answer)
-    return _Found(group[0].start, group[-1].end, value)
-
-
-def _best(groups: list[_Found], answer: str) -> _Found:
+def _best(groups: list[_Value], answer: str) -> _Value:
     """The last of those that rank highest: on lines of their own, then by what they hold."""
     ends = [0, *(group.end for group in groups)]
     starts = [*(group.start for group in groups), len(answer)]
@@ -433,7 +374,7 @@ def _best(groups: list[_Found], answer: str) -> _Found:
     return groups[best]
 
 
-def _last(groups: list[_Found], answer: str) -> _Found:
+def _last(groups: list[_Value], answer: str) -> _Value:
     """The last of those that hold the most. An empty list after them may be the conclusion, or none: it is refused."""
     best = max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
     if best.value and not groups[-1].value:
@@ -445,11 +386,7 @@ def _substance(value: Any) -> int:
     """0 for nothing, 2 for objects, 1 for a list of anything else."""
     if not value:
         return 0
-    return 2 if _is_object(value) or any(_is_object(item) for item in value) else 1
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict | Pairs)
+    return 2 if any(isinstance(part, dict | Pairs) for part in [value, *value]) else 1
 
 
 def without_thoughts(answer: str) -> str:
@@ -465,20 +402,9 @@ def _depth_above(value: Any, most: int) -> bool:
     """Whether lists and objects are nested more than ``most`` deep."""
     level = [value]
     for _ in range(most):
-        nested = [item for item in level if isinstance(item, dict | list)]
-        if not nested:
-            return False
-        level = [
-            child
-            for item in nested
-            for child in (
-                item.values()
-                if isinstance(item, dict)
-                else (pair[1] for pair in item)
-                if isinstance(item, Pairs)
-                else item
-            )
-        ]
+        nested = [list(item.values()) if isinstance(item, dict) else item for item in level]
+        nested = [[pair[1] for pair in item] if isinstance(item, Pairs) else item for item in nested]
+        level = [child for item in nested if isinstance(item, list) for child in item]
     return any(isinstance(item, dict | list) for item in level)
 
 
@@ -500,13 +426,12 @@ def _integer(digits: str) -> int:
     return int(digits) if len(digits) <= LONGEST_NUMBER else _refuse_constant(f"{digits[:20]}…")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> Any:
-    as_dict = dict(pairs)
-    return as_dict if len(as_dict) == len(pairs) else Pairs(pairs)
-
-
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+    strict=False,
+    object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else Pairs(pairs),
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=_integer,
 )
 
 

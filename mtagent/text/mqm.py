@@ -113,15 +113,11 @@ def is_source_error(category: str) -> bool:
     return _plain(category).replace("-", " ").startswith(("source error", "source issue"))
 
 
-def _counts_nothing(category: str) -> bool:
-    return is_source_error(category) or _plain(category).replace("-", " ") in ("no error", "no errors")
-
-
 def weight(span: ErrorSpan, preset: Preset = "mqm") -> float:
     """What one error costs, ≥ 0. Raises :class:`mtagent.errors.ConfigError` for an unknown preset."""
     if preset not in _WEIGHTS:
         raise ConfigError(f"unknown MQM weights {preset!r}; choose one of {', '.join(get_args(Preset))}")
-    if _counts_nothing(span.category):
+    if is_source_error(span.category) or _plain(span.category).replace("-", " ") in ("no error", "no errors"):
         return 0.0
     if preset == "rubric" and span.penalty is not None:
         return span.penalty

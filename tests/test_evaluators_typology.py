@@ -57,8 +57,3 @@ def test_it_is_described_line_by_line_for_a_prompt() -> None:
         "- terminology/inappropriate for context",
         "- terminology/inconsistent use",
     ]
-
-
-def test_an_unknown_core_type_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        subtypes_of("spelling")

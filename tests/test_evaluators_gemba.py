@@ -11,12 +11,9 @@ import pytest
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import OpenGate
-from mtagent.config import Config
-from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators import gemba as gemba_esa
-from mtagent.evaluators import gemba as gemba_mqm
+from mtagent.errors import RatingParseError
 from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM, GembaSQM
-from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.headings import read_headed
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment
@@ -185,70 +182,6 @@ async def test_esa_has_no_rating_without_both_replies(replies: list[str]) -> Non
     llm.finish()
 
 
-@pytest.mark.parametrize("kind", ALL)
-async def test_an_unreadable_reply_is_asked_for_once_more(kind: Any) -> None:
-    asked: list[int] = []
-
-    def reply(messages: Any, purpose: str) -> str:
-        asked.append(len(messages))
-        return "Well done!" if len(asked) == 1 else scripted(messages, purpose)
-
-    rating = await kind(ScriptedLLM(reply)).rate(SEGMENT, TEXT)
-    assert rating.calls[0].error is not None
-    assert "Well done!" in rating.calls[1].messages[-2].content
-    assert rating.usage.calls == len(rating.calls) == len(asked)
-
-
-@pytest.mark.parametrize("kind", ALL)
-async def test_a_reference_is_shown_only_if_asked_for_and_there(kind: Any) -> None:
-    for option, segment, shown in [
-        (False, SEGMENT, False),
-        (True, SEGMENT, True),
-        (True, SEGMENT.model_copy(update={"reference": None}), False),
-    ]:
-        llm = ScriptedLLM(scripted)
-        rating = await kind(llm, reference=option).rate(segment, TEXT)
-        for request in llm.requests:
-            assert ("gato rojo" in request.messages[-1].content) is shown
-        assert f"|reference:{'yes' if option else 'no'}|" in rating.signature
-
-
-@pytest.mark.parametrize("kind", ALL)
-async def test_a_rating_does_not_depend_on_the_one_before(kind: Any) -> None:
-    llm = ScriptedLLM(scripted)
-    evaluator = kind(llm)
-    first = await evaluator.rate(SEGMENT, TEXT)
-    await evaluator.rate(SEGMENT.model_copy(update={"id": "8", "source": "Other."}), "Otro perro.")
-    asked = len(llm.requests) // 2
-    again = await evaluator.rate(SEGMENT, TEXT)
-    assert (again.score, again.errors, again.signature) == (first.score, first.errors, first.signature)
-    assert [r.messages for r in llm.requests[:asked]] == [r.messages for r in llm.requests[-asked:]]
-
-
-@pytest.mark.parametrize("kind", ALL)
-async def test_languages_domain_and_texts_come_last(kind: Any) -> None:
-    llm = ScriptedLLM(scripted)
-    await kind(llm).rate(SEGMENT.model_copy(update={"target_lang": "is", "source": "A </source> b."}), TEXT)
-    last = without_codes(llm.requests[0].messages[-1].content)
-    assert "Icelandic" in last
-    assert "<domain>news</domain>" in last
-    assert "<source>A </source> b.</source>" in last
-    assert "Icelandic" not in "".join(message.content for message in llm.requests[0].messages[:-1])
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("gemba-mqm", GembaMQM), ("gemba-esa", GembaESA), ("gemba-da", GembaDA), ("gemba-sqm", GembaSQM)]
-)
-def test_all_are_found_by_name_with_their_option(name: str, kind: type, tmp_path: Path) -> None:
-    surroundings = Surroundings(ScriptedLLM([]), Config(), tmp_path)
-    plain, with_reference = (make_evaluator(name + option, surroundings) for option in ("", ":reference=yes"))
-    assert type(plain) is kind
-    assert "|reference:no|" in plain.signature  # type: ignore[attr-defined]
-    assert "|reference:yes|" in with_reference.signature  # type: ignore[attr-defined]
-    with pytest.raises(ConfigError, match="did you mean 'reference'"):
-        make_evaluator(f"{name}:refrence=yes", surroundings)
-
-
 @pytest.mark.parametrize("name", ["gemba-mqm", "gemba-esa"])
 def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
     examples = prompts.load(name).examples
@@ -259,7 +192,7 @@ def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
     ]
     for example in examples:
         translation, source = example.values["translation"], example.values["source"]
-        for error in gemba_mqm.parse_mqm(example.reply, translation, source):
+        for error in read_headed(example.reply, translation, source=source):
             assert error.suggestion is error.explanation is None
             if error.side == "omission":
                 assert error.text in source
@@ -281,10 +214,6 @@ async def test_mqm_shows_three_examples_whatever_the_pair_and_those_that_a_user_
     shipped, with_added = (len([m for m in r.messages if m.role == "assistant"]) for r in llm.requests)
     assert shipped == 3
     assert with_added == (4 if pair == ("en", "is") else 3)
-
-
-def test_esa_and_mqm_read_the_same_list() -> None:
-    assert gemba_esa.parse_esa(REPLY, TEXT, SEGMENT.source) == gemba_mqm.parse_mqm(REPLY, TEXT, SEGMENT.source)
 
 
 @pytest.mark.data
