@@ -17,15 +17,15 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mtagent.analysis.compare import compare_run, compare_runs, parts_by
-from mtagent.analysis.compare_tables import dollars, flat
-from mtagent.analysis.comparison import Comparison, Outcomes, held_run
+from mtagent.analysis.compare_tables import flat
+from mtagent.analysis.comparison import Comparison, Outcomes
 from mtagent.analysis.score import Wanted
+from mtagent.analysis.staged_run import read_run
 from mtagent.chain.revert import revert
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Call, Chain, Edit, Rated, Rating, Score, Segment, Step, Usage
-from mtagent.report import plots as words
 from mtagent.store import Store
 from tests.stored import improve, scripted, segment, step, store
 
@@ -644,7 +644,7 @@ def test_the_parts_of_a_public_door() -> None:
 def test_held_runs_say_what_they_hold(tmp_path: Path) -> None:
     store(tmp_path / "store.db", "r", chain(1, "a", step("postedit", "b")))
     with Store(tmp_path / "store.db") as opened:
-        held = held_run(opened, "r")
+        held = read_run(opened, "r")
     assert (held.systems, held.texts("postedit"), held.whole) == (("given", "postedit", "final"), ("b",), True)
 
 
@@ -691,15 +691,6 @@ def test_the_price_of_a_point_of_a_whole_run_has_no_translation_in_it(tmp_path: 
         cost = found.row(name).cost
         assert cost is not None
         assert (cost.per_kept_edit, cost.per_point) == (pytest.approx(0.25), pytest.approx(0.25 / 25))
-
-
-@pytest.mark.parametrize(
-    ("amount", "shown"),
-    [(None, "unknown"), (0.0, "$0"), (1e-9, "< $0.000001"), (0.012345, "$0.012345"), (12.34567, "$12.3457")],
-)
-def test_dollars_that_are_not_nothing_are_never_shown_as_nothing(amount: float | None, shown: str) -> None:
-    assert dollars(amount) == shown
-    assert words.dollars(1e-9) == "< $0.000001"
 
 
 def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(config: Config) -> None:

@@ -17,6 +17,7 @@ from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
 from mtagent.store.rows import segment_state
 from mtagent.store.runs import RunSummary
+from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Progress:
     def _move(self, usage: Usage) -> None:
         self._usage += usage
         if self._bar is not None:
-            cost = "?" if self._usage.cost is None else f"{self._usage.cost:.4f}"
+            cost = dollars(self._usage.cost, "?").removeprefix("$")
             tokens = self._usage.input_tokens + self._usage.output_tokens
             self._bar.set_postfix({**self._counts, "$": cost, "tokens": tokens}, refresh=False)
             self._bar.update()
@@ -159,7 +160,8 @@ class Progress:
 
     def _paid(self, usage: Usage) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
-        return f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {dollars(usage)}"
+        cost = dollars(usage.cost, "price unknown")
+        return f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {cost}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -173,8 +175,3 @@ def _said(rated: Rated) -> str:
         return f"failed: {rated.error}" if rated.error else "no words"
     errors = "" if rated.rating.errors is None else f", errors: {len(rated.rating.errors)}"
     return f"{rated.rating.score:g}{errors}"
-
-
-def dollars(usage: Usage) -> str:
-    """``$0.0123``, or that the price is not known."""
-    return "price unknown" if usage.cost is None else f"${usage.cost:.4f}"

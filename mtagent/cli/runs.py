@@ -10,7 +10,6 @@ import click
 from mtagent import formats
 from mtagent.chain.revert import numbered
 from mtagent.cli.options import FILE, existing_store
-from mtagent.cli.progress import dollars
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD
@@ -22,6 +21,7 @@ from mtagent.records import Chain
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import default_path
+from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
 
 STORE = click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
@@ -62,7 +62,7 @@ def _columns(run: RunSummary) -> list[str]:
         str(counts.done + counts.failed),
         *edited,
         *numbers,
-        dollars(usage),
+        dollars(usage.cost, "price unknown"),
         run.kind,
     ]
 
@@ -86,7 +86,7 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         )
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
-        click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
+        click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage.cost, 'price unknown')}")
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 

@@ -22,12 +22,13 @@ from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
 from mtagent.jobs.rate import rate_segment
-from mtagent.jobs.summary import in_columns
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Stage, Tool, Usage
+from mtagent.text.amounts import UNKNOWN, dollars
+from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
 
 Counting = Literal["o200k", "length"]
@@ -407,8 +408,8 @@ def table(found: Mapping[str, Range]) -> str:
     total = Range()
     for needed in found.values():
         total = total.plus(needed)
-    rows = [_row(stage, needed) for stage, needed in found.items()]
-    return "\n".join(in_columns([_COLUMNS, *rows, _row("total", total)]))
+    rows = [_row(stage, needed) for stage, needed in {**found, "total": total}.items()]
+    return text([Table("", _COLUMNS, tuple(rows))])
 
 
 def _row(stage: str, needed: Range) -> tuple[str, ...]:
@@ -424,8 +425,8 @@ def _span(low: str, high: str) -> str:
 
 def _cost(low: Usage, high: Usage) -> str:
     if low.cost is None or high.cost is None:
-        return "unknown"
-    return _span(f"${low.cost:.4f}", f"${high.cost:.4f}")
+        return UNKNOWN
+    return _span(dollars(low.cost), dollars(high.cost))
 
 
 def assumptions(config: Config, found: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:

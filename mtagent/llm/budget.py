@@ -19,6 +19,7 @@ from mtagent.errors import BudgetSpent, ConfigError
 from mtagent.llm.protocol import LLM, Asked, KeyedLLM
 from mtagent.llm.request import ROOM, Form, Sampling
 from mtagent.records import Call, Completion, Message, Tool, Usage
+from mtagent.text.amounts import dollars
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
@@ -108,7 +109,7 @@ class Budget:
         in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
         option = "--budget" if in_dollars else "--token-budget"
         spent, limit, most, assumed = (
-            f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
+            dollars(amount.dollars) if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
         )
         uncounted = f" ({assumed} of it for calls that the server did not count)" if self.assumed != Amount() else ""

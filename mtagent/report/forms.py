@@ -12,7 +12,6 @@ from typing import Any
 from mtagent.analysis import compare_tables
 from mtagent.analysis.compare_tables import as_data
 from mtagent.analysis.comparison import Comparison
-from mtagent.analysis.table import Table, escaped, markdown
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import GIVEN
@@ -46,6 +45,7 @@ from mtagent.report.plots import (
     stage_name,
 )
 from mtagent.text.escaping import harmless
+from mtagent.text.table import Table, escaped, markdown
 
 _REASON = 200  # characters of an error message that are shown
 

@@ -15,7 +15,6 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import NamedTuple
 
-from mtagent.analysis.table import Table, html
 from mtagent.report.figures import (
     KINDS,
     OUTCOMES,
@@ -32,6 +31,7 @@ from mtagent.report.figures import (
 )
 from mtagent.text.escaping import element, plain
 from mtagent.text.mqm import SEVERITIES
+from mtagent.text.table import Table, html
 
 _STAGES = {
     "given": "as given",

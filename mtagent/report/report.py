@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from mtagent.analysis.compare import Baseline, How, compare_held
-from mtagent.analysis.comparison import Comparison, HeldRun, held_run, texts_for
+from mtagent.analysis.compare import Baseline, compare_staged
+from mtagent.analysis.comparison import Comparison
 from mtagent.analysis.score import Wanted
+from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
 from mtagent.jobs.export import Target, stored_inputs
@@ -70,18 +71,18 @@ def write_report(
     refuse_overwriting([output], asked.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
     with spooled_copies(asked.reads) as copies:
-        pieces = _pieces(store, held_run(store, name), form, asked.reading(copies))
+        pieces = _pieces(store, read_run(store, name), form, asked.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
+def compared(run: StagedRun, asked: Asked = Asked()) -> Comparison | None:
     """The stages of ``run`` side by side; tested against its first one, where something can be scored.
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
-    segments = [one.segment for one in run.passed]
+    segments = [one.segment for one in run.segments]
     if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
         return None
     scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
@@ -91,14 +92,16 @@ def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
         paired=scorable,
         comet_python=asked.comet_python,
     )
-    return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
+    return compare_staged(
+        [run], baselines=asked.baselines, reference=asked.reference, wanted=wanted, deciding=asked.deciding
+    )
 
 
-def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
+def _pieces(store: Store, run: StagedRun, form: Form, asked: Asked) -> Iterator[str]:
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
-    compared_ones = frozenset(one.position for one in run.passed)
+    compared_ones = frozenset(one.position for one in run.segments)
     comparison = compared(run, asked)
     references = texts_for(run, asked.reference, "reference") if asked.reference else None
 
@@ -117,7 +120,7 @@ def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[st
     return as_json(run.name, chains(), found, comparison)
 
 
-def _plots(count: FiguresCount, run: HeldRun, comparison: Comparison | None) -> Iterator[str]:
+def _plots(count: FiguresCount, run: StagedRun, comparison: Comparison | None) -> Iterator[str]:
     """The plots of what was counted until the first of them is asked for."""
     yield from gallery(count.found(comparison), run.name, comparison)
 
