@@ -113,7 +113,7 @@ def test_an_output_that_is_a_folder_is_refused_before_the_input_is_read(tmp_path
 
 def improve_one(verdict: Callable[[str], Verdict]) -> Callable[[Segment], Awaitable[Chain]]:
     async def improve(segment: Segment) -> Chain:
-        step = Step(stage="postedit", text="t", verdict=verdict(segment.id), reason=f"reason {segment.id}.")
+        step = Step(stage="postedit", text="t", verdict=verdict(segment.id), cause=f"reason {segment.id}.")
         return Chain(segment=segment, steps=(step,))
 
     return improve

@@ -101,7 +101,7 @@ async def test_a_tie_keeps_the_earlier_text() -> None:
 
     chain = await improve(segment(), plan(model(indifferent), ("postedit",)))
     assert chain.text == BAD
-    assert chain.steps[0].reason == "gate: rubric-mqm -3 -> -3: a tie keeps the earlier text"
+    assert chain.steps[0].reason == "rubric-mqm -3 -> -3: a tie keeps the earlier text"
     assert [edit.outcome for edit in chain.steps[0].edits] == ["rejected"]
 
 

@@ -51,10 +51,10 @@ STEP = Step(
     ),
     calls=(RATE, JUDGE),
     verdict="kept",
-    reason="the rating rose",
+    cause="the rating rose",
     seconds=2.0,
 )
-FAILED = Step(stage="proofread", text="Ein Kater.", verdict="failed", reason="ServerError: 503")
+FAILED = Step(stage="proofread", text="Ein Kater.", verdict="failed", cause="ServerError: 503")
 CHAIN = Chain(segment=SEGMENT, steps=(STEP, FAILED))
 
 

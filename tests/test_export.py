@@ -15,7 +15,7 @@ from mtagent.chain.revert import revert
 from mtagent.formats.exports import Entry, Held, Survey
 from mtagent.formats.mtme import MtmeExport as Mtme
 from mtagent.formats.named import read_annotations
-from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
+from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.store import Store
 from mtagent.text import edits, paragraphs
 from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
@@ -47,7 +47,11 @@ def by(evaluator: str, score: float, model: str = "m", errors: tuple[ErrorSpan, 
 
 
 def step(stage: Stage, text: str, *ratings: Rating, verdict: Verdict = "kept", found: Sequence[Edit] = ()) -> Step:
-    return Step(stage=stage, text=text, ratings=ratings, verdict=verdict, reason="-", edits=tuple(found))
+    """A step with the editor's rating first, if it has one, and then the judge's of the text before and after."""
+    roles: tuple[RatingRole, ...] = ("before", "after") if len(ratings) > 2 or stage != "postedit" else ("after",)
+    roles = ("editor", *roles) if stage == "postedit" else roles
+    told = tuple(one.model_copy(update={"role": role}) for one, role in zip(ratings, roles, strict=False))
+    return Step(stage=stage, text=text, ratings=told, verdict=verdict, cause="-", edits=tuple(found))
 
 
 def store(shell: Shell, *chains: Chain, name: str = "r", total: int | None = None) -> None:
@@ -184,9 +188,9 @@ def test_texts_that_edits_were_taken_back_from_are_not_rated(shell: Shell) -> No
 
 
 def test_ratings_of_an_unknown_gate_are_not_guessed_at(shell: Shell) -> None:
-    odd = step("proofread", "Ein Kater.", by("rules", -1))
-    other = step("proofread", "Ein Kater.", by("rules", -1), by("rules", -1), by("rules", -1))
-    store(shell, *(Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(one,)) for one in (odd, other)))
+    ratings = (by("rules", -1), by("rules", -2))
+    odd = Step(stage="proofread", text="Ein Kater.", ratings=ratings, verdict="kept", cause="its own")
+    store(shell, Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(odd,)))
     done = shell("export r --format mtme -o set")
     assert "en-de: the run holds no rating of these texts: no metric-scores" in done.err
     assert not (shell.folder / "set/metric-scores").exists()

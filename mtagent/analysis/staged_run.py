@@ -218,9 +218,9 @@ def _names(names: frozenset[str]) -> frozenset[str]:
 
 
 def _judges(steps: Iterable[Step]) -> Iterator[str]:
-    """The evaluators of the ratings that gates went by: those after the editor's own."""
+    """The evaluators of the ratings that gates went by."""
     for step in steps:
-        yield from (rating.evaluator for rating in step.ratings[1 if step.stage == "postedit" else 0 :])
+        yield from (rating.evaluator for rating in step.ratings if rating.role != "editor")
 
 
 def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[StagedRun], list[str]]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mtagent.chain import algorithm1
 from mtagent.config import Fix, Strategy
 from mtagent.errors import ConfigError, UnreadableReply
-from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.protocol import Evaluator, HasBestScore
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
@@ -42,8 +42,7 @@ def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None 
         return True
     if rating.errors is not None:
         return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
-    best = getattr(evaluator, "best_score", None)
-    return best is not None and rating.score >= best
+    return isinstance(evaluator, HasBestScore) and rating.score >= evaluator.best_score
 
 
 class Corrector:

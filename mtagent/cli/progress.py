@@ -86,7 +86,7 @@ class Progress:
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
         ratings = [rating for step in chain.steps for rating in step.ratings]
-        self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
+        self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
         self._say(
             [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
             [f"{name}: {chain.failed.stage} failed: {chain.failed.reason}"] if chain.failed else [],

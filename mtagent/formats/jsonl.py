@@ -305,6 +305,7 @@ def _step(step: Step, messages: bool) -> dict[str, Any]:
         "stage": step.stage,
         "verdict": step.verdict,
         "reason": step.reason,
+        "cause": step.cause.model_dump(exclude_defaults=True),
         "text": step.text,
         "proposed": step.proposed,
         "edits": [_plain(edit) for edit in step.edits],

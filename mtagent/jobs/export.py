@@ -33,7 +33,7 @@ from mtagent.formats.segments import Result
 from mtagent.formats.wmt import Wmt25Export
 from mtagent.jobs.inputs import companions, content_hashes, refuse_unwritable, same_file
 from mtagent.jobs.rate import NO_TRANSLATION
-from mtagent.records import Chain, Rated, Rating, Step
+from mtagent.records import Chain, Rated, Rating, Step, same_rater
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
@@ -73,13 +73,15 @@ def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
 
 
 def _of_step(step: Step, before: str) -> Iterator[tuple[str, Rating]]:
-    editors = step.ratings[:1] if step.stage == "postedit" else ()
-    judges = step.ratings[len(editors) :]
-    for rating in (*editors, *(judges[:1] if len(judges) == 2 else ())):
-        yield before, rating
-    shared = bool(editors) and [judge.evaluator for judge in judges] == [editors[0].evaluator]
-    if (len(judges) == 2 or shared) and step.verdict == "kept" and not _reverted(step):
-        yield step.text, judges[-1]
+    editor = step.rating("editor")
+    if editor is not None:
+        yield before, editor
+    judged = step.rating("before")
+    if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
+        yield before, judged
+    after = step.rating("after")
+    if after is not None and step.verdict == "kept" and not _reverted(step):
+        yield step.text, after
 
 
 def _reverted(step: Step) -> bool:

@@ -17,7 +17,7 @@ from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwr
 from mtagent.jobs.parts import Given, RunModels, assembled, settings_for_results
 from mtagent.jobs.run import improve_all
 from mtagent.llm.limits import Sleepers
-from mtagent.records import Chain, Segment, Step
+from mtagent.records import Cause, Chain, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
@@ -130,17 +130,17 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Chec
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
-        return Step(stage="postedit", text=text, verdict="unchanged", reason="nothing to evaluate"), []
+        return Step(stage="postedit", text=text, verdict="unchanged", cause=Cause(kind="blank")), []
     try:
         rating, findings = await evaluator.assess(segment, text)
     except FATAL:
         raise
     except MtagentError as error:
-        why = f"{type(error).__name__}: {error}"
-        return Step(stage="postedit", text=text, verdict="failed", reason=why, calls=error.calls), []
+        cause = Cause(kind="error", error=type(error).__name__, detail=str(error))
+        return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
     checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
-    reason = f"calibration: {len(checks)} confidences"
-    step = Step(stage="postedit", text=text, verdict="unchanged", reason=reason, ratings=(rating,), calls=rating.calls)
+    cause = Cause(kind="other", detail=f"calibration: {len(checks)} confidences")
+    step = Step(stage="postedit", text=text, verdict="unchanged", cause=cause, ratings=(rating,), calls=rating.calls)
     return step, checks
 
 

@@ -24,7 +24,7 @@ from mtagent.llm.budget import (
 from mtagent.llm.cache import Cached
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import LLM, KeyedLLM
+from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.llm.request import Sampling
 from mtagent.store.runs import Run
 from mtagent.store.store import Store, default_path
@@ -59,8 +59,8 @@ class RunModels:
 
     def wrap(self, llm: LLM) -> LLM:
         """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
-        if limiter := getattr(llm, "limiter", None):
-            limiter.sleepers = self.sleepers
+        if isinstance(llm, LimitedLLM):
+            llm.limiter.sleepers = self.sleepers
         paid = Budgeted(llm, self._budget) if self._budget else llm
         if not isinstance(paid, KeyedLLM):
             return paid

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, OffScript
+from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, OffScript, calls_of
 from mtagent.evaluators.protocol import (
     Evaluator,
     RatesSystems,
@@ -139,7 +139,7 @@ def _verdict(found: Rating | Exception, evaluator: Evaluator) -> _Verdict:
 def _failed(error: Exception, seconds: float) -> _Verdict:
     if isinstance(error, (*FATAL, OffScript)):  # in a list of results, too, it concerns every segment
         raise error
-    calls: tuple[Call, ...] = tuple(getattr(error, "calls", ()))
+    calls = calls_of(error)
     return _Verdict(None, f"{type(error).__name__}: {error}", calls, seconds)
 
 

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import get_args
 
 from mtagent.errors import StoreError
-from mtagent.records import Call, Chain, Message, Rated, Rating, Segment, Stage, Usage, Verdict
+from mtagent.records import Call, Chain, Message, Rated, Rating, RatingRole, Segment, Stage, Usage, Verdict
 from mtagent.store.runs import StoredRun
 from mtagent.text.amounts import NOTHING, counted, dollars, seconds
 from mtagent.text.escaping import visible
@@ -171,11 +171,21 @@ def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
     return "\n".join(lines)
 
 
+_ROLES: dict[RatingRole | None, str] = {
+    "before": ", judge of the text before",
+    "after": ", judge of the text after",
+}
+
+
 def step_trajectories(chain: Chain, stage: str | None = None, *, full: bool = False) -> list[str]:
     """The story of every rating that the steps of ``chain`` hold, or those of one ``stage``; the editor's first."""
     return [
         "\n".join(
-            [*_head(chain.segment, f"stage {step.stage}", None), *_dialogue(rating.calls, full), *_result(rating)]
+            [
+                *_head(chain.segment, f"stage {step.stage}{_ROLES.get(rating.role, '')}", None),
+                *_dialogue(rating.calls, full),
+                *_result(rating),
+            ]
         )
         for step in chain.steps
         for rating in step.ratings
