@@ -152,7 +152,7 @@ def _costs(found: Sequence[Variants]) -> Table:
         costs = [row.cost.usage for row in rows_of_stage if row is not None and row.cost is not None]
         usages[stage] = Usage.total(costs) if costs else None
     digits = 2 if (Usage.total(filter(None, usages.values())).cost or 0.0) >= 1 else 6
-    lines = [(name, (stage,)) for stage, name in STAGES.items()]
+    lines: list[tuple[str, tuple[str, ...]]] = [(name, (stage,)) for stage, name in STAGES.items()]
     lines += [("TP (Translate + Post-edit)", ("translate", "postedit"))]
     lines += [("TPP (Translate + Post-edit + Proofread)", tuple(STAGES))]
     rows = []

@@ -388,7 +388,7 @@ def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: 
 
 
 def _same_name(judge: str, metric: str) -> bool:
-    """Whether a judge is a metric by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``, ``rate`` no ``error-rate``."""
+    """Whether a judge is a metric by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``, ``rate`` no such."""
     ours, theirs = (re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (judge, metric))
     return bool(ours) and (ours == theirs or (len(ours) >= 5 and ours in theirs))
 

@@ -18,9 +18,8 @@ from mtagent.jobs.inputs import refuse_overwriting, spooled_copies
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report.figures import FiguresCount, figures
+from mtagent.report.figures import figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
-from mtagent.report.page import gallery
 from mtagent.report.page import pieces as page
 from mtagent.store.store import Store
 
@@ -101,28 +100,22 @@ def _pieces(store: Store, run: StagedRun, form: Form, asked: Asked) -> Iterator[
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
-    compared_ones = frozenset(one.position for one in run.segments)
+    positions = frozenset(one.position for one in run.segments)
     comparison = compared(run, asked)
     references = texts_for(run, asked.reference, "reference") if asked.reference else None
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in store.read(run.name).placed_chains() if position in compared_ones)
+        read = (chain for position, chain in store.read(run.name).placed_chains() if position in positions)
         return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":
         return as_csv(run.name, chains(), comparison)
     if form == "html":
-        count = FiguresCount()
-        return page(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))
-    found = figures(chains(), comparison)
+        return page(store.run(run.name), chains(), comparison)
+    counted = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(run.name, found, comparison)
-    return as_json(run.name, chains(), found, comparison)
-
-
-def _plots(count: FiguresCount, run: StagedRun, comparison: Comparison | None) -> Iterator[str]:
-    """The plots of what was counted until the first of them is asked for."""
-    yield from gallery(count.found(comparison), run.name, comparison)
+        return as_markdown(run.name, counted, comparison)
+    return as_json(run.name, chains(), counted, comparison)
 
 
 def _with_reference(chain: Chain, reference: str) -> Chain:

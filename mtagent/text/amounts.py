@@ -10,7 +10,7 @@ NOTHING = "-"
 
 
 def dollars(cost: float | None, unknown: str = UNKNOWN) -> str:
-    """``$0.0123``, ``$1,234.5000``; less than a tenth of a cent with two digits that say something: ``$0.00021``.
+    """``$0.0123``, ``$1,234.5000``; small ones with two digits that say something: ``$0.00021``.
 
     Only what costs nothing is ``$0.0000``. ``unknown`` stands for a price that nobody knows.
     """
@@ -18,7 +18,10 @@ def dollars(cost: float | None, unknown: str = UNKNOWN) -> str:
         return unknown
     if 0 < cost < 5e-7:
         return "< $0.000001"
-    return f"${cost:,.4f}" if cost == 0 or cost >= 0.001 else f"${cost:.{1 - math.floor(math.log10(cost))}f}"
+    if cost == 0 or cost >= 0.001:
+        return f"${cost:,.4f}"
+    whole, point, digits = f"{cost:.{1 - math.floor(math.log10(cost))}f}".partition(".")
+    return f"${whole}{point}{digits.rstrip('0'):0<4}"
 
 
 def seconds(time: float) -> str:

@@ -104,7 +104,8 @@ def html(table: Table) -> str:
             content = plain(words)
             if bar is not None:
                 style = f"margin-inline-start:{100 * bar.start:.4g}%;width:{100 * bar.width:.4g}%"
-                content += f'<span class="track"><span class="bar {bar.colour}" style="{style}"></span></span>'
+                inner = f'<span class="bar {bar.colour}" style="{style}"></span>' if bar.width else ""
+                content += f'<span class="track">{inner}</span>'
             class_ = "bars" if bar is not None else "number" if place >= table.labels else None
             yield element("th" if scope else "td", content, scope=scope, class_=class_) if content else "<td></td>"
 
