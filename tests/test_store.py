@@ -314,7 +314,7 @@ def test_segments_are_counted_by_what_became_of_them():
             run.save(position, example(str(position), verdict, after))
         counts = run.counts()
         assert counts.model_dump() == {
-            "done": 4, "changed": 2, "kept": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
+            "done": 4, "changed": 2, "unchanged": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
         }  # fmt: skip
 
 
@@ -935,6 +935,21 @@ def test_what_is_whole_in_a_damaged_store_can_be_saved_and_the_rest_is_done_agai
             if not run.done(position):
                 run.save(position, numbered_chain(position))
         assert list(run.chains()) == [numbered_chain(position) for position in range(600)]
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("segments", "source"), ("steps", "text"), ("edits", "new"), ("steps", "calls")]
+)
+def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(long, tmp_path, table, column):
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(long)
+    with sqlite3.connect(place) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = CAST(x'ff41' AS TEXT) WHERE position = 300")
+    connection.close()
+    assert rescue(place, new) == [("first", 599, 1)]
+    with Store(new) as store:
+        run = store.read("first")
+        assert [position for position in range(600) if not run.done(position)] == [300]
 
 
 def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(filled, tmp_path):

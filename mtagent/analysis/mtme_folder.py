@@ -17,7 +17,7 @@ from mtagent.errors import InputError, OutputError
 from mtagent.formats import mtme
 from mtagent.formats.exports import Entry, Held, Survey, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import lines_of, replacing
-from mtagent.formats.mtme import MtmeExport, rating_line, write_scores
+from mtagent.formats.mtme import MTME, rating_line, write_scores
 from mtagent.jobs.export import Target, has_break
 from mtagent.records import Segment
 from mtagent.text import languages
@@ -260,7 +260,7 @@ class _Writer:
             for one in segments:
                 yield Entry(one, {name: self._texts[Key(name, one.id)] for name in self.systems}, ())
 
-        remarks = MtmeExport().write(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
+        remarks = MTME.export(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
         return [one for one in remarks if one not in renamed(self.systems)]
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.errors import InputError
-from mtagent.formats import mtme
-from mtagent.formats.annotations import Annotation, objects_in, own_span
+from mtagent.formats.annotations import Annotation, own_spans
 from mtagent.formats.files import lines_of
-from mtagent.formats.jsonl import parsed_lines
+from mtagent.formats.json_text import parsed_lines
+from mtagent.formats.mtme import MTME
 from mtagent.formats.segments import PAIR, named_fields
 from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
@@ -559,10 +559,7 @@ def _called(column: str, name: str | None, path: Path, number: int) -> str:
 
 
 def _errors(value: Any, where: str) -> tuple[ErrorSpan, ...] | None:
-    if not isinstance(value, list):
-        return None
-    found = objects_in(value, "'errors'", where)
-    return tuple(own_span(one, f"{where}: error {n} of {len(found)}") for n, one in enumerate(found, start=1))
+    return own_spans(value, where) if isinstance(value, list) else None
 
 
 def _signed(path: Path, column: str, signatures: Sequence[str]) -> str:
@@ -637,4 +634,4 @@ def _systems(path: Path) -> dict[str, Given]:
 def _ratings(path: Path) -> dict[Key, Annotation]:
     if not any(line.text.strip() for line in lines_of(path)):
         return {}
-    return {Key(one.system or ONE, one.segment or ""): one for one in mtme.read_mtme(path)}
+    return {Key(one.system or ONE, one.segment or ""): one for one in MTME.read_spans(path)}

@@ -30,7 +30,7 @@ from mtagent.store.store import Store
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 SYSTEMS = (GIVEN, *STAGES, FINAL)
-_FINAL_OUTCOMES = {"changed": "kept", "kept": "unchanged", "rejected": "rejected", "failed": "failed"}
+_FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
 class CallUsage(NamedTuple):

@@ -1,8 +1,9 @@
 """Translate → Postedit → Proofread for one segment. Start reading here.
 
-A translation is held against its source; one that is none is asked for once more, and then fails. Each later stage
-proposes edits to the last accepted text: the guards refuse what damages it, the gate decides on the rest, and the step
-says what became of every edit. Whatever fails, the segment keeps its last accepted text.
+A translation is held against its source; one that is none is asked for once more, and then fails. So does a text that
+a later stage makes of it. Each later stage proposes edits to the last accepted text: the guards refuse what damages it,
+the gate decides on the rest, and the step says what became of every edit. Whatever fails, the segment keeps its last
+accepted text.
 """
 
 from __future__ import annotations
@@ -53,6 +54,12 @@ class Plan:
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
             )
+
+    @property
+    def skip_translation_guards(self) -> frozenset[str]:
+        """The guards over a whole translation that are left out. Without a gate only control characters count."""
+        only_form = translation.TRANSLATION_GUARDS.keys() - {"control"} if self.gate.name == "none" else frozenset()
+        return self.skip_guards | only_form
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -157,11 +164,8 @@ class _Work:
 
         Where it was asked for ``again``, what is lost may be restored by the stages that follow, if any do.
         """
-        skip = self.plan.skip_guards
-        if again and self.plan.stages[-1] != "translate":
-            skip |= translation.RESTORABLE
-        if self.plan.gate.name == "none":
-            skip |= translation.TRANSLATION_GUARDS.keys() - {"control"}
+        restorable = again and self.plan.stages[-1] != "translate"
+        skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 
     async def _postedit(self) -> Step:
@@ -172,14 +176,20 @@ class _Work:
         if self.error_free:
             return self._step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
         proposal = await self.plan.corrector.propose(
-            self.segment, self.text, rating, suggests=suggests_edits(evaluator)
+            self.segment,
+            self.text,
+            rating,
+            suggests=suggests_edits(evaluator),
+            skip_guards=self.plan.skip_translation_guards,
         )
         self._calls += proposal.calls
         return await self._settle("postedit", proposal.edits, proposal.text, (rating,))
 
     async def _proofread(self) -> Step:
         assert self.plan.proofreader is not None
-        draft = await self.plan.proofreader.draft(self.segment, self.text)
+        draft = await self.plan.proofreader.draft(
+            self.segment, self.text, skip_guards=self.plan.skip_translation_guards
+        )
         self._calls += draft.calls
         return await self._settle("proofread", edits.between(self.text, draft.text), draft.text, ())
 

@@ -40,7 +40,7 @@ class Progress:
         *,
         verbose: bool = False,
         quiet: bool = False,
-        counted: Sequence[str] = ("changed", "kept", "rejected", "failed"),
+        counted: Sequence[str] = ("changed", "unchanged", "rejected", "failed"),
     ) -> None:
         self._verbose, self._quiet = verbose, quiet
         self._counts = dict.fromkeys(counted, 0)
@@ -122,7 +122,8 @@ class Progress:
         if self._quiet:
             return
         counts, usage = summary.counts, summary.usage
-        what = f"{counts.changed} changed, {counts.kept} unchanged, {counts.rejected} rejected, {counts.failed} failed"
+        what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
+        what += f", {counts.failed} failed"
         cost = self._paid(usage)
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):

@@ -43,6 +43,8 @@ async def improve_file(
         models = RunModels(config, store)
         async with assembled(config, given, wrap_llm=models.wrap) as plan:
             stored = store.settings(config.run or run_name(command, settings, inputs))
+            if stored is None:  # a run that is resumed writes its own outputs again
+                files.refuse_existing()
             if plan.signatures and (stored is None or "signatures" in stored):  # runs of early versions have none
                 settings = {**settings, "signatures": plan.signatures}
             job = Job(

@@ -24,9 +24,9 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, refuse_existing
 from mtagent.jobs.parts import Given, assembled_evaluator, effective
-from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, in_order, run_job
+from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, in_order, run_job, run_name
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -220,7 +220,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
     stored = store.read(name)
     if stored.kind == "rating":
         raise ConfigError(
-            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"run {name!r} holds ratings already: `mtagent export {name}` writes them again, "
             f"`mtagent rate --show SEGMENT --run {name}` shows one"
         )
     material = stages_of(stored.chains, name, systems, config.limit)
@@ -257,6 +257,8 @@ async def _rate(
             is_output=lambda rated: _outcome(rated).succeeded,
             kind="rating",
         )
+        if not output.force and store.settings(config.run or run_name("rate", job.settings, job.inputs)) is None:
+            refuse_existing(output.paths)
         run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
     systems, remarks = write_ratings(store.read(run.name), output, limit=config.limit)
     return RatingReport(store.run(run.name), systems, remarks)
@@ -290,7 +292,7 @@ def write_ratings(
             systems[rated.system].add(rated)
             yield rated
 
-    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    remarks = output.kind.write_ratings(Ratings(tuple(systems), read), output.path)
     return tuple(systems.values()), remarks
 
 

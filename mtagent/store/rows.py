@@ -29,7 +29,7 @@ from mtagent.records import (
 )
 
 Row = tuple[Any, ...]
-SegmentState = Literal["changed", "kept", "rejected", "failed", "rated"]
+SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
 
 SEGMENT_COLUMNS = (
     "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, context, "
@@ -58,7 +58,7 @@ def segment_state(chain: Chain) -> SegmentState:
         return "failed"
     if chain.changed:
         return "changed"
-    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "kept"
+    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "unchanged"
 
 
 def segment_row(run_id: int, position: int, of: Segment, state: SegmentState, text: str) -> Row:

@@ -124,6 +124,7 @@ _ROLES_AND_CAUSES = (
     'ALTER TABLE steps ADD COLUMN cause TEXT NOT NULL DEFAULT \'{"kind":"other"}\'',
     "ALTER TABLE edits ADD COLUMN guards TEXT NOT NULL DEFAULT '[]'",
     "ALTER TABLE ratings ADD COLUMN role TEXT",
+    "UPDATE segments SET state = 'unchanged' WHERE state = 'kept'",
     "UPDATE steps SET cause = cause_of(verdict, reason)",
     "UPDATE edits SET guards = guards_of(detail) WHERE outcome = 'refused'",
     """UPDATE ratings SET role = CASE
