@@ -99,33 +99,35 @@ def _only(what: str, chosen: Sequence[StagedRun], runs: Sequence[StagedRun]) -> 
     raise ConfigError(f"these tables take one run with {what} for {pair}, and these are given: {names}")
 
 
-def shown(found: Sequence[Variants], form: str = "text", width: int | None = None) -> str:
+def shown(pairs: Sequence[Variants], form: str = "text", width: int | None = None) -> str:
     """Tables 3, 4 and 1 as ``text``, ``markdown``, ``latex`` or ``json``."""
-    tables = [_performance(found, width), _distances(found, 2 if width is None else width), _costs(found)]
-    below = list(dict.fromkeys(line for one in found for line in one.comparison.signatures))
-    warnings = list(dict.fromkeys(line for one in found for line in (*one.warnings, *one.comparison.warnings)))
+    tables = [_performance(pairs, width), _distances(pairs, 2 if width is None else width), _costs(pairs)]
+    below = list(dict.fromkeys(line for pair in pairs for line in pair.comparison.signatures))
+    warnings = list(dict.fromkeys(line for pair in pairs for line in (*pair.warnings, *pair.comparison.warnings)))
     if form != "json":
         return table.FORMS[form](tables, below, warnings)
     plain = [
-        {"title": one.title, "head": one.head, "rows": one.rows, "note": one.note, "labels": one.labels}
-        for one in tables
+        {"title": each.title, "head": each.head, "rows": each.rows, "note": each.note, "labels": each.labels}
+        for each in tables
     ]
     return dumped({"tables": plain, "signatures": below, "warnings": warnings}, indent=1)
 
 
-def _performance(found: Sequence[Variants], wanted: int | None) -> Table:
+def _performance(pairs: Sequence[Variants], wanted: int | None) -> Table:
     """Table 3: Postedit against Translate, Proofread against Postedit, and both variants against Translate."""
     rows = []
-    for one in found:
-        language = languages.name(one.comparison.target_lang)
-        widths = digits_of(one.comparison, wanted)
-        for place, (metric, width) in enumerate(zip(one.comparison.metrics, widths, strict=True)):
+    for pair in pairs:
+        language = languages.name(pair.comparison.target_lang)
+        widths = digits_of(pair.comparison, wanted)
+        for place, (metric, width) in enumerate(zip(pair.comparison.metrics, widths, strict=True)):
             translate, postedit, proofread, without = (
                 None if row is None else row.cells[place].score.value
-                for row in (one.translate, one.postedit, one.proofread, one.without)
+                for row in (pair.translate, pair.postedit, pair.proofread, pair.without)
             )
-            pairs = ((postedit, translate), (proofread, postedit), (proofread, translate), (without, translate))
-            cells = (NOT_RUN if a is None or b is None else f"{a:.{width}f} ({signed(a - b, width)})" for a, b in pairs)
+            changes = ((postedit, translate), (proofread, postedit), (proofread, translate), (without, translate))
+            cells = (
+                NOT_RUN if a is None or b is None else f"{a:.{width}f} ({signed(a - b, width)})" for a, b in changes
+            )
             rows.append((language, metric, f"{translate:.{width}f}", *cells))
             language = ""
     head = ("Language", "Metric", "Translate", "Postedit", "Proofread", "w/ PE", "w/o PE")
@@ -133,22 +135,22 @@ def _performance(found: Sequence[Variants], wanted: int | None) -> Table:
     return Table("performance (the paper's Table 3)", head, tuple(rows), note, labels=2)
 
 
-def _distances(found: Sequence[Variants], width: int) -> Table:
+def _distances(pairs: Sequence[Variants], width: int) -> Table:
     """Table 4: TER from stage to stage."""
     rows = []
-    for one in found:
-        source, target = one.comparison.source_lang, one.comparison.target_lang
-        ways = ((one.translate, one.postedit), (one.postedit, one.proofread), (one.translate, one.proofread))
+    for pair in pairs:
+        source, target = pair.comparison.source_lang, pair.comparison.target_lang
+        ways = ((pair.translate, pair.postedit), (pair.postedit, pair.proofread), (pair.translate, pair.proofread))
         ters = (NOT_RUN if b is None else f"{ter_to(a.texts, b.texts, target).value:.{width}f}" for a, b in ways)
         rows.append((f"{source.capitalize()}-{languages.name(target)}", *ters))
     return Table("edits by TER (the paper's Table 4)", ("Language", "Trans-PE", "PE-PR", "Trans-PR"), tuple(rows))
 
 
-def _costs(found: Sequence[Variants]) -> Table:
+def _costs(pairs: Sequence[Variants]) -> Table:
     """Table 1: tokens and dollars of each stage, and of the chains TP and TPP, of all language pairs together."""
     usages: dict[str, Usage | None] = {}
     for stage in STAGES:
-        rows_of_stage: list[Row | None] = [getattr(one, stage) for one in found]
+        rows_of_stage: list[Row | None] = [getattr(pair, stage) for pair in pairs]
         costs = [row.cost.usage for row in rows_of_stage if row is not None and row.cost is not None]
         usages[stage] = Usage.total(costs) if costs else None
     digits = 2 if (Usage.total(filter(None, usages.values())).cost or 0.0) >= 1 else 6
@@ -160,11 +162,11 @@ def _costs(found: Sequence[Variants]) -> Table:
         used = [usages[stage] if stage in stages else None for stage in STAGES]
         cost = Usage.total(filter(None, used)).cost
         dollars = NOT_RUN if usages[stages[-1]] is None else UNKNOWN if cost is None else f"{cost:,.{digits}f}"
-        tokens = (NOT_RUN if one is None else f"{one.input_tokens + one.output_tokens:,}" for one in used)
+        tokens = (NOT_RUN if usage is None else f"{usage.input_tokens + usage.output_tokens:,}" for usage in used)
         rows.append((name, *tokens, dollars))
     head = ("Method", *(f"{name} Tokens" for name in STAGES.values()), "Cost ($)")
-    note = f"tokens: input and output; dollars {found[0].comparison.prices}; the runs with PE"
-    if given := [languages.name(one.comparison.target_lang) for one in found if one.translate.cost is None]:
+    note = f"tokens: input and output; dollars {pairs[0].comparison.prices}; the runs with PE"
+    if given := [languages.name(pair.comparison.target_lang) for pair in pairs if pair.translate.cost is None]:
         note += f"; the translations into {', '.join(given)} were given, at no known cost, and are not in it"
     return Table("tokens and cost (the paper's Table 1)", head, tuple(rows), note)
 
@@ -185,8 +187,8 @@ def command(**options: Any) -> None:
     offered.tell_licences(each_once(wanted.metrics))
     reference, shared, prices = (options.pop(name) for name in ("reference", "shared", "prices"))
     config = offered.read_config(options)
-    found = compare_variants(names, config, wanted=wanted, reference=reference, shared=shared, prices=prices)
-    display(shown(found, form, width))
+    pairs = compare_variants(names, config, wanted=wanted, reference=reference, shared=shared, prices=prices)
+    display(shown(pairs, form, width))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -113,7 +113,7 @@ def compare_staged(
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
     names = [row.name for row in rows]
-    each = [list(one.each(names)) if isinstance(one, BySystem) else [one] * len(rows) for one in metrics]
+    each = [list(metric.each(names)) if isinstance(metric, BySystem) else [metric] * len(rows) for metric in metrics]
     return Comparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -131,14 +131,14 @@ def compare_staged(
 
 def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[str]) -> list[Segment]:
     """The segments, with the references of a file where one is given, else of the first run that has them."""
-    own = [[one.segment.reference for one in run.segments] for run in runs]
+    own = [[staged.segment.reference for staged in run.segments] for run in runs]
     if reference is not None:
         texts: Sequence[str | None] = texts_for(runs[0], reference, "reference")
     else:
         texts = [next((text for text in each if text is not None), None) for each in zip(*own, strict=True)]
         unlike = [
-            one.segment.id
-            for one, each in zip(runs[0].segments, zip(*own, strict=True), strict=True)
+            staged.segment.id
+            for staged, each in zip(runs[0].segments, zip(*own, strict=True), strict=True)
             if len({*each} - {None}) > 1
         ]
         if unlike:
@@ -147,8 +147,8 @@ def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[
                 "of the run named first are taken (-r FILE gives others)"
             )
     return [
-        one.segment if one.segment.reference == text else one.segment.model_copy(update={"reference": text})
-        for one, text in zip(runs[0].segments, texts, strict=True)
+        staged.segment if staged.segment.reference == text else staged.segment.model_copy(update={"reference": text})
+        for staged, text in zip(runs[0].segments, texts, strict=True)
     ]
 
 
@@ -234,8 +234,8 @@ def _filled(
             ter = ter_to(former.texts, row.texts, target_lang, ter_metric)
             characters = characters_to(former.texts, row.texts)
             ways |= dict.fromkeys([f"TER between rows|{ter.signature}", f"characters|{characters.signature}"])
-            pairs = list(zip(former.texts, row.texts, strict=True))
-            moved = Moved(ter.value, int(characters.value), sum(one != other for one, other in pairs) / len(pairs))
+            changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
+            moved = Moved(ter.value, int(characters.value), changed / len(row.texts))
             if place is not None:
                 gains = gains_of(former, row, place)
                 gain = gain_in_all(former, row, place)
@@ -306,7 +306,7 @@ def parts_by(
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
-    for metric in (one for of_row in metrics for one in of_row if isinstance(one, Releases)):
+    for metric in (each for of_row in metrics for each in of_row if isinstance(each, Releases)):
         metric.release()
     return tuple(
         Part(name, len(places), tuple(map(tuple, part))) for (name, places), part in zip(groups, scores, strict=True)
@@ -323,7 +323,7 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
         groups.setdefault(key, []).append(place)
     if grouping != "length":
         return [(f"no {grouping}" if name is None else name, places) for name, places in groups.items()]
-    found = []
+    parts = []
     for unit, number in sorted(groups, key=lambda size: (size[0] != "words", size[1])):
         bounds = (0, *_LENGTHS[unit])
         name = (
@@ -331,8 +331,8 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
             if number == len(bounds) - 1
             else f"{bounds[number] + bool(number)}–{bounds[number + 1]} {unit}"
         )
-        found.append((name, groups[unit, number]))
-    return found
+        parts.append((name, groups[unit, number]))
+    return parts
 
 
 def _length(segment: Segment) -> tuple[str, int]:
@@ -349,7 +349,7 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
         yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
     if failed := run.outcomes(FINAL).failed:
         yield f"run {run.name!r}: {amounts.counted(failed, 'segment')} failed and kept the last accepted text"
-    if empty := [one.segment.id for one in run.segments if one.text(FINAL) is None]:
+    if empty := [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]:
         number = amounts.counted(len(empty), "segment")
         yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
     if (rest := bills.unaccounted(run)) is not None:
@@ -372,7 +372,8 @@ def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: 
         named = judge.get("evaluator") if isinstance(judge, Mapping) else None
         judges = run.judges
         if gate in ("rate", "qe") or named is not None:
-            judges |= {str(one).partition(":")[0] for one in (gate, named or run.settings.get("evaluator")) if one}
+            names = (gate, named or run.settings.get("evaluator"))
+            judges |= {str(name).partition(":")[0] for name in names if name}
         own = [
             label
             for metric, label in zip(metrics, printed, strict=True)

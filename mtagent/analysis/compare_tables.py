@@ -34,10 +34,10 @@ def shown(comparison: Comparison, form: str = "text", width: int | None = None, 
 def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
     """The tables of ``comparison``; those that would be empty are left out."""
     widths = digits_of(comparison, width)
-    found = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
-    found += [_outcomes(comparison), _costs(comparison)]
-    found += [_parts(comparison, name, widths) for name in comparison.parts or {}]
-    return [table for table in found if table.rows and len(table.head) > table.labels]
+    all_tables = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
+    all_tables += [_outcomes(comparison), _costs(comparison)]
+    all_tables += [_parts(comparison, name, widths) for name in comparison.parts or {}]
+    return [table for table in all_tables if table.rows and len(table.head) > table.labels]
 
 
 def below(comparison: Comparison) -> list[str]:

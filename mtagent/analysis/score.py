@@ -70,7 +70,7 @@ class ScoreReport:
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
         pairs = list(zip(self.segments, self.flags[system], strict=True))
-        by_flag = {str(flag): [segment for segment, found in pairs if flag in found] for flag in FLAGS}
+        by_flag = {str(flag): [segment for segment, own_flags in pairs if flag in own_flags] for flag in FLAGS}
         return {flag: ids for flag, ids in by_flag.items() if ids}
 
 
@@ -163,8 +163,8 @@ def _without_limit(config: Config) -> Config:
 
 def _gathered(material: Material) -> Corpus:
     candidates = list(material.candidates())
-    systems = {name: [one.translations[name] for one in candidates] for name in material.systems}
-    return Corpus([one.segment for one in candidates], systems)
+    systems = {name: [candidate.translations[name] for candidate in candidates] for name in material.systems}
+    return Corpus([candidate.segment for candidate in candidates], systems)
 
 
 def _lines_alone(
@@ -228,13 +228,13 @@ def _scored(
     groups, counts = [], []
     for metric in metrics:
         each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
-        scores = [one.score(segments, own) for one, own in zip(each, texts.values(), strict=True)]
+        scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
         if isinstance(metric, Releases):
             metric.release()
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             systems = zip(each, texts.values(), scores, strict=True)
-            counts.append([counted(one, segments, own, score, scores) for one, own, score in systems])
+            counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
     if wanted.resampling is None:
         return groups
     if wanted.paired:

@@ -113,15 +113,15 @@ class StagedRun:
     @property
     def judges(self) -> set[str]:
         """The names of the evaluators that decided what is kept."""
-        return {judge for one in self.segments for judge in one.judges}
+        return {judge for segment in self.segments for judge in segment.judges}
 
     def texts(self, system: str) -> tuple[str, ...]:
         """The text of each segment after a stage; empty where there never was one."""
-        return tuple(one.text(system) or "" for one in self.segments)
+        return tuple(segment.text(system) or "" for segment in self.segments)
 
     def outcomes(self, system: str) -> Outcomes:
         """What became of the segments in a stage, or in all (``final``)."""
-        results = [one.result(system) for one in self.segments]
+        results = [segment.result(system) for segment in self.segments]
         edits: Counter[str] = Counter()
         for result in results:
             edits.update(result.edits)
@@ -129,7 +129,7 @@ class StagedRun:
 
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of all (``final``)."""
-        return (call for one in self.segments for call in one.result(system).calls)
+        return (call for segment in self.segments for call in segment.result(system).calls)
 
 
 def read_run(store: Store, name: str) -> StagedRun:
@@ -148,8 +148,8 @@ def read_run(store: Store, name: str) -> StagedRun:
     segments = tuple(_staged(position, chain) for position, chain in stored.placed_chains())
     if not segments:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
-    given = [GIVEN] if any(one.segment.translation is not None for one in segments) else []
-    ran = [stage for stage in STAGES if any(one.result(stage) is not _IDLE for one in segments)]
+    given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
+    ran = [stage for stage in STAGES if any(segment.result(stage) is not _IDLE for segment in segments)]
     return StagedRun(
         name=name,
         state=summary.state,
@@ -251,7 +251,7 @@ def _keys(run: StagedRun) -> list[tuple[str, str, str, str, int]]:
     """What tells segments apart; of equal ones the first, the second …"""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     keys = []
-    for segment in (one.segment for one in run.segments):
+    for segment in (staged.segment for staged in run.segments):
         same = (segment.id, segment.source, segment.source_lang, segment.target_lang)
         seen[same] += 1
         keys.append((*same, seen[same]))
@@ -266,13 +266,13 @@ def _difference(run: StagedRun, other: StagedRun) -> str:
 
     for number, pair in enumerate(zip(run.segments, other.segments, strict=False), start=1):
         for name in ("id", "source_lang", "target_lang", "source"):
-            ours, theirs = (str(getattr(one.segment, name)) for one in pair)
+            ours, theirs = (str(getattr(staged.segment, name)) for staged in pair)
             if ours != theirs:
                 return (
                     f"segment {number} has another {name.replace('_lang', ' language')} in run {other.name!r} than in "
                     f"run {run.name!r}: {short(theirs)} and {short(ours)}"
                 )
-    few, many = sorted((run, other), key=lambda one: len(one.segments))
+    few, many = sorted((run, other), key=lambda staged: len(staged.segments))
     first = many.segments[len(few.segments)].segment.id
     return (
         f"run {many.name!r} has {len(many.segments)} segments, and run {few.name!r} has {len(few.segments)}; "
@@ -295,22 +295,22 @@ def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[st
         return tuple(texts[place] for place in _places(run, path, len(texts)))
     first = run.segments[0].segment
     rows = list(kind.read(path, SegmentDefaults(source_lang=first.source_lang, target_lang=first.target_lang)))
-    found = []
-    for place, segment in zip(_places(run, path, len(rows)), (one.segment for one in run.segments), strict=True):
+    texts = []
+    for place, segment in zip(_places(run, path, len(rows)), (staged.segment for staged in run.segments), strict=True):
         row = rows[place]
         if row.source != segment.source:
             raise InputError(f"{path}: {row.id!r} is about another source than segment {segment.id!r} of the run")
         text = row.translation if what == "translation" else row.reference
         if text is None:
             raise InputError(f"{path}: segment {segment.id!r} has no {what}")
-        found.append(text)
-    return tuple(found)
+        texts.append(text)
+    return tuple(texts)
 
 
 def _places(run: StagedRun, path: Path, number: int) -> Sequence[int]:
     """Where in the file the segments of ``run`` stand."""
     if number == run.total:
-        return [one.position for one in run.segments]
+        return [segment.position for segment in run.segments]
     if number == run.stored and run.whole:
         return range(number)
     held = f" and holds {run.stored} of them" if run.stored < run.total else ""
@@ -336,7 +336,7 @@ class Bills:
             asked = [config.model_for(role) for role in _ROLES]
         except ValidationError:
             asked = []
-        servers = {one.model: one.base_url for one in reversed(asked) if one.model}
+        servers = {server.model: server.base_url for server in reversed(asked) if server.model}
         return Usage.total(self._priced(call, servers, self._prices) for call in calls)
 
     def _priced(self, call: CallUsage, servers: dict[str, str | None], prices: Prices) -> Usage:
@@ -358,7 +358,7 @@ class Bills:
         usage = self.total(run.calls(system), run)
         if system == FINAL and self.unaccounted(run) is not None:
             usage = self.total(run.paid, run).model_copy(update={"reused": usage.reused})
-        return Cost(usage=usage, seconds=sum(one.result(system).seconds for one in run.segments))
+        return Cost(usage=usage, seconds=sum(segment.result(system).seconds for segment in run.segments))
 
     def unaccounted(self, run: StagedRun) -> Usage | None:
         """What ``run`` has paid for calls that no stored step holds: those of failed tries that were replaced, and of

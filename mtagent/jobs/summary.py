@@ -116,10 +116,10 @@ def warnings_line(count: int, first: str | None) -> list[str]:
 
 def summaries(ratings: Iterable[Rated]) -> list[SystemSummary]:
     """One summary per system, in the order in which they come."""
-    found: dict[str, SystemSummary] = {}
+    systems: dict[str, SystemSummary] = {}
     for rated in ratings:
-        found.setdefault(rated.system, SystemSummary(rated.system)).add(rated)
-    return list(found.values())
+        systems.setdefault(rated.system, SystemSummary(rated.system)).add(rated)
+    return list(systems.values())
 
 
 _SYSTEM_COLUMNS = ("system", "mean", "rated", "failed", *reversed(SEVERITIES), "calls", "tokens", "cost", "seconds")
@@ -150,7 +150,7 @@ def show_ratings(run: StoredRun, name: str, *, full: bool = False) -> str:
     def stories(segment: str, system: str | None) -> list[str]:
         if run.kind == "rating":
             ratings = run.ratings_of(segment)
-            return [rated_trajectory(one, full=full) for one in ratings if system in (None, one.system)]
+            return [rated_trajectory(rated, full=full) for rated in ratings if system in (None, rated.system)]
         return step_trajectories(run.chain(segment)[1], system, full=full) if run.has(segment) else []
 
     system, slash, segment = name.partition("/")
@@ -204,7 +204,7 @@ def _dialogue(calls: Sequence[Call], full: bool) -> Iterator[str]:
     for number, call in enumerate(calls, 1):
         model = visible(call.model, one_line=True)
         yield f"\n{number}. {call.purpose}  ({model}, {_paid(call.usage)}, {seconds(call.seconds)})"
-        shared = [(_common(one, call.messages), -former) for former, one in enumerate(calls[: number - 1], 1)]
+        shared = [(_common(earlier, call.messages), -former) for former, earlier in enumerate(calls[: number - 1], 1)]
         common, former = max(shared, default=(0, 0))
         if common:
             yield _field("before", f"as in call {-former} ({counted(common, 'message')})")

@@ -105,8 +105,9 @@ class FlowCount:
                     item[0],
                 ),
             )
-            if any(one.kind != "idle" for one in fates):
-                stages.append(StageFlow(stage, tuple(Group(*one, number) for one, number in groups), tuple(edits)))
+            if any(kind != "idle" for kind, _ in fates):
+                own = (Group(kind, reason, number) for (kind, reason), number in groups)
+                stages.append(StageFlow(stage, tuple(own), tuple(edits)))
         return Flow(self._segments, self._given, tuple(stages))
 
 
@@ -130,7 +131,7 @@ class StageMarks:
 
     def by_severity(self) -> dict[Severity, int]:
         """The number of errors of each severity, the worst first."""
-        return {s: sum(found.get(s, 0) for found in self.errors.values()) for s in reversed(SEVERITIES)}
+        return {s: sum(severities.get(s, 0) for severities in self.errors.values()) for s in reversed(SEVERITIES)}
 
     def per_hundred(self, category: str) -> float:
         """Errors of ``category`` per 100 texts whose errors were marked; 0 where none were."""
@@ -190,7 +191,7 @@ class _Count:
             self.marked,
             self.error_free,
             self.scores / self.rated if self.rated else None,
-            {name: dict(found) for name, found in self.errors.items()},
+            {name: dict(severities) for name, severities in self.errors.items()},
             self.source_errors,
         )
 
@@ -310,7 +311,7 @@ def _spread(segments: Sequence[str], row: Row, former: Row, at: int) -> Spread:
     changes = differences(after, before)
     known = [value for value in changes if math.isfinite(value)]
     sign = 1 if after.score.higher_is_better else -1
-    same = [one == other for one, other in zip(row.texts, former.texts, strict=True)]
+    same = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
     losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
     return Spread(
         row=row.name,
@@ -465,13 +466,15 @@ class CostlyCount:
         self._by_dollars: list[Costly] = []
         self._by_tokens: list[Costly] = []
 
-    def add(self, one: Costly) -> None:
+    def add(self, segment: Costly) -> None:
         """Look at one more segment; one that took no call is none of them."""
-        if one.usage.calls:
-            self._unknown = self._unknown or one.usage.cost is None
-            by_dollars, by_tokens = [*self._by_dollars, one], [*self._by_tokens, one]
-            self._by_dollars = heapq.nlargest(self._most, by_dollars, key=lambda one: (one.usage.cost or 0, one.tokens))
-            self._by_tokens = heapq.nlargest(self._most, by_tokens, key=lambda one: one.tokens)
+        if segment.usage.calls:
+            self._unknown = self._unknown or segment.usage.cost is None
+            by_dollars, by_tokens = [*self._by_dollars, segment], [*self._by_tokens, segment]
+            self._by_dollars = heapq.nlargest(
+                self._most, by_dollars, key=lambda item: (item.usage.cost or 0, item.tokens)
+            )
+            self._by_tokens = heapq.nlargest(self._most, by_tokens, key=lambda item: item.tokens)
 
     def figures(self) -> tuple[Costly, ...]:
         """The most costly ones, the first of equals first."""

@@ -28,7 +28,7 @@ def script_json(value: object) -> str:
     What could end the element, and what is no valid UTF-8, is escaped: reading the JSON gives the same texts again.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _UNSAFE.sub(lambda found: _IN_SCRIPT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+    return _UNSAFE.sub(lambda match: _IN_SCRIPT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | None = None) -> Packed:
@@ -89,7 +89,7 @@ def _steps(chain: Chain) -> Iterator[Packed]:
                 or None,
                 "edits": [_edit(edit, before, spans) for edit in step.edits],
                 "first": number if step.edits else None,
-                "ratings": [_rating(one, compared if one.role == "after" else before) for one in step.ratings],
+                "ratings": [_rating(rating, compared if rating.role == "after" else before) for rating in step.ratings],
                 "took": _took(step),
             }
         )

@@ -176,7 +176,7 @@ def heads(comparison: Comparison) -> list[tuple[str, str]]:
 def lines(comparison: Comparison) -> list[tuple[str, list[Shown]]]:
     """The rows of the summary."""
     first, total = comparison.rows[0].name, len(comparison.segments)
-    found = []
+    rows = []
     for row in comparison.rows:
         cells = [_score(cell, tested=row.former == first) for cell in row.cells]
         moved, outcomes, cost = row.moved, row.outcomes, row.cost
@@ -196,8 +196,8 @@ def lines(comparison: Comparison) -> list[tuple[str, list[Shown]]]:
             usage, each = cost.usage, cost.per_kept_edit
             cells += [Shown(f"{usage.input_tokens + usage.output_tokens:,}", counted(usage.calls, "call"))]
             cells += [Shown(dollars(usage.cost, "price unknown"), f"{dollars(each)} an edit" if each else "")]
-        found.append((row_name(row), cells))
-    return found
+        rows.append((row_name(row), cells))
+    return rows
 
 
 def _score(cell: Cell, *, tested: bool) -> Shown:
@@ -228,7 +228,7 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
 
     def said(value: Any) -> str:
         if isinstance(value, dict):
-            return ", ".join(f"{name} {said(one)}" for name, one in value.items() if said(one))
+            return ", ".join(f"{name} {said(part)}" for name, part in value.items() if said(part))
         return str(value) if value not in (None, "", [], ()) else ""
 
     counts, usage, stages = summary.counts, summary.usage, summary.settings.get("stages") or ()

@@ -81,7 +81,7 @@ def compared(run: StagedRun, asked: Asked = Asked()) -> Comparison | None:
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
-    segments = [one.segment for one in run.segments]
+    segments = [staged.segment for staged in run.segments]
     if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
         return None
     scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
@@ -100,22 +100,23 @@ def _pieces(store: Store, run: StagedRun, form: Form, asked: Asked) -> Iterator[
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
-    positions = frozenset(one.position for one in run.segments)
+    name, positions = run.name, frozenset(staged.position for staged in run.segments)
     comparison = compared(run, asked)
     references = texts_for(run, asked.reference, "reference") if asked.reference else None
+    del run  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in store.read(run.name).placed_chains() if position in positions)
+        read = (chain for position, chain in store.read(name).placed_chains() if position in positions)
         return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":
-        return as_csv(run.name, chains(), comparison)
+        return as_csv(name, chains(), comparison)
     if form == "html":
-        return page(store.run(run.name), chains(), comparison)
+        return page(store.run(name), chains(), comparison)
     counted = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(run.name, counted, comparison)
-    return as_json(run.name, chains(), counted, comparison)
+        return as_markdown(name, counted, comparison)
+    return as_json(name, chains(), counted, comparison)
 
 
 def _with_reference(chain: Chain, reference: str) -> Chain:

@@ -139,21 +139,21 @@ def spread_table(spread: Spread) -> Table:
     """Segments by difference, the worst first, zero apart."""
     rows: list[tuple[str, ...]] = []
     bars: dict[tuple[int, int], Bar] = {}
-    most = max([one.segments for one in spread.bins] + [spread.equal, spread.unknown, 1])
+    most = max([bin_.segments for bin_ in spread.bins] + [spread.equal, spread.unknown, 1])
 
     def add(words: str, count: int, colour: str) -> None:
         bars[len(rows), 2] = Bar(0, count / most, colour)
         rows.append((words, f"{count:,}", share(count, spread.segments)))
 
-    lower = [one for one in spread.bins if one.high <= 0]
-    upper = [one for one in spread.bins if one.high > 0]
+    lower = [bin_ for bin_ in spread.bins if bin_.high <= 0]
+    upper = [bin_ for bin_ in spread.bins if bin_.high > 0]
     below, above = ("worse", "better") if spread.higher_is_better else ("better", "worse")
-    for one in lower:
-        add(f"from {_edge(one.low)} to below {_edge(one.high)}", one.segments, below)
+    for bin_ in lower:
+        add(f"from {_edge(bin_.low)} to below {_edge(bin_.high)}", bin_.segments, below)
     add("0 (another text)", spread.equal - spread.same_text, "untouched")
     add("0 (the same text)", spread.same_text, "untouched")
-    for one in upper:
-        add(f"above {_edge(one.low)} to {_edge(one.high)}", one.segments, above)
+    for bin_ in upper:
+        add(f"above {_edge(bin_.low)} to {_edge(bin_.high)}", bin_.segments, above)
     if spread.unknown:
         add(UNKNOWN, spread.unknown, "idle")
     title = f"Differences of the segments' own {spread.metric}: {spread.row} against {spread.former}"
@@ -193,8 +193,8 @@ def worst_table(spread: Spread) -> Table:
     """The segments that lost most."""
     width = spread.digits
     rows = tuple(
-        (one.segment, score(one.former, width), score(one.score, width), signed(one.difference, width))
-        for one in spread.worst
+        (change.segment, score(change.former, width), score(change.score, width), signed(change.difference, width))
+        for change in spread.worst
     )
     return Table(f"What got worse: {spread.row}", ("segment", spread.former, spread.row, spread.metric), rows)
 
@@ -202,14 +202,22 @@ def worst_table(spread: Spread) -> Table:
 def costly_table(costly: Sequence[Costly]) -> Table:
     """The most costly segments."""
     rows = tuple(
-        (one.segment, dollars(one.usage.cost), f"{one.tokens:,}", f"{one.usage.calls:,}", f"{one.seconds:.1f}")
-        for one in costly
+        (
+            segment.segment,
+            dollars(segment.usage.cost),
+            f"{segment.tokens:,}",
+            f"{segment.usage.calls:,}",
+            f"{segment.seconds:.1f}",
+        )
+        for segment in costly
     )
     return Table("Most costly segments", ("segment", "dollars", "tokens", "calls", "seconds"), rows)
 
 
 def failures_table(failures: Sequence[Failure]) -> Table:
     """The first segments that failed, and why."""
-    reasons = (one.reason if len(one.reason) <= _SHORTENED else f"{one.reason[:_SHORTENED]}…" for one in failures)
-    rows = tuple((one.segment, stage_name(one.stage), reason) for one, reason in zip(failures, reasons, strict=True))
-    return Table("Failed segments", ("segment", "stage", "error"), rows, labels=3)
+    rows = []
+    for failure in failures:
+        reason = failure.reason if len(failure.reason) <= _SHORTENED else f"{failure.reason[:_SHORTENED]}…"
+        rows.append((failure.segment, stage_name(failure.stage), reason))
+    return Table("Failed segments", ("segment", "stage", "error"), tuple(rows), labels=3)
