@@ -34,7 +34,7 @@ from mtagent.llm.prices import price as list_price
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import Sampling
 from mtagent.records import Completion, Message, Tool, ToolCall, Usage
-from tests.clocks import FakeClock
+from tests.clocks import FakeClock, LoopClock, run_in_no_time
 from tests.simulator import Fault, Settings, Simulator
 from tests.simulator.replies import calling
 
@@ -223,6 +223,41 @@ async def test_a_queued_call_does_not_sleep_out_a_pause_beyond_its_deadline(conn
     outcomes = await asyncio.gather(*(session.ask() for _ in range(20)), return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {ServerPaused}
     assert (len(session.requests), session.clock.slept) == (1, [])
+
+
+def test_a_retry_gives_up_its_turn_at_the_deadline_and_sends_nothing() -> None:
+    async def ask() -> tuple[BaseException | None, float, int]:
+        clock = LoopClock()
+        async with Simulator(Settings(script=[Fault("status", 503), Fault("hang"), "fine"])) as server:
+            client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=Limiter(1), deadline=30)
+            began = clock.now()
+            retried = asyncio.ensure_future(client.complete(HELLO))
+            queued = asyncio.ensure_future(client.complete(HELLO))  # takes the only place, and keeps it
+            await asyncio.wait([retried])
+            seconds = clock.now() - began
+            queued.cancel()
+            await asyncio.wait([queued])
+            await client.aclose()
+            return retried.exception(), seconds, len(server.requests)  # without the one that hangs
+
+    error, seconds, requests = run_in_no_time(ask())
+    assert isinstance(error, ServerError)
+    assert "HTTP 503" in str(error)
+    assert "given up at the deadline of 30 s" in str(error)
+    assert (seconds, requests) == (pytest.approx(30, abs=1), 1)
+
+
+def test_queueing_for_the_first_attempt_does_not_count() -> None:
+    async def ask() -> list[str]:
+        clock = LoopClock()
+        async with Simulator(Settings()) as server:
+            limiter = Limiter(requests_per_minute=1, clock=clock)
+            client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=limiter, deadline=30)
+            replies = await asyncio.gather(*(client.complete(HELLO) for _ in range(3)))
+            await client.aclose()
+            return [reply.text for reply in replies]
+
+    assert len(run_in_no_time(ask())) == 3
 
 
 @pytest.mark.parametrize("bad", [-5.0, 0.0])

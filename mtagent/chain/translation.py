@@ -33,6 +33,11 @@ _SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 _CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e]")
 _EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
 _LATIN = regex.compile(r"\p{Latin}")
+_LONG_NUMBER = regex.compile(r"\d\D{0,2}+\d\D{0,2}+\d")
+_RULE = regex.compile(r"([^\w\s])\1{3,}+")
+_LATEX = regex.compile(r"\\[A-Za-z]++\*?+(?:\[[^\[\]]*+\])?+$")
+_CURRENCY = regex.compile(r"\$(?:US|AU?|NZ|CA?|CDN|HK|S)D?\d*+", regex.IGNORECASE)
+_KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
 _PLAIN_NAME = regex.compile(r"[a-z]{4,}")
 _HTML_NAMES = regex.compile(
     r"abbr|area|article|aside|base|blockquote|body|button|caption|center|cite|code|embed|figure|font|"
@@ -83,6 +88,8 @@ def _is_wordless(source: str, text: str) -> bool:
         return False
     words = scripts.words(asked)
     dense = sum(bool(_DENSE.fullmatch(word)) for word in words)
+    if not dense and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
+        return False  # a number in words
     is_short = len(words) - dense + dense / 3 <= 2
     return not (is_short and _SAYS_SOMETHING.search(said))
 
@@ -104,7 +111,8 @@ def control(segment: Segment, text: str) -> Iterator[str]:
 def length(segment: Segment, text: str) -> Iterator[str]:
     """The text is no multiple and no fraction of its source, and nothing but its translation."""
     there, wanted = omission.letters(text), omission.letters(segment.source)
-    if there > TIMES_LONGER * wanted + LETTERS_LONGER or wanted > TIMES_SHORTER * there + LETTERS_SHORTER:
+    is_long = there > TIMES_LONGER * wanted + LETTERS_LONGER
+    if is_long or omission.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * there + LETTERS_SHORTER:
         yield f"the text has {there:.0f} letters, the source {wanted:.0f}"
     yield from omission.commentary(segment.source, text, target_lang=segment.target_lang)
 
@@ -125,29 +133,44 @@ def script(segment: Segment, text: str) -> Iterator[str]:
 
 
 def placeholders(segment: Segment, text: str) -> Iterator[str]:
-    r"""Every placeholder of the source is there. Escapes (``\n``) and entities may go: they often are mere text."""
+    r"""Every placeholder of the source is there.
+
+    Escapes (``\n``), entities, amounts of money (``$US500``) and arguments of LaTeX commands are mere text.
+    """
     lost = _keys(segment.source) - _keys(text)
     yield from (f"{key} is missing" for key in lost.elements())
 
 
 def _keys(text: str) -> Counter[str]:
-    return Counter(mark.key for mark in markup.placeholders(text) if not mark.key.startswith(("\\", "&")))
+    return Counter(
+        mark.key
+        for mark in markup.placeholders(text)
+        if not mark.key.startswith(("\\", "&"))
+        and not _CURRENCY.fullmatch(mark.key)
+        and not (mark.key.startswith("{") and _LATEX.search(text[max(0, mark.start - 60) : mark.start]))
+    )
 
 
 def tags(segment: Segment, text: str) -> Iterator[str]:
     """Every tag of the source is there, whatever its attributes say.
 
-    Names that are plain words and not HTML's (``<laugh/>`` in a transcript) are left alone: people translate them.
+    What is made of plain words and not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) is left alone:
+    people translate it.
     """
     lost = _tag_names(segment.source) - _tag_names(text)
     yield from (f"{name} is missing" for name in lost.elements())
 
 
 def _tag_names(text: str) -> Counter[str]:
+    tags = markup.tags(text)
+    closed = {tag.name for tag in tags if tag.kind == "close"}
     return Counter(
         f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"
-        for tag in markup.tags(text)
-        if _HTML_NAMES.fullmatch(tag.name) or " " in tag.key or not _PLAIN_NAME.fullmatch(tag.name.replace("_", ""))
+        for tag in tags
+        if _HTML_NAMES.fullmatch(tag.name)
+        or "=" in tag.key
+        or not (_PLAIN_NAME.fullmatch(tag.name.replace("_", "")) or " " in tag.key or _KEY_NAME.fullmatch(tag.name))
+        or (tag.name in closed and not _PLAIN_NAME.fullmatch(tag.name.replace("_", "")))
     )
 
 

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import regex
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result
@@ -23,7 +24,7 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
-from mtagent.llm.limits import Clock, Limiter, PauseTooLong
+from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
 from mtagent.llm.reply import NO_MODEL, Failure, Reply, read_reply
@@ -222,13 +223,17 @@ class Exchange:
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
+    passing: Failure | None = None
 
-    def left(self, now: float) -> float:
-        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for:
-        queueing for a place does not count.
+    def left(self, now: float, *, begin: bool = True) -> float:
+        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
+
+        Queueing for a place before that does not count, and with ``begin=False`` there is no end of it; queueing to try
+        again counts.
         """
-        if self.until is None:
-            self.until = now + self.deadline
+        if self.until is None and not begin:
+            return inf
+        self.until = now + self.deadline if self.until is None else self.until
         return self.until - now
 
     def too_long(self, pause: float | None, now: float) -> bool:
@@ -244,10 +249,11 @@ class OpenAIClient:
 
     ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
     ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
-    attempt, and each attempt may take ``timeout`` seconds; an address where nobody ever answered is given up after four
-    attempts. Clients of the same server should share a ``limiter``. ``leave_out`` names what the server is known not to
-    take, of what it may also teach by refusing it: ``tools``, ``logprobs`` … ``known_as`` stands for the address in the
-    keys that replies are stored under, for a server that has another port every time.
+    attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
+    ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
+    names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
+    ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
+    every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
     ``clock`` is for tests.
 
@@ -416,21 +422,26 @@ class OpenAIClient:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
         try:
-            async with self.limiter.slot(tokens, lambda: exchange.left(self._clock.now())) as slot:
+            async with self.limiter.slot(tokens, lambda begin: exchange.left(self._clock.now(), begin=begin)) as slot:
                 seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
                 exchange.attempts += 1
                 payload = await self._transport.post(sent, seconds)
                 outcome = payload if isinstance(payload, Failure) else self._read(payload, sent, exchange)
                 self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
                 if not isinstance(outcome, Failure):
-                    slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
+                    usage = outcome.usage
+                    slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
                     too_long = exchange.too_long(outcome.retry_after, self._clock.now())
                     slot.throttled(outcome.retry_after, everybody=too_long)
+            if isinstance(outcome, Failure) and outcome.transient:
+                exchange.passing = replace(outcome, retry_after=None)
             return outcome
         except PauseTooLong as pause:
             asked = "the server asked for a pause"
             return Failure(RateLimited, asked, 429, transient=True, retry_after=pause.seconds)
+        except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
+            return exchange.passing or Failure(RateLimited, "the server asked for a pause", 429, transient=True)
 
     def _priced(self, reply: Reply) -> Usage:
         if reply.usage is None:

@@ -32,11 +32,11 @@ _RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, 
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
-_USAGE = """SELECT model, total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
+_USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
     total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ? GROUP BY model, cost IS NULL"""
 
-_EACH_USAGE = """SELECT model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM calls
-    WHERE run_id = ? ORDER BY id"""
+_EACH_USAGE = """SELECT CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+    FROM calls WHERE run_id = ? ORDER BY id"""
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from sqlite3 import Connection
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import Call, Chain, Rated, Record, Usage
@@ -164,15 +164,27 @@ class StoredRun:
             "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
         )
         if not positions:
-            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}")
+            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}")
         if len(positions) > 1:
             places = ", ".join(str(position) for (position,) in positions)
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
-        return self._page("position = ?", positions[0][0])[0]
+        return positions[0][0], self.chain_at(positions[0][0])
+
+    def _missing(self) -> str:
+        """Where a run is not complete: how many segments it lacks, why that may be, and what to do."""
+        counts = self.counts()
+        missing = (counts.total or 0) - counts.done - counts.failed
+        if missing <= 0:
+            return ""
+        return (
+            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the command "
+            "that began the run does them"
+        )
 
     def chain_at(self, position: int) -> Chain:
         """The chain of the segment at ``position``, which must be there."""
-        return self._page("position = ?", position)[0][1]
+        with self._database.intact(f"run {self.name!r}"):
+            return self._page("position = ?", position)[0][1]
 
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
         """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
@@ -206,8 +218,11 @@ class StoredRun:
     @property
     def kind(self) -> RunKind:
         """Whether the run holds chains, or ratings of given texts."""
-        kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
-        return kind
+        with self._database.intact(f"run {self.name!r}"):
+            kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
+            if kind not in get_args(RunKind):
+                raise ValueError(f"{kind!r:.40} is no kind of run")
+            return kind
 
     def usage(self) -> Usage:
         """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""

@@ -22,6 +22,13 @@ _SPACELESS = _CHINESE_AND_JAPANESE | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "T
 _IN_SEVERAL_SCRIPTS = frozenset(
     ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]
 )
+_ALSO_IN_ANOTHER_SCRIPT = frozenset(
+    [
+        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha", "hak", "iu", "jv", "kaa", "kab",
+        "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su", "tmh", "tzm", "zgh",
+    ]
+)  # fmt: skip
+"""Written in a second script here and there. Who names no script means the usual one, but may get the other."""
 _NOT_TRANSLATABLE = frozenset({"und", "mul", "zxx", "mis", "root"})
 _POSIX_MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl", "arabic": "Arab", "devanagari": "Deva"}
 _CUSTOMARY = {
@@ -141,7 +148,7 @@ def only_script(code: str) -> str | None:
     if canonical is None:
         return None
     language = _language(canonical)
-    several = language.language in _IN_SEVERAL_SCRIPTS and not language.script
+    several = language.language in _IN_SEVERAL_SCRIPTS | _ALSO_IN_ANOTHER_SCRIPT and not language.script
     return None if several or script(canonical) == UNKNOWN_SCRIPT else script(canonical)
 
 

@@ -721,6 +721,7 @@ _ON_TRANSLATING = regex.compile(
     r"|لا (?:يمكنني|أستطيع) (?:ترجمة|أن أترجم)|לא (?:יכול|יכולה|אוכל) לתרגם",
     regex.IGNORECASE,
 )
+_COLON = regex.compile("[:：]")
 _SPEAKS_OF_TRANSLATING = regex.compile(_TRANSLATE, regex.IGNORECASE)
 _DECLINES = regex.compile(
     r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
@@ -738,7 +739,13 @@ _DECLINES = regex.compile(
     regex.IGNORECASE,
 )
 _SPEAKS_OF_HELP = regex.compile(
-    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|"
+    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|AI[のは・]|人工知能|モデル|인공지능|모델|"
+    r"afraid|unfortunat|unable|\bcannot\b|\bcan['’]?t\b|forgive|pardon|malheureus|hélas|désagr|leider|bedau[er]|"
+    r"valitettav|ikävä|tyvärr|dessverre|desværre|uheldigvis|helaas|jammer|niestety|bohužel|žiaľ|na ?žalost|purtroppo|"
+    r"infelizmente|desgracia|desafortunad|увы|din păcate|sajnos|maalesef|ne yazık|δυστυχώς|sayangnya|rất tiếc|恕|無理|"
+    r"できません|できない|samahani|saidi|pole sana|ბოდიში|უკაცრავად|ეხმარ|ներ[եող]|ցավ|օգն|দুঃখিত|ক্ষমা|সাহায্য|క్షమ|సహాయ|"
+    r"ይቅርታ|ልረዳ|እርዳ|માફ|ક્ષમ|મદદ|ਮਾਫ|ਮੁਆਫ|ਮਦਦ|ಕ್ಷಮ|ಸಹಾಯ|ക്ഷമ|സഹായ|ขออภัย|ຂໍໂທດ|ຊ່ວຍ|សុំទោស|ជួយ|တောင်းပန်|ကူညီ|fyrirgef|því miður|"
+    r"hjálp|tabhair|brón|barkatu|lagun|uxuni|кешір|көмек|узр|afsus|yordam|təəssüf|üzr|kömək|"
     r"hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
     r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|hulp|pomoc|"
     r"pomoh|pomoz|pomóc|przykr|přeb?ač|omlouv|lituj|помо|допомо|извин|прости|жал|вибач|прост|segít|sajnál|ajut|scuz|βοηθ|"
@@ -763,7 +770,9 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     ]
     if not _SPEAKS_OF_TRANSLATING.search(source):
         said = _LABEL.search(text) or _ON_TRANSLATING.search(text)
-        found += [f"the text speaks of translating: {quoted(said.group())}"] if said else []
+        # "Transfer:" is "Перевод:" too, and so a label that the source may have as well.
+        is_own_label = said and said.group()[-1] in ":：" and len(_COLON.findall(text)) <= len(_COLON.findall(source))
+        found += [f"the text speaks of translating: {quoted(said.group())}"] if said and not is_own_label else []
     declined = _DECLINES.search(text)
     if declined and not _DECLINES.search(source):
         foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
