@@ -22,7 +22,7 @@ from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Ve
 from mtagent.report.differences import changes, units
 from mtagent.report.packing import packed, script_json
 from mtagent.report.page import Tally, Way, lines, pieces, sentence, way
-from mtagent.report.report import Asked, Form, write_report
+from mtagent.report.report import Form, Scoring, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
 from tests.report_runs import EVIL, edited, error, many, rating, save, segment, varied
@@ -238,7 +238,7 @@ def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path
         run = store.start("r", settings={}, inputs={}, total=3)
         for number in (1, 2):
             run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
-        write_report(store, "r", tmp_path / "r", form, Asked(metrics=[Slow(run)]))
+        write_report(store, "r", tmp_path / "r", form, Scoring(metrics=[Slow(run)]))
         run.close()
     written = (tmp_path / "r").read_text("utf-8")
     found = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]

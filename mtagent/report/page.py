@@ -139,7 +139,7 @@ def p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-class Shown(NamedTuple):
+class SummaryCell(NamedTuple):
     """A cell of the summary; ``note`` stands beneath it, ``tone`` is ``better``, ``worse`` or nothing."""
 
     text: str
@@ -173,48 +173,48 @@ def heads(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def lines(comparison: Comparison) -> list[tuple[str, list[Shown]]]:
+def lines(comparison: Comparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
     first, total = comparison.rows[0].name, len(comparison.segments)
     rows = []
     for row in comparison.rows:
         cells = [_score(cell, tested=row.former == first) for cell in row.cells]
         moved, outcomes, cost = row.moved, row.outcomes, row.cost
-        cells += [_share(moved.changed, total) if moved else Shown(_NONE)]
-        cells += [_share(moved.regressed, total) if moved and moved.regressed is not None else Shown(_NONE)]
-        cells += [Shown(number(moved.ter) if moved else _NONE)]
+        cells += [_share(moved.changed, total) if moved else SummaryCell(_NONE)]
+        cells += [_share(moved.regressed, total) if moved and moved.regressed is not None else SummaryCell(_NONE)]
+        cells += [SummaryCell(number(moved.ter) if moved else _NONE)]
         if outcomes is None:
-            cells += [Shown(_NONE)] * 4
+            cells += [SummaryCell(_NONE)] * 4
         else:
-            cells += [Shown(f"{count:,}") for count in (outcomes.kept, outcomes.rejected, outcomes.failed)]
+            cells += [SummaryCell(f"{count:,}") for count in (outcomes.kept, outcomes.rejected, outcomes.failed)]
             edits = outcomes.edits or {}
             of = f"of {sum(edits.values()):,}"
-            cells += [Shown(f"{edits.get('applied', 0):,}", of) if sum(edits.values()) else Shown(_NONE)]
+            cells += [SummaryCell(f"{edits.get('applied', 0):,}", of) if sum(edits.values()) else SummaryCell(_NONE)]
         if cost is None:
-            cells += [Shown(_NONE)] * 2
+            cells += [SummaryCell(_NONE)] * 2
         else:
             usage, each = cost.usage, cost.per_kept_edit
-            cells += [Shown(f"{usage.input_tokens + usage.output_tokens:,}", counted(usage.calls, "call"))]
-            cells += [Shown(dollars(usage.cost, "price unknown"), f"{dollars(each)} an edit" if each else "")]
+            cells += [SummaryCell(f"{usage.input_tokens + usage.output_tokens:,}", counted(usage.calls, "call"))]
+            cells += [SummaryCell(dollars(usage.cost, "price unknown"), f"{dollars(each)} an edit" if each else "")]
         rows.append((row_name(row), cells))
     return rows
 
 
-def _score(cell: Cell, *, tested: bool) -> Shown:
+def _score(cell: Cell, *, tested: bool) -> SummaryCell:
     """A score and its difference to the row before; the p-value where that is the row that the test is against."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     if cell.difference is None:
-        return Shown(text, f"± {number(cell.interval.half_width, digits)}" if cell.interval else "")
+        return SummaryCell(text, f"± {number(cell.interval.half_width, digits)}" if cell.interval else "")
     sign = "+" if cell.difference > 0 else ""
     test = f" ({p_text(cell.p_value)})" if tested and cell.p_value is not None else ""
     gain = cell.difference if cell.score.higher_is_better else -cell.difference
     tone = "better" if gain > 0 else "worse" if gain < 0 else ""
-    return Shown(text, f"{sign}{number(cell.difference, digits)}{test}", tone)
+    return SummaryCell(text, f"{sign}{number(cell.difference, digits)}{test}", tone)
 
 
-def _share(share: float, segments: int) -> Shown:
-    return Shown(f"{round(share * segments):,}", f"{100 * share:.0f} %")
+def _share(share: float, segments: int) -> SummaryCell:
+    return SummaryCell(f"{round(share * segments):,}", f"{100 * share:.0f} %")
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Scoring:
     """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
 
     ``comet_python`` is the Python of another environment that runs COMET.
@@ -40,7 +40,7 @@ class Asked:
     comet_python: Path | None = None
 
     @property
-    def anything(self) -> bool:
+    def asked_for(self) -> bool:
         """Whether the user wants scores or a comparison in particular."""
         return bool(self.reference or self.metrics or self.deciding or self.baselines)
 
@@ -50,14 +50,14 @@ class Asked:
         named = {f"--baseline {name}": path for name, path in self.baselines}
         return named | ({"-r": self.reference} if self.reference else {})
 
-    def reading(self, copies: Mapping[str, Path]) -> Asked:
+    def reading(self, copies: Mapping[str, Path]) -> Scoring:
         """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
 
 def write_report(
-    store: Store, name: str, output: Path, form: Form = "html", asked: Asked = Asked(), *, force: bool = False
+    store: Store, name: str, output: Path, form: Form = "html", scoring: Scoring = Scoring(), *, force: bool = False
 ) -> None:
     """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
 
@@ -67,42 +67,42 @@ def write_report(
     run = store.read(name)
     if run.kind == "rating":
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
-    refuse_overwriting([output], asked.reads)
+    refuse_overwriting([output], scoring.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    with spooled_copies(asked.reads) as copies:
-        pieces = _pieces(store, read_run(store, name), form, asked.reading(copies))
+    with spooled_copies(scoring.reads) as copies:
+        pieces = _pieces(store, read_run(store, name), form, scoring.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def compared(run: StagedRun, asked: Asked = Asked()) -> Comparison | None:
+def compared(run: StagedRun, scoring: Scoring = Scoring()) -> Comparison | None:
     """The stages of ``run`` side by side; tested against its first one, where something can be scored.
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
     segments = [staged.segment for staged in run.segments]
-    if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
+    if len({segment.target_lang for segment in segments}) > 1 and not scoring.asked_for:
         return None
-    scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
+    scorable = bool(scoring.metrics or scoring.reference) or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
-        metrics=asked.metrics or Wanted.metrics,
+        metrics=scoring.metrics or Wanted.metrics,
         resampling=Resampling() if scorable else None,
         paired=scorable,
-        comet_python=asked.comet_python,
+        comet_python=scoring.comet_python,
     )
     return compare_staged(
-        [run], baselines=asked.baselines, reference=asked.reference, wanted=wanted, deciding=asked.deciding
+        [run], baselines=scoring.baselines, reference=scoring.reference, wanted=wanted, deciding=scoring.deciding
     )
 
 
-def _pieces(store: Store, run: StagedRun, form: Form, asked: Asked) -> Iterator[str]:
+def _pieces(store: Store, run: StagedRun, form: Form, scoring: Scoring) -> Iterator[str]:
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
-    comparison = compared(run, asked)
-    references = texts_for(run, asked.reference, "reference") if asked.reference else None
+    comparison = compared(run, scoring)
+    references = texts_for(run, scoring.reference, "reference") if scoring.reference else None
     del run  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:

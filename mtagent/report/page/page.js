@@ -170,7 +170,7 @@ function prepared(segment, position) {
     pair: `${segment.source_lang} → ${segment.target_lang}`,
     final: steps.reduce((text, step) => step.text ?? text, segment.given ?? null),
     edited: steps.reduce((sum, step) => sum + (step.edits?.length ?? 0), 0),
-    worst: SEVERITIES.find((severity) => facts.some((one) => one.severity.has(severity))),
+    worst: SEVERITIES.find((severity) => facts.some(({ severity: marked }) => marked.has(severity))),
   });
 }
 
@@ -386,7 +386,7 @@ function filtered() {
     ["cost", (segment) => segment.spent[unpriced ? 1 : 0]], // where a price is unknown, tokens tell what is expensive
     ["edits", (segment) => segment.edited], ["time", (segment) => segment.spent[2]],
   ]).get(state.sort);
-  const value = (segment) => { const found = key(segment); return Number.isNaN(found) || found === undefined ? -Infinity : found; };
+  const value = (segment) => { const number = key(segment); return Number.isNaN(number) || number === undefined ? -Infinity : number; };
   return key ? chosen.sort((a, b) => value(b) - value(a) || a.position - b.position) : chosen;
 }
 
@@ -396,7 +396,7 @@ const data = JSON.parse(byId("data").textContent);
 const segments = data.segments.map(prepared);
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
-let found = segments;
+let matching = segments;
 
 /** A filter with one value only tells nothing apart, and is left out. */
 function setUpChoices() {
@@ -451,17 +451,17 @@ function setUpTheme() {
 /** Take over a new state: from the address, or from a filter that was just used. */
 function change(changes) {
   state = { ...state, page: "1", segment: "", ...changes };
-  found = filtered();
-  const opened = state.segment === "" ? -1 : found.findIndex((segment) => segment.id === state.segment);
+  matching = filtered();
+  const opened = state.segment === "" ? -1 : matching.findIndex((segment) => segment.id === state.segment);
   if (opened >= 0) state.page = String(Math.floor(opened / PAGE) + 1);
   render();
 }
 
 function render() {
-  const last = Math.max(1, Math.ceil(found.length / PAGE));
+  const last = Math.max(1, Math.ceil(matching.length / PAGE));
   const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
   state.page = String(page); // an address may name a page that there is not
-  const here = found.slice((page - 1) * PAGE, page * PAGE);
+  const here = matching.slice((page - 1) * PAGE, page * PAGE);
   list.replaceChildren(...here.map(rowOf));
   list.start = (page - 1) * PAGE + 1;
   const button = (label, target) => {
@@ -484,9 +484,9 @@ function showState(page) {
     select.value = state[select.name];
     select.classList.toggle("set", state[select.name] !== DEFAULTS[select.name]);
   }
-  const all = found.length === segments.length;
-  const count = all ? counted(found.length, "segment") : `${found.length.toLocaleString("en")} of ${counted(segments.length, "segment")}`;
-  const text = found.length === 0 ? "No segment is like that" : count + (found.length > PAGE ? `, page ${page}` : "");
+  const all = matching.length === segments.length;
+  const count = all ? counted(matching.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(segments.length, "segment")}`;
+  const text = matching.length === 0 ? "No segment is like that" : count + (matching.length > PAGE ? `, page ${page}` : "");
   if (hits.textContent !== text) hits.textContent = text;
   clear.hidden = all && state.sort === DEFAULTS.sort && state.q === "";
 }
@@ -523,7 +523,7 @@ function step(by) {
   const current = row ? all.indexOf(row.querySelector(".opener")) : by > 0 ? -1 : all.length;
   const page = Number.parseInt(state.page, 10) + by;
   if (all[current + by]) focusOn(all[current + by]);
-  else if (page >= 1 && (page - 1) * PAGE < found.length) {
+  else if (page >= 1 && (page - 1) * PAGE < matching.length) {
     turnTo(page);
     if (by < 0) focusOn(openers().at(-1));
   }
