@@ -361,6 +361,6 @@ def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None,
     }
     yield f'{script_json(head)[:-1]},"segments":['
     segments.seek(0)
-    while piece := segments.read(_IN_MEMORY):
+    while piece := segments.read(_IN_MEMORY // 16):
         yield piece
     yield "]}"
