@@ -19,6 +19,7 @@ from mtagent.cli.options import (
 )
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted
+from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.inputs import named_translation
 
@@ -49,7 +50,9 @@ class Command(SeveralFiles):
 )  # fmt: skip
 @click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
 @click.option("--run", "run", metavar="RUN", help="Score what the stages of a stored run left.")
-@click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these systems, or stages of the run.")
+@click.option(
+    "--systems", "--stages", "systems", multiple=True, metavar="NAME,…", help="Only these systems, or stages."
+)
 @click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
 @with_options(LANGUAGE_OPTIONS)
 @with_options(METRIC_OPTIONS)
@@ -71,8 +74,7 @@ def command(**options: Any) -> None:
     if options["run"] is not None and (given := [name for key, name in brought.items() if options[key]]):
         raise click.UsageError(f"--run brings its texts and languages with it: leave out {', '.join(given)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
-    systems = tuple(filter(None, (options.pop("systems") or "").split(",")))
-    wanted = read_wanted(options, edits_from=options.pop("edits_from"), systems=systems)
+    wanted = read_wanted(options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems")))
     if by_sentence and (wanted.resampling or form not in _BY_SENTENCE):
         raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
     report = _report(options, wanted)
