@@ -7,8 +7,7 @@ from functools import lru_cache
 import regex
 from rapidfuzz.distance import Indel
 
-from mtagent.errors import ConfigError
-from mtagent.text import languages
+from mtagent.text import scripts
 
 MOST_COMPARED = 10**8
 """Where the pieces between the first and the last difference, multiplied, are more, all of them count as replaced."""
@@ -28,10 +27,7 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
 
     No piece ends inside a character with its combining marks. A lone space between two replacements belongs to them.
     """
-    try:
-        pattern = _WORD if languages.has_spaces(language) else _CHARACTER
-    except ConfigError:  # a language that nobody knows
-        pattern = _WORD
+    pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
     a, b = pattern.findall(before), pattern.findall(after)
     shorter = min(len(a), len(b))
     start = next((i for i in range(shorter) if a[i] != b[i]), shorter)

@@ -177,8 +177,8 @@ class StoredRun:
         if missing <= 0:
             return ""
         return (
-            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the command "
-            "that began the run does them"
+            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
+            "command that began the run does them"
         )
 
     def chain_at(self, position: int) -> Chain:
