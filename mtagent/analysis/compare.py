@@ -16,9 +16,8 @@ from mtagent.analysis.staged_run import Bills, StagedRun, aligned, read_run, tex
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.named import make_metrics
-from mtagent.metrics.overlap import Overlap
+from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import BySystem, Metric, Releases
 from mtagent.metrics.significance import FEW, counted
 from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED

@@ -15,9 +15,8 @@ from mtagent.formats.lines import check_counts
 from mtagent.formats.ratings import Material, chosen
 from mtagent.jobs.inputs import RatingInputs, spooled_copies
 from mtagent.jobs.rate import stored_stages
-from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.named import make_metrics
-from mtagent.metrics.overlap import Overlap
+from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import BySystem, Metric, Releases
 from mtagent.metrics.significance import (
     FEW,
