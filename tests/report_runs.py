@@ -105,14 +105,8 @@ def varied() -> list[Chain]:
     odd = segment("odd", "e\u0301 👩‍👩‍👧", "e\u0301 x\u200by 👩‍👩‍👧 fin", "e\u0300 xy 👩‍👩‍👦 fin")
     guard = Edit(old="{n}", new="n", outcome="refused", start=7, end=10,
                  guards=("placeholders",), detail="placeholders: {n} is missing")  # fmt: skip
-    failed = Step(
-        stage="postedit",
-        text="Hallo.",
-        verdict="failed",
-        cause=Cause(kind="error", error="ServerError", detail="503"),
-        calls=(PAID,),
-        seconds=9.0,
-    )
+    broken = Cause(kind="error", error="ServerError", detail="503")
+    failed = Step(stage="postedit", text="Hallo.", verdict="failed", cause=broken, calls=(PAID,), seconds=9.0)
     given = "Die Bank des Flusses."
     return [
         rejected(
@@ -142,27 +136,7 @@ def varied() -> list[Chain]:
 def many(number: int) -> list[Chain]:
     """Segments of about 20 words in two stages, most of them with errors, edits, ratings and reasons."""
     chance = random.Random(7)
-    words = [
-        "der",
-        "die",
-        "das",
-        "Haus",
-        "Brücke",
-        "Stadt",
-        "Rat",
-        "Woche",
-        "Bericht",
-        "alt",
-        "neu",
-        "groß",
-        "klein",
-        "und",
-        "oder",
-        "aber",
-        "wird",
-        "wurde",
-        "hat",
-    ]
+    words = "der die das Haus Brücke Stadt Rat Woche Bericht alt neu groß klein und oder aber wird wurde hat".split()
     return [_made(chance, index, words) for index in range(number)]
 
 

@@ -69,7 +69,7 @@ def hypotheses(path: str = "out.jsonl") -> list[str]:
 NAMES = sorted(
     path.stem for path in (ROOT / "wmt").glob("*.py") if "\n    run(main" in path.read_text(encoding="utf-8")
 )
-RUN_STORED = ("stages_wmt24pp", "wmt25_general")
+RUN_STORED = ("paper_tables", "stages_wmt24pp", "wmt25_general")
 
 
 @pytest.mark.parametrize("name", [*NAMES, *RUN_STORED])

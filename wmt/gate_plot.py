@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mtagent.report.plots import LINE, WIDTH, Scale, drawing, line, text, ticks, width
-from mtagent.text.escaping import element
+from mtagent.text.escaping import element, plain
+
+WIDTH, LINE, LETTER = 400.0, 18.0, 6.5
+"""Of the drawing; from one line of text to the next; of a letter, about."""
 
 _LEFT, _RIGHT, _TOP, _ROW = 8.0, WIDTH - 8, 46.0, 38.0
 _STYLE = """
@@ -44,12 +47,59 @@ def plot(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
         f"{bar.label}: never {bar.never:.4g}, always {bar.always:.4g}, gate {bar.gate:.4g}, oracle {bar.oracle:.4g}"
         for bar in bars
     )
-    return drawing(name, title, told, body, bottom + 40) + "\n"
+    named = element("title", plain(title), id=f"{name}-title") + element("desc", plain(told), id=f"{name}-desc")
+    svg = element(
+        "svg",
+        named + body,
+        xmlns="http://www.w3.org/2000/svg",
+        id=name,
+        class_="plot",
+        role="img",
+        aria_labelledby=f"{name}-title {name}-desc",
+        viewBox=f"0 0 {WIDTH:g} {math.ceil(bottom + 40)}",
+    )
+    return svg + "\n"
+
+
+class Scale(NamedTuple):
+    """From values to places: ``low`` is at ``start``, ``high`` at ``end``; all in the middle where they are one."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """The place of ``value``."""
+        if self.high == self.low:
+            return (self.start + self.end) / 2
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, about: int) -> list[float]:
+        """Round values from ``low`` to ``high``: steps of 1, 2, 2.5 or 5 times a power of ten."""
+        if self.high <= self.low:
+            return [self.low]
+        least = (self.high - self.low) / about
+        power = 10.0 ** math.floor(math.log10(least))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= least * (1 - 1e-9))
+        first, last = math.ceil(round(self.low / step, 6)), math.floor(round(self.high / step, 6))
+        values = (float(f"{n * step:.12g}") for n in range(first, last + 1))
+        return [value for value in values if self.low <= value <= self.high]
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str = "grid") -> str:
+    """A straight line."""
+    return element("line", class_=class_, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def text(x: float, y: float, words: str, class_: str = "label", *, anchor: str | None = None) -> str:
+    """``words`` on the base line ``y``."""
+    return element("text", plain(words), class_=class_, x=x, y=y, text_anchor=anchor)
 
 
 def _grid(across: Scale, bottom: float, unit: str) -> str:
     body = ""
-    for value in ticks(across.low, across.high, 5):
+    for value in across.ticks(5):
         body += line(across.at(value), _TOP - 14, across.at(value), bottom)
         body += text(across.at(value), bottom + 16, f"{value:g}", "note", anchor="middle")
     return body + text(_RIGHT, bottom + 33, f"mean of what is kept, {unit} (higher is better)", "note", anchor="end")
@@ -84,5 +134,5 @@ def _legend() -> str:
     body, x = "", _LEFT + 6
     for shape, words in ((_never, "never"), (_always, "always"), (_gate, "gate"), (_oracle, "oracle")):
         body += shape(x, 12) + text(x + 10, 16, words)
-        x += width(words) + 40
+        x += LETTER * len(words) + 40
     return body

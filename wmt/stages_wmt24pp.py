@@ -25,11 +25,9 @@ from typing import Any, NamedTuple
 import click
 
 from mtagent import Config, Segment
-from mtagent.analysis import paper, table
-from mtagent.analysis.compare_tables import below, signed
+from mtagent.analysis.compare_tables import below
 from mtagent.analysis.comparison import Row
 from mtagent.analysis.score import Wanted
-from mtagent.analysis.table import Table
 from mtagent.cli import options as offered
 from mtagent.cli import run
 from mtagent.config import PRESETS
@@ -39,7 +37,10 @@ from mtagent.jobs.inputs import Files
 from mtagent.metrics.named import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
 from mtagent.records import Stage
-from mtagent.text import languages
+from mtagent.text import languages, table
+from mtagent.text.amounts import dollars, signed
+from mtagent.text.table import Table
+from wmt import paper_tables as paper
 from wmt import wmt24pp
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand, written_segments
 
@@ -73,7 +74,6 @@ segment 358 for Translate, 1,954 for Postedit, 530 for Proofread"""
 
 PUBLISHED_WITH = "published: 960 segments of WMT24++, Translate by Gemini-1.5-Flash, the others by gpt-4o-mini"
 
-FORMS = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 PERCENT = {"COMET", "COMETKiwi"}
 """Scores from 0 to 1, of which the paper prints a hundred times as much."""
 
@@ -87,7 +87,7 @@ OPTIONS = [
     ),
     click.option("--preset", type=click.Choice(list(PRESETS)), default="paper", show_default=True),
     click.option("--test", type=click.Choice(list(RESAMPLES)), default="bs", show_default=True, help="Significance."),
-    click.option("-f", "--format", "form", type=click.Choice(list(FORMS)), default="text", show_default=True),
+    click.option("-f", "--format", "form", type=click.Choice(list(table.FORMS)), default="text", show_default=True),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N segments of each file."),
     click.option("--show", type=click.IntRange(0), default=1, show_default=True, help="--dry-run: segments to show."),
 ]  # fmt: skip
@@ -189,10 +189,8 @@ def in_proportion(total: Range, segments: int) -> str:
     """What as many segments as the paper's would take."""
     share = SEGMENTS / segments
     tokens = [round((one.input_tokens + one.output_tokens) * share) for one in total]
-    dollars = ["unknown" if one.cost is None else f"${one.cost * share:.2f}" for one in total]
-    return (
-        f"both runs, {SEGMENTS} segments, in proportion: {tokens[0]:,}–{tokens[1]:,} tokens, {dollars[0]}–{dollars[1]}"
-    )
+    low, high = (dollars(None if one.cost is None else one.cost * share) for one in total)
+    return f"both runs, {SEGMENTS} segments, in proportion: {tokens[0]:,}–{tokens[1]:,} tokens, {low}–{high}"
 
 
 # --- tables
@@ -201,7 +199,7 @@ def in_proportion(total: Range, segments: int) -> str:
 def shown(found: Sequence[paper.Variants], form: str) -> str:
     """The paper's tables, the differences with p-values, and the published numbers beside ours."""
     more = [differences(found), *beside(found)]
-    return f"{paper.shown(found, form, _width(found))}\n\n{FORMS[form]([one for one in more if one.rows])}"
+    return f"{paper.shown(found, form, _width(found))}\n\n{table.FORMS[form]([one for one in more if one.rows])}"
 
 
 def _width(found: Sequence[paper.Variants]) -> int:

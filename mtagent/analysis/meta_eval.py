@@ -34,12 +34,12 @@ from mtagent.analysis.permutation import PERMUTATIONS, SEED, Name, Ranked, Test,
 from mtagent.analysis.scores_matched import Match
 from mtagent.analysis.scores_read import About
 from mtagent.analysis.span_scores import SpanEntry, SpanLevel
-from mtagent.analysis.table import Table
 from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import Segment, comparable
 from mtagent.text.foreign import UNKNOWN
 from mtagent.text.mqm import SEVERITIES
+from mtagent.text.table import Table
 
 _BY_NAME: dict[Name, Callable[[Paired, Averaging], Statistic]] = {
     "acc": accuracy,

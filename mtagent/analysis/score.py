@@ -1,7 +1,4 @@
-"""Scores on paper: text as sacreBLEU prints it, Markdown, LaTeX, JSON with sacreBLEU's keys; always with signatures.
-
-``width`` is the number of digits after the point, by default for each metric its own.
-"""
+"""What translations score: files, the stages of a run, lists of texts; several systems side by side."""
 
 from __future__ import annotations
 
@@ -11,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.analysis import table
-from mtagent.analysis.table import Table
+from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.ratings import chosen
+from mtagent.formats.files import lines_of
+from mtagent.formats.lines import check_counts
+from mtagent.formats.ratings import Material, chosen
+from mtagent.jobs.inputs import RatingInputs, spooled_copies
+from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import BySystem, Metric, Releases
@@ -22,7 +22,6 @@ from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
     Compared,
-    Counted,
     Interval,
     Resampling,
     compared,
@@ -30,7 +29,10 @@ from mtagent.metrics.significance import (
     intervals,
 )
 from mtagent.records import Score, Segment
+from mtagent.store.store import open_existing
+from mtagent.text import table
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
+from mtagent.text.table import Table
 
 
 class Corpus(NamedTuple):
@@ -54,7 +56,7 @@ class ScoreReport:
     """What the systems of a corpus score.
 
     ``entries`` holds, metric by metric, one entry for each system; ``flags`` by system what is wrong with each segment
-    as a whole; ``first`` is the system that the others were tested against, where they were (``resampling``).
+    as a whole. Where they were tested (``paired``), it is against the first system.
     """
 
     segments: tuple[str, ...]
@@ -63,6 +65,12 @@ class ScoreReport:
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
     resampling: Resampling | None = None
     paired: bool = False
+
+    def flagged(self, system: str) -> dict[str, list[str]]:
+        """The ids of the flagged segments of ``system``, by flag."""
+        pairs = list(zip(self.segments, self.flags[system], strict=True))
+        by_flag = {str(flag): [segment for segment, own_flags in pairs if flag in own_flags] for flag in FLAGS}
+        return {flag: ids for flag, ids in by_flag.items() if ids}
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,78 @@ def score_texts(
     return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), wanted)
 
 
+def score_files(
+    translations: Sequence[tuple[str, Path]],
+    reference: Path | None,
+    config: Config,
+    *,
+    source: Path | None = None,
+    source_format: str | None = None,
+    wanted: Wanted = Wanted(),
+) -> ScoreReport:
+    """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
+
+    ``config`` tells the languages; its ``limit`` does not hold. Raises :class:`InputError` where the files have
+    different numbers of lines.
+    """
+    if source is None:
+        return score_corpus(_lines_alone(translations, reference, config, wanted.systems), wanted)
+    inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
+    with inputs.spooled(_without_limit(config)) as (inputs, config):
+        return score_corpus(_gathered(inputs.material(config)), wanted)
+
+
+def score_run(name: str, config: Config, *, reference: Path | None = None, wanted: Wanted = Wanted()) -> ScoreReport:
+    """Score what the stages of the stored chain run ``name`` left, as given first.
+
+    ``reference`` takes the place of the run's own references, line by line.
+    """
+    with open_existing(config.store) as store:
+        corpus = _gathered(stored_stages(store, _without_limit(config), name, wanted.systems))
+    if reference is None:
+        return score_corpus(corpus, wanted)
+    texts = [line.text for line in lines_of(reference)]
+    if len(texts) != len(corpus.segments):
+        raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
+    segments = [
+        segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
+    ]
+    return score_corpus(Corpus(segments, corpus.systems), wanted)
+
+
+def _without_limit(config: Config) -> Config:
+    """A score of the first segments would look like one of all."""
+    return config.model_copy(update={"limit": None})
+
+
+def _gathered(material: Material) -> Corpus:
+    candidates = list(material.candidates())
+    systems = {name: [candidate.translations[name] for candidate in candidates] for name in material.systems}
+    return Corpus([candidate.segment for candidate in candidates], systems)
+
+
+def _lines_alone(
+    translations: Sequence[tuple[str, Path]], reference: Path | None, config: Config, systems: Sequence[str]
+) -> Corpus:
+    """Translations and references without sources, as sacreBLEU has them."""
+    names = [name for name, _ in translations]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+    kept = chosen(names, systems, "-t")
+    files = {f"-t {name}": path for name, path in translations if name in kept}
+    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
+        check_counts(copies.values())
+        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
+    number = len(next(iter(texts.values()), []))
+    references: list[str | None] = [*texts.pop("-r")] if reference else [None] * number
+    source_lang, target_lang = config.source_lang or UNKNOWN, config.target_lang or UNKNOWN
+    segments = [
+        Segment(id=str(i), source="", source_lang=source_lang, target_lang=target_lang, reference=text)
+        for i, text in enumerate(references, start=1)
+    ]
+    return Corpus(segments, {name.removeprefix("-t "): [*lines] for name, lines in texts.items()})
+
+
 def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
     """Score every system with every metric. Missing translations are scored as empty ones, and flagged."""
     segments = corpus.segments
@@ -117,79 +197,66 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
         wanted = replace(wanted, resampling=Resampling())
     if wanted.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
-    texts = {name: [text or "" for text in found] for name, found in corpus.systems.items()}
-    metrics = make_metrics(wanted.metrics, _target_lang(segments), comet_python=wanted.comet_python)
-    entries = _scored(metrics, segments, texts, wanted)
-    return ScoreReport(
-        segments=tuple(segment.id for segment in segments),
-        systems=tuple(corpus.systems),
-        entries=(*entries, *_edits(texts, wanted.edits_from, _target_lang(segments))),
-        flags=_flagged(corpus),
-        resampling=wanted.resampling,
-        paired=wanted.paired,
-    )
-
-
-def _flagged(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
-    """The flags of each system's texts; stages share most texts, and each is looked at once."""
-    found: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
-    for segment, *texts in zip(corpus.segments, *corpus.systems.values(), strict=True):
-        known = {text: flags(segment, text) for text in dict.fromkeys(texts)}
-        for of_system, text in zip(found.values(), texts, strict=True):
-            of_system.append(known[text])
-    return {name: tuple(of_system) for name, of_system in found.items()}
-
-
-def _target_lang(segments: Iterable[Segment]) -> str:
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
         raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
-    return languages[0]
+    texts = {name: [text or "" for text in each] for name, each in corpus.systems.items()}
+    metrics = make_metrics(wanted.metrics, languages[0], comet_python=wanted.comet_python)
+    entries = _scored(metrics, segments, texts, wanted)
+    if wanted.edits_from is not None:
+        entries += _edits(texts, wanted.edits_from, languages[0])
+    flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
+    for segment, *each in zip(segments, *corpus.systems.values(), strict=True):
+        known = {text: flags(segment, text) for text in dict.fromkeys(each)}  # stages share most texts
+        for of_system, text in zip(flagged.values(), each, strict=True):
+            of_system.append(known[text])
+    return ScoreReport(
+        segments=tuple(segment.id for segment in segments),
+        systems=tuple(corpus.systems),
+        entries=tuple(entries),
+        flags={name: tuple(of_system) for name, of_system in flagged.items()},
+        resampling=wanted.resampling,
+        paired=wanted.paired,
+    )
 
 
 def _scored(
     metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], wanted: Wanted
 ) -> list[tuple[Entry, ...]]:
     """One group of entries for each metric."""
-    groups, rows = [], []
+    groups, counts = [], []
     for metric in metrics:
         each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
-        scores = [one.score(segments, found) for one, found in zip(each, texts.values(), strict=True)]
+        scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
         if isinstance(metric, Releases):
             metric.release()
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
-            found = zip(each, texts.values(), scores, strict=True)
-            rows.append([counted(one, segments, its, score, scores) for one, its, score in found])
+            systems = zip(each, texts.values(), scores, strict=True)
+            counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
     if wanted.resampling is None:
         return groups
-    tests = _resampled(rows, wanted.resampling, paired=wanted.paired)
+    if wanted.paired:
+        tests = compared(counts, wanted.resampling)
+    else:
+        alone = iter(intervals([system for group in counts for system in group], wanted.resampling))
+        tests = [[Compared(next(alone), None) for _ in group] for group in counts]
+    signed = wanted.resampling.signed
     return [
-        tuple(_tested(entry, test, wanted.resampling) for entry, test in zip(group, of_group, strict=True))
+        tuple(
+            Entry(e.system, e.score.model_copy(update={"signature": signed(e.score.signature)}), *test)
+            for e, test in zip(group, of_group, strict=True)
+        )
         for group, of_group in zip(groups, tests, strict=True)
     ]
 
 
-def _resampled(rows: list[list[Counted]], how: Resampling, *, paired: bool) -> list[list[Compared]]:
-    if paired:
-        return compared(rows, how)
-    found = iter(intervals([system for group in rows for system in group], how))
-    return [[Compared(next(found), None) for _ in group] for group in rows]
-
-
-def _tested(entry: Entry, test: Compared, how: Resampling) -> Entry:
-    score = entry.score.model_copy(update={"signature": how.signed(entry.score.signature)})
-    return Entry(entry.system, score, test.interval, test.p_value)
-
-
-def _edits(texts: Mapping[str, list[str]], start: str | None, target_lang: str) -> list[tuple[Entry, ...]]:
+def _edits(texts: Mapping[str, list[str]], start: str, target_lang: str) -> list[tuple[Entry, ...]]:
     """TER and characters from the texts of ``start`` to those of each system."""
-    if start is None:
-        return []
     (start,) = chosen(tuple(texts), [start], "--edits-from")
     ter = Overlap("ter", target_lang)
-    ters = [ter_to(texts[start], found, target_lang, ter) for found in texts.values()]
-    characters = [characters_to(texts[start], found) for found in texts.values()]
+    ters = [ter_to(texts[start], each, target_lang, ter) for each in texts.values()]
+    characters = [characters_to(texts[start], each) for each in texts.values()]
     return [
         tuple(
             Entry(system, score.model_copy(update={"metric": f"{score.metric} from {start}"}))
@@ -202,173 +269,107 @@ def _edits(texts: Mapping[str, list[str]], start: str | None, target_lang: str) 
 _SHOWN = 10
 
 
-def text(report: ScoreReport, width: int | None = None) -> str:
-    """One system: a line per metric, as sacreBLEU has it. Several: a table, and the signatures below."""
-    if len(report.systems) == 1:
-        return "\n".join(
-            [
-                *_aligned([_line(entries[0], digits(_scores(entries), width)) for entries in report.entries]),
-                *_remarks(report),
-            ]
-        )
-    return table.text([_table(report, width)], _below(report))
+def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> str:
+    """The scores as ``text``, ``markdown`` or ``latex``; one system as text has a line per metric, as in sacreBLEU.
 
-
-def markdown(report: ScoreReport, width: int | None = None) -> str:
-    """A table in Markdown, and the signatures in a list below."""
-    return table.markdown([_table(report, width)], _below(report))
-
-
-def latex(report: ScoreReport, width: int | None = None) -> str:
-    """A table for the booktabs package; signatures are comments."""
-    return table.latex([_table(report, width)], _below(report))
+    ``width`` is the number of digits after the point, by default for each metric its own. Signatures, the test and the
+    flags stand below.
+    """
+    below = list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for group in report.entries for e in group))
+    remarks = []
+    if report.resampling and report.paired:
+        remarks.append(f"each system against {report.systems[0]}: {report.resampling.told}")
+        if (number := len(report.segments)) < FEW:
+            remarks.append(f"segments: {number}, too few for a p-value to mean much")
+    for system in report.systems:
+        if flagged := report.flagged(system):
+            remarks.append(f"{system}: {listed_flags(flagged, _SHOWN)}")
+    if form == "text" and len(report.systems) == 1:
+        lines = []
+        for (entry,) in report.entries:
+            score = entry.score
+            value = tested(score.value, entry.interval, None, digits([score], width))
+            lines.append((f"{score.metric}|{score.signature}", f"{value} {score.detail}".rstrip()))
+        at = max(len(name) for name, _ in lines)
+        return "\n".join([*(f"{name:>{at}} = {value}" for name, value in lines), *remarks])
+    head = ("system", *(entries[0].score.metric for entries in report.entries))
+    rows = [[system] for system in report.systems]
+    for entries in report.entries:
+        own = digits((entry.score for entry in entries), width)
+        for row, entry in zip(rows, entries, strict=True):
+            row.append(tested(entry.score.value, entry.interval, entry.p_value, own))
+    return table.FORMS[form]([Table("", head, tuple(map(tuple, rows)))], [*below, *remarks])
 
 
 def as_json(report: ScoreReport, width: int | None = None) -> str:
-    """An object for each metric and system, in a list where there are several."""
-    objects = [
-        _object(report, entry, digits(_scores(entries), width)) for entries in report.entries for entry in entries
-    ]
+    """An object with sacreBLEU's keys for each metric and system, in a list where there are several."""
+    objects = []
+    for entries in report.entries:
+        own = digits((entry.score for entry in entries), width)
+        for entry in entries:
+            score, interval = entry.score, entry.interval
+            told: dict[str, Any] = {
+                "name": score.metric, "score": round(score.value, own), "signature": score.signature,
+                "system": entry.system,
+            }  # fmt: skip
+            if interval:
+                told["confidence_mean"] = round(interval.mean, own)
+                told["confidence_var"] = round(interval.half_width, own)
+                told["confidence"] = _confidence(interval, own)
+            if report.paired:
+                told["p_value"] = entry.p_value
+            if score.detail:
+                told["verbose_score"] = score.detail
+            for part in score.signature.split("|"):
+                key, colon, value = part.partition(":")
+                if colon:
+                    told.setdefault(key, value)
+            objects.append({**told, "flags": report.flagged(entry.system)})
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
 
 
-def sentences_as_text(report: ScoreReport, width: int | None = None) -> Iterator[str]:
-    """A line per metric, system and segment, as sacreBLEU has it; with several, system and segment stand before it."""
+def sentences(report: ScoreReport, form: str = "text", width: int | None = None) -> Iterator[str]:
+    """A line per system, segment and metric: as ``text`` sacreBLEU's, after system and segment where there are several;
+    as ``json`` an object, which the metric ``scores-file`` reads back.
+    """
     alone = len(report.systems) == len(report.entries) == 1
-    for system, number, segment in _segments(report):
-        for entries in report.entries:
-            score = entries[number].score
-            value = f"{score.segments[segment]:.{digits(_scores(entries), width)}f}"
-            line = f"{score.metric}|{score.segment_signature or score.signature} = {value}"
-            flagged = report.flags[system][segment]
-            suffix = f" [{', '.join(flagged)}]" if flagged else ""
-            yield line + suffix if alone else f"{system}\t{report.segments[segment]}\t{line}{suffix}"
+    for number, system in enumerate(report.systems):
+        for place, (segment, flagged) in enumerate(zip(report.segments, report.flags[system], strict=True)):
+            for entries in report.entries:
+                score, own = entries[number].score, digits((entry.score for entry in entries), width)
+                value, signature = score.segments[place], score.segment_signature or score.signature
+                if form == "json":
+                    told = {
+                        "id": segment, "system": system, "name": score.metric, "score": round(value, own),
+                        "signature": signature, "flags": list(flagged),
+                    }  # fmt: skip
+                    yield json.dumps(told, ensure_ascii=False)
+                else:
+                    start = "" if alone else f"{system}\t{segment}\t"
+                    end = f" [{', '.join(flagged)}]" if flagged else ""
+                    yield f"{start}{score.metric}|{signature} = {value:.{own}f}{end}"
 
 
-def sentences_as_json(report: ScoreReport, width: int | None = None) -> Iterator[str]:
-    """JSON Lines, an object per metric, system and segment; the metric ``scores-file`` reads them back."""
-    for system, number, segment in _segments(report):
-        for entries in report.entries:
-            score = entries[number].score
-            values = {
-                "id": report.segments[segment], "system": system, "name": score.metric,
-                "score": round(score.segments[segment], digits(_scores(entries), width)),
-                "signature": score.segment_signature or score.signature, "flags": list(report.flags[system][segment]),
-            }  # fmt: skip
-            yield json.dumps(values, ensure_ascii=False)
-
-
-def digits(scores: Iterable[Score], width: int | None) -> int:
+def digits(scores: Iterable[Score], width: int | None = None) -> int:
     """How many digits after the point ``scores`` of one metric are shown with: ``width``, or what suits all of them."""
     return min((score.digits for score in scores), default=2) if width is None else width
 
 
-def _scores(entries: Iterable[Entry]) -> list[Score]:
-    return [entry.score for entry in entries]
-
-
-def _segments(report: ScoreReport) -> Iterator[tuple[str, int, int]]:
-    for number, system in enumerate(report.systems):
-        for segment in range(len(report.segments)):
-            yield system, number, segment
-
-
-def _line(entry: Entry, width: int) -> str:
-    score = entry.score
-    return f"{score.metric}|{score.signature} = {_cell(entry, width)} {score.detail}".rstrip()
-
-
-def _aligned(lines: list[str]) -> list[str]:
-    """The lines with their signs of equality below each other."""
-    at = max(line.index(" = ") for line in lines)
-    return [" " * (at - line.index(" = ")) + line for line in lines]
-
-
-def _table(report: ScoreReport, width: int | None) -> Table:
-    head = ("system", *(entries[0].score.metric for entries in report.entries))
-    rows = (
-        (system, *(_cell(entries[number], digits(_scores(entries), width)) for entries in report.entries))
-        for number, system in enumerate(report.systems)
-    )
-    return Table("", head, tuple(rows))
-
-
-def _below(report: ScoreReport) -> list[str]:
-    return [*_signatures(report), *_remarks(report)]
-
-
-def _cell(entry: Entry, width: int) -> str:
-    return tested(entry.score.value, entry.interval, entry.p_value, width)
-
-
 def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
     """A score with its interval, what ``more`` there is of it, and its p-value, each in brackets."""
-    parts = [f"{score:.{width}f}", *([_confidence(interval, width)] if interval else []), *more]
+    parts = [f"{score:.{width}f}", *([f"({_confidence(interval, width)})"] if interval else []), *more]
     if p_value is not None:
         parts.append(f"(p = {p_value:.4f})" + ("*" if p_value < SIGNIFICANT else ""))
     return " ".join(parts)
 
 
 def _confidence(interval: Interval, width: int) -> str:
-    return f"(μ = {interval.mean:.{width}f} ± {interval.half_width:.{width}f})"
+    return f"μ = {interval.mean:.{width}f} ± {interval.half_width:.{width}f}"
 
 
-def _signatures(report: ScoreReport) -> list[str]:
-    """Each signature once: those of scores that were made elsewhere may differ by system."""
-    return list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for entries in report.entries for e in entries))
-
-
-def _remarks(report: ScoreReport) -> list[str]:
-    """What the test was, and what is flagged."""
-    return [
-        *_test_remarks(report),
-        *(f"{system}: {_score_tables_flagged(report, system)}" for system in _with_flags(report)),
-    ]
-
-
-def _test_remarks(report: ScoreReport) -> list[str]:
-    if report.resampling is None or not report.paired:
-        return []
-    test = f"each system against {report.systems[0]}: {report.resampling.told}"
-    number = len(report.segments)
-    return [test, *([f"segments: {number}, too few for a p-value to mean much"] if number < FEW else [])]
-
-
-def _with_flags(report: ScoreReport) -> list[str]:
-    return [system for system in report.systems if any(report.flags[system])]
-
-
-def _score_tables_flagged(report: ScoreReport, system: str) -> str:
-    """``2 empty (4, 9), 1 copied (12)``."""
-    found = _by_flag(report, system)
+def listed_flags(flagged: Mapping[str, Sequence[str]], most: int) -> str:
+    """``2 empty (4, 9), 1 copied (12)``, with the first ids."""
     return ", ".join(
-        f"{len(ids)} {flag} ({', '.join(ids[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''})"
-        for flag, ids in found.items()
+        f"{len(ids)} {flag} ({', '.join(ids[:most])}{', …' if len(ids) > most else ''})"
+        for flag, ids in flagged.items()
     )
-
-
-def _by_flag(report: ScoreReport, system: str) -> dict[str, list[str]]:
-    """The ids of the flagged segments, by flag."""
-    pairs = list(zip(report.segments, report.flags[system], strict=True))
-    by_flag = {str(flag): [segment for segment, found in pairs if flag in found] for flag in FLAGS}
-    return {flag: ids for flag, ids in by_flag.items() if ids}
-
-
-def _object(report: ScoreReport, entry: Entry, width: int) -> dict[str, Any]:
-    score = entry.score
-    found: dict[str, Any] = {
-        "name": score.metric, "score": round(score.value, width), "signature": score.signature, "system": entry.system,
-    }  # fmt: skip
-    if entry.interval:
-        found["confidence_mean"] = round(entry.interval.mean, width)
-        found["confidence_var"] = round(entry.interval.half_width, width)
-        found["confidence"] = _confidence(entry.interval, width)[1:-1]
-    if report.paired:
-        found["p_value"] = entry.p_value
-    if score.detail:
-        found["verbose_score"] = score.detail
-    for part in score.signature.split("|"):
-        key, colon, value = part.partition(":")
-        if colon:
-            found.setdefault(key, value)
-    return {**found, "flags": _by_flag(report, entry.system)}

@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import click
 
-from mtagent.analysis import table
 from mtagent.analysis.agreement import Averaging, Level
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
@@ -22,6 +21,7 @@ from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_i
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
 from mtagent.store.store import default_path
+from mtagent.text import table
 
 EXAMPLES = """\b
 Examples:
@@ -30,7 +30,6 @@ Examples:
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human mqm=people.tsv --by domain,length -f markdown
 """
-_READ = {"text": table.text, "markdown": table.markdown, "latex": table.latex}
 _LEVELS = ("sys", "seg", "span")
 _MANY = 2_000
 """Scores whose permutations take long where ties are calibrated."""
@@ -70,7 +69,9 @@ _MANY = 2_000
     "--outside", type=click.Choice(get_args(Outside)), default="leave-out", show_default=True,
     help="Omissions and source errors.",
 )  # fmt: skip
-@click.option("-f", "--format", "format_name", type=click.Choice([*_READ, "json"]), default="text", show_default=True)
+@click.option(
+    "-f", "--format", "format_name", type=click.Choice([*table.FORMS, "json"]), default="text", show_default=True
+)
 @click.option("-w", "--width", type=click.IntRange(0, 15), default=3, show_default=True, help="Digits after the point.")
 @click.option("-o", "--output", type=FILE, metavar="DIR", help="Write what is compared as a folder of mt-metrics-eval.")
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
@@ -94,7 +95,7 @@ def command(**options: Any) -> None:
     if options["format_name"] == "json":
         display(as_json(found, spans, remarks))
     else:
-        shown = _READ[options["format_name"]]
+        shown = table.FORMS[options["format_name"]]
         display(shown(tables(found, spans, options["width"]), below(found, spans), remarks))
 
 

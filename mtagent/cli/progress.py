@@ -17,6 +17,7 @@ from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
 from mtagent.store.rows import segment_state
 from mtagent.store.runs import RunSummary
+from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Progress:
     def _move(self, usage: Usage) -> None:
         self._usage += usage
         if self._bar is not None:
-            cost = "?" if self._usage.cost is None else f"{self._usage.cost:.4f}"
+            cost = dollars(self._usage.cost, "?").removeprefix("$")
             tokens = self._usage.input_tokens + self._usage.output_tokens
             self._bar.set_postfix({**self._counts, "$": cost, "tokens": tokens}, refresh=False)
             self._bar.update()
@@ -161,7 +162,7 @@ class Progress:
     def _paid(self, run: RunSummary) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
-        return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage)}"
+        return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -180,8 +181,3 @@ def _said(rated: Rated) -> str:
 def uncounted(run: RunSummary) -> str:
     """That the tokens are not all, where the server did not count some calls."""
     return f" (the server did not count {run.uncounted} of the calls)" if run.uncounted else ""
-
-
-def dollars(usage: Usage) -> str:
-    """``$0.0123``, or that the price is not known."""
-    return "price unknown" if usage.cost is None else f"${usage.cost:.4f}"

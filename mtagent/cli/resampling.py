@@ -9,7 +9,7 @@ import click
 from mtagent.analysis.score import Wanted
 from mtagent.cli.options import tell_licences
 from mtagent.metrics.named import each_once
-from mtagent.metrics.significance import RESAMPLES, SEED, Kind, Resampling
+from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 
 _TESTS = ("paired_bs", "paired_ar", "confidence")
 RESAMPLING_OPTIONS = [
@@ -26,38 +26,25 @@ RESAMPLING_OPTIONS = [
 ]
 
 
-def tests_in(options: dict[str, Any]) -> list[str]:
-    """Those of the options that ask for a test or an interval. Raises :class:`click.UsageError` for a misfit."""
-    asked = _asked(options)
+def read_wanted(options: dict[str, Any], **more: Any) -> Wanted:
+    """What to score with; takes the options of metrics and resampling out of ``options``, and tells licences.
+
+    ``more`` are other fields of :class:`Wanted`. Raises :class:`click.UsageError` for options that do not go together.
+    """
+    asked = [name for name in _TESTS if options.pop(name)]
+    resamples, seed = options.pop("resamples"), options.pop("seed")
     if len(asked) > 1 and "confidence" not in asked:
         raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
     if len(asked) > 1 and "paired_ar" in asked:
         raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
-    if options["resamples"] and not asked:
+    if resamples and not asked:
         raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
-    return asked
-
-
-def read_wanted(options: dict[str, Any], **more: Any) -> Wanted:
-    """What to score with; takes the options of metrics and resampling out of ``options``, and tells licences.
-
-    ``more`` are other fields of :class:`Wanted`.
-    """
-    asked = _asked(options)
-    kind: Kind = "ar" if "paired_ar" in asked else "bs"
-    resampling = Resampling(kind, options.pop("resamples"), options.pop("seed"))
     wanted = Wanted(
         metrics=options.pop("metrics") or Wanted.metrics,
-        resampling=resampling if asked else None,
+        resampling=Resampling("ar" if "paired_ar" in asked else "bs", resamples, seed) if asked else None,
         paired=asked not in ([], ["confidence"]),
         comet_python=options.pop("comet_python"),
         **more,
     )
-    for name in _TESTS:
-        del options[name]
     tell_licences(each_once(wanted.metrics))
     return wanted
-
-
-def _asked(options: dict[str, Any]) -> list[str]:
-    return [name for name in _TESTS if options[name]]

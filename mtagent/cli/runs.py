@@ -10,13 +10,14 @@ import click
 
 from mtagent.chain.revert import numbered
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
-from mtagent.cli.progress import dollars, uncounted
+from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
+from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
 
 STORE = with_options(STORE_OPTION)
@@ -55,7 +56,7 @@ def _columns(run: RunSummary) -> list[str]:
         str(counts.done + counts.failed),
         *edited,
         *numbers,
-        dollars(usage),
+        dollars(usage.cost, "price unknown"),
         run.kind,
     ]
 
@@ -79,7 +80,9 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         )
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
-        click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {dollars(summary.usage)}")
+        click.echo(
+            f"paid: {summary.usage.calls} calls{uncounted(summary)}, {dollars(summary.usage.cost, 'price unknown')}"
+        )
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 

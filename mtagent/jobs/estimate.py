@@ -26,12 +26,13 @@ from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
 from mtagent.jobs.rate import rate_segment
-from mtagent.jobs.summary import in_columns
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Tool, Usage
+from mtagent.text.amounts import UNKNOWN, dollars
+from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
 
 Counting = Literal["o200k", "length"]
@@ -386,10 +387,10 @@ def table(ranges: Mapping[str, Range]) -> str:
     def span(low: str, high: str) -> str:
         return low if low == high else f"{low}–{high}"
 
-    rows = [("stage", "calls", "input tokens", "output tokens", "cost")]
+    rows = []
     for stage, (low, high) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
         known = low.cost is not None and high.cost is not None
-        cost = span(f"${low.cost:.4f}", f"${high.cost:.4f}") if known else "unknown"
+        cost = span(dollars(low.cost), dollars(high.cost)) if known else UNKNOWN
         counts = (
             (low.calls, high.calls),
             (low.input_tokens, high.input_tokens),
@@ -397,7 +398,7 @@ def table(ranges: Mapping[str, Range]) -> str:
         )
         calls, sent, written = (span(f"{least:,}", f"{most:,}") for least, most in counts)
         rows.append((stage, calls, sent, written, cost))
-    return "\n".join(in_columns(rows))
+    return text([Table("", ("stage", "calls", "input tokens", "output tokens", "cost"), tuple(rows))])
 
 
 def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:

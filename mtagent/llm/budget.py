@@ -20,6 +20,7 @@ from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
 from mtagent.llm.request import Form, room_of
 from mtagent.records import Call, Completion, Message, Usage
 from mtagent.store.calls import is_uncounted
+from mtagent.text.amounts import dollars
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
@@ -115,7 +116,7 @@ class Budget:
         in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
         option = "--budget" if in_dollars else "--token-budget"
         spent, limit, most, assumed = (
-            f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
+            dollars(amount.dollars) if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
         )
         uncounted, way_out = "", f"the same command with a higher {option} goes on from there"

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from mtagent.analysis.compare import Baseline, How, compare_held
-from mtagent.analysis.comparison import Comparison, HeldRun, held_run, texts_for
+from mtagent.analysis.compare import Baseline, compare_staged
+from mtagent.analysis.comparison import Comparison
 from mtagent.analysis.score import Wanted
+from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
 from mtagent.jobs.export import Target, stored_inputs
@@ -17,9 +18,8 @@ from mtagent.jobs.inputs import refuse_overwriting, spooled_copies
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report.figures import FiguresCount, figures
+from mtagent.report.figures import figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
-from mtagent.report.page import gallery
 from mtagent.report.page import pieces as page
 from mtagent.store.store import Store
 
@@ -27,7 +27,7 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Scoring:
     """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
 
     ``comet_python`` is the Python of another environment that runs COMET.
@@ -40,7 +40,7 @@ class Asked:
     comet_python: Path | None = None
 
     @property
-    def anything(self) -> bool:
+    def asked_for(self) -> bool:
         """Whether the user wants scores or a comparison in particular."""
         return bool(self.reference or self.metrics or self.deciding or self.baselines)
 
@@ -50,14 +50,14 @@ class Asked:
         named = {f"--baseline {name}": path for name, path in self.baselines}
         return named | ({"-r": self.reference} if self.reference else {})
 
-    def reading(self, copies: Mapping[str, Path]) -> Asked:
+    def reading(self, copies: Mapping[str, Path]) -> Scoring:
         """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
 
 def write_report(
-    store: Store, name: str, output: Path, form: Form = "html", asked: Asked = Asked(), *, force: bool = False
+    store: Store, name: str, output: Path, form: Form = "html", scoring: Scoring = Scoring(), *, force: bool = False
 ) -> None:
     """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
 
@@ -67,59 +67,56 @@ def write_report(
     run = store.read(name)
     if run.kind == "rating":
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
-    refuse_overwriting([output], asked.reads)
+    refuse_overwriting([output], scoring.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    with spooled_copies(asked.reads) as copies:
-        pieces = _pieces(store, held_run(store, name), form, asked.reading(copies))
+    with spooled_copies(scoring.reads) as copies:
+        pieces = _pieces(store, read_run(store, name), form, scoring.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def compared(run: HeldRun, asked: Asked = Asked()) -> Comparison | None:
+def compared(run: StagedRun, scoring: Scoring = Scoring()) -> Comparison | None:
     """The stages of ``run`` side by side; tested against its first one, where something can be scored.
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
-    segments = [one.segment for one in run.passed]
-    if len({segment.target_lang for segment in segments}) > 1 and not asked.anything:
+    segments = [staged.segment for staged in run.segments]
+    if len({segment.target_lang for segment in segments}) > 1 and not scoring.asked_for:
         return None
-    scorable = bool(asked.metrics or asked.reference) or all(segment.reference is not None for segment in segments)
+    scorable = bool(scoring.metrics or scoring.reference) or all(segment.reference is not None for segment in segments)
     wanted = Wanted(
-        metrics=asked.metrics or Wanted.metrics,
+        metrics=scoring.metrics or Wanted.metrics,
         resampling=Resampling() if scorable else None,
         paired=scorable,
-        comet_python=asked.comet_python,
+        comet_python=scoring.comet_python,
     )
-    return compare_held([run], How(tuple(asked.baselines), asked.reference, wanted, asked.deciding))
+    return compare_staged(
+        [run], baselines=scoring.baselines, reference=scoring.reference, wanted=wanted, deciding=scoring.deciding
+    )
 
 
-def _pieces(store: Store, run: HeldRun, form: Form, asked: Asked) -> Iterator[str]:
+def _pieces(store: Store, run: StagedRun, form: Form, scoring: Scoring) -> Iterator[str]:
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
-    compared_ones = frozenset(one.position for one in run.passed)
-    comparison = compared(run, asked)
-    references = texts_for(run, asked.reference, "reference") if asked.reference else None
+    name, positions = run.name, frozenset(staged.position for staged in run.segments)
+    comparison = compared(run, scoring)
+    references = texts_for(run, scoring.reference, "reference") if scoring.reference else None
+    del run  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in store.read(run.name).placed_chains() if position in compared_ones)
+        read = (chain for position, chain in store.read(name).placed_chains() if position in positions)
         return read if references is None else map(_with_reference, read, references)
 
     if form == "csv":
-        return as_csv(run.name, chains(), comparison)
+        return as_csv(name, chains(), comparison)
     if form == "html":
-        count = FiguresCount()
-        return page(store.run(run.name), count.passing(chains()), comparison, _plots(count, run, comparison))
-    found = figures(chains(), comparison)
+        return page(store.run(name), chains(), comparison)
+    counted = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(run.name, found, comparison)
-    return as_json(run.name, chains(), found, comparison)
-
-
-def _plots(count: FiguresCount, run: HeldRun, comparison: Comparison | None) -> Iterator[str]:
-    """The plots of what was counted until the first of them is asked for."""
-    yield from gallery(count.found(comparison), run.name, comparison)
+        return as_markdown(name, counted, comparison)
+    return as_json(name, chains(), counted, comparison)
 
 
 def _with_reference(chain: Chain, reference: str) -> Chain:

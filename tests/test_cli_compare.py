@@ -1,4 +1,4 @@
-"""``mtagent compare`` as a user meets it: tables in every form, the paper's layouts, what is refused, the page."""
+"""``mtagent compare`` as a user meets it: tables in every form, what is refused, the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 import pytest
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from mtagent.records import Chain, Usage
@@ -64,7 +59,7 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
         "0 (0.0 %)",
         "1 of 1",
     ]
-    assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0", "$0", "$0"]
+    assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0.0000", "$0.0000", "$0.0000"]
     assert "(in brackets: the difference to the row before; final: to given)" in done.out
     assert "(dollars as paid at the time of the run; per point of chrF2 gained)" in done.out
     assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
@@ -223,8 +218,6 @@ def test_the_metric_that_decides(improved: Shell) -> None:
         ("r --paired-bs --paired-ar", 2, "choose one"),
         ("r -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("r --resamples 9", 2, "--resamples is for"),
-        ("r --layout paper --by domain", 2, "--layout paper has no place for --by"),
-        ("r --layout paper -f csv", 2, "write text, markdown, latex or json"),
         ("r --baseline none.txt", 1, "none.txt: no such file"),
         ("r --baseline two.txt", 1, "two.txt: has 2 lines, and the input of run 'r' has 3 segments"),
         ("r -r two.txt", 1, "two.txt: has 2 lines"),
@@ -242,154 +235,7 @@ def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, messa
 
 def test_the_command_is_in_the_list_and_shows_examples(shell: Shell) -> None:
     assert "compare" in shell("--help").out
-    assert "--layout paper -f latex" in shell("compare -h").out
-
-
-# --- the paper's tables
-
-IS = ["Hún las bók í gær .", "Við förum heim ."]
-PAPER = {
-    "translate": ["Hún les bók í gær .", "Við fórum heim ."],
-    "postedit": ["Hún las bók í gær .", "Við fórum heim ."],
-    "proofread": ["Hún las bókina í gær .", "Við förum heim ."],
-    "direct": ["Hún les bók í gær .", "Við förum heim núna ."],
-}
-TOKENS = {"translate": (700, 0.40), "postedit": (4100, 2.25), "proofread": (1200, 0.75)}
-
-
-def paper_runs(shell: Shell, target: str = "is", suffix: str = "", *, translated: bool = True) -> None:
-    """A run of all stages and one without Postedit, of two segments, each call of known size."""
-
-    def chain(number: int, stages: Sequence[str], texts: Sequence[str]) -> Chain:
-        given = None if translated else PAPER["translate"][number]
-        of = segment(number + 1, f"s{number}", given, target_lang=target, reference=IS[number])
-        steps = [step(stage, text, usage=used(stage)) for stage, text in zip(stages, texts, strict=True)]  # type: ignore[arg-type]
-        return Chain(segment=of, steps=tuple(steps[0 if translated else 1 :]))
-
-    full = ("translate", "postedit", "proofread")
-    with_pe = [chain(i, full, [PAPER[stage][i] for stage in full]) for i in (0, 1)]
-    direct = [
-        chain(i, ("translate", "proofread"), [PAPER[name][i] for name in ("translate", "direct")]) for i in (0, 1)
-    ]
-    store(shell.folder / "store.db", f"tpp{suffix}", *with_pe)
-    store(shell.folder / "store.db", f"tpr{suffix}", *direct)
-
-
-def used(stage: str) -> Usage:
-    number, cost = TOKENS[stage]
-    half = (number - 100) // 2
-    return Usage(
-        calls=1, input_tokens=number - 100, cached_tokens=half, output_tokens=100, reasoning_tokens=40, cost=cost
-    )
-
-
-def test_the_paper_s_tables(shell: Shell) -> None:
-    paper_runs(shell)
-    done = shell("compare tpr tpp --layout paper")
-    assert (done.code, done.err) == (0, "")
-    performance = table(done.out, "performance (the paper's Table 3):")
-    assert performance[0] == ["Language", "Metric", "Translate", "Postedit", "Proofread", "w/ PE", "w/o PE"]
-    for line, name, metric in zip(
-        performance[1:], ("BLEU", "chrF2", "TER"), (BLEU(force=True), CHRF(), TER()), strict=True
-    ):
-        scores = {stage: metric.corpus_score(texts, [IS]).score for stage, texts in PAPER.items()}
-        assert line[-6:] == [name, f"{scores['translate']:.2f}", *cells(scores)]
-    assert [line[0] for line in performance[1:]] == ["Icelandic", "", ""]
-
-
-def cells(scores: dict[str, float]) -> list[str]:
-    """Postedit to Translate, Proofread to Postedit, and both variants to Translate: which difference goes where."""
-    chain = [
-        f"{scores[b]:.2f} ({scores[b] - scores[a]:+.2f})" for a, b in pairwise(["translate", "postedit", "proofread"])
-    ]
-    both = [f"{scores[b]:.2f} ({scores[b] - scores['translate']:+.2f})" for b in ("proofread", "direct")]
-    return [*chain, *both]
-
-
-def test_the_paper_s_numbers_by_hand(shell: Shell) -> None:
-    """TER of 10 words: 2 wrong, then 1, then 1; without Postedit 2 (one word, and one too many)."""
-    paper_runs(shell)
-    out = shell("compare tpp tpr --layout paper -m ter").out
-    assert table(out, "Table 3):")[1] == [
-        "Icelandic", "TER", "20.00", "10.00 (-10.00)", "10.00 (+0.00)", "10.00 (-10.00)", "20.00 (+0.00)"
-    ]  # fmt: skip
-    # edits of the words of the later text: 1 of 10; bók -> bókina and fórum -> förum, 2 of 10; all three
-    assert table(out, "Table 4):") == [
-        ["Language", "Trans-PE", "PE-PR", "Trans-PR"], ["En-Icelandic", "10.00", "20.00", "30.00"]
-    ]  # fmt: skip
-    assert table(out, "Table 1):") == [
-        ["Method", "Translate Tokens", "Post-edit Tokens", "Proofread Tokens", "Cost ($)"],
-        ["Translate", "1,400", "–", "–", "0.80"],
-        ["Post-edit", "–", "8,200", "–", "4.50"],
-        ["Proofread", "–", "–", "2,400", "1.50"],
-        ["TP (Translate + Post-edit)", "1,400", "8,200", "–", "5.30"],
-        ["TPP (Translate + Post-edit + Proofread)", "1,400", "8,200", "2,400", "6.80"],
-    ]
-
-
-def test_the_paper_s_tables_of_several_languages(shell: Shell) -> None:
-    paper_runs(shell)
-    paper_runs(shell, "sr-Latn", "-sr")
-    out = shell("compare tpp tpr tpp-sr tpr-sr --layout paper -m ter,chrf").out
-    lines = table(out, "Table 3):")[1:]
-    assert [line[:2] for line in lines] == [
-        ["Icelandic", "TER"], ["", "chrF2"], ["Serbian (Latin script)", "TER"], ["", "chrF2"]
-    ]  # fmt: skip
-    assert [line[0] for line in table(out, "Table 4):")[1:]] == ["En-Icelandic", "En-Serbian (Latin script)"]
-    assert table(out, "Table 1):")[5][-1] == "13.60", "both languages together"
-
-
-def test_given_translations_and_a_missing_variant(shell: Shell) -> None:
-    paper_runs(shell, translated=False)
-    out = shell("compare tpp --layout paper -m ter").out
-    assert table(out, "Table 3):")[1][2:] == ["20.00", "10.00 (-10.00)", "10.00 (+0.00)", "10.00 (-10.00)", "–"]
-    costs = table(out, "Table 1):")
-    assert costs[1] == ["Translate", "–", "–", "–", "–"]
-    assert costs[4] == ["TP (Translate + Post-edit)", "–", "8,200", "–", "4.50"]
-    assert "the translations into Icelandic were given, at no known cost, and are not in it" in out
-
-
-def test_variants_that_began_with_other_translations_are_told(shell: Shell) -> None:
-    paper_runs(shell)
-    paper_runs(shell, suffix="2", translated=False)
-    other = Chain(
-        segment=segment(1, "s0", "Annað .", target_lang="is", reference=IS[0]), steps=(step("proofread", "x"),)
-    )
-    more = Chain(
-        segment=segment(2, "s1", "Annað .", target_lang="is", reference=IS[1]), steps=(step("proofread", "x"),)
-    )
-    store(shell.folder / "store.db", "elsewhere", other, more)
-    assert "began with different translations" not in shell("compare tpp2 tpr2 --layout paper").out
-    assert "began with different translations" in shell("compare tpp2 elsewhere --layout paper").out
-
-
-def test_the_paper_s_tables_in_other_forms(shell: Shell) -> None:
-    paper_runs(shell)
-    latex = shell("compare tpp tpr --layout paper -f latex").out
-    assert r"\begin{tabular}{llrrrrr}" in latex
-    assert r"Cost (\$)" in latex
-    assert "| Language | Metric | Translate |" in shell("compare tpp tpr --layout paper -f markdown").out
-    found: dict[str, Any] = json.loads(shell("compare tpp tpr --layout paper -f json").out)
-    assert [len(one["rows"]) for one in found["tables"]] == [3, 1, 5]
-
-
-@pytest.mark.parametrize(
-    ("runs", "message"),
-    [
-        ("tpr", "--layout paper takes one run with Postedit for en-is, and these are given: none"),
-        ("tpp tpp2", "--layout paper takes one run with Postedit for en-is, and these are given: tpp, tpp2"),
-        ("tpp t", "run 't' has neither Postedit nor Proofread: --layout paper has no column for it"),
-        ("tpp tpp-sr -r ref.txt", "-r gives references to runs of one language pair"),
-    ],
-)
-def test_runs_that_do_not_fit_the_paper_s_tables(shell: Shell, runs: str, message: str) -> None:
-    for target, suffix in (("is", ""), ("is", "2"), ("sr", "-sr")):
-        paper_runs(shell, target, suffix)
-    store(shell.folder / "store.db", "t", Chain(segment=segment(1, "s", "a", target_lang="is")))
-    shell.write("ref.txt", *IS)
-    done = shell(f"compare {runs} --layout paper")
-    assert (done.code, done.out) == (1, "")
-    assert message in done.err
+    assert "--by domain,length -f csv" in shell("compare -h").out
 
 
 # --- what the page shows
@@ -400,10 +246,9 @@ PAGE = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
     blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
     found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    assert len(found) == 4
+    assert len(found) == 3
     (shell.folder / "mtagent").mkdir()
     (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
-    paper_runs(shell)
     for command, output in found:
         done = run(shell.folder, *command.split())
         assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)

@@ -1,0 +1,139 @@
+"""What became of a segment in a stage, and of an edit, in words that many share: the groups that a report counts."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from mtagent.records import Chain, Edit, Outcome, Step
+
+Kind = Literal["changed", "untouched", "unplaced", "guard", "gate", "failed", "idle"]
+
+KINDS: dict[Kind, str] = {
+    "changed": "changed",
+    "untouched": "left as it was",
+    "unplaced": "no edit could be made",
+    "guard": "rejected by a guard",
+    "gate": "rejected by the gate",
+    "failed": "failed, text kept",
+    "idle": "not run",
+}
+"""All kinds, in the order in which they are shown, and how they are called."""
+
+OUTCOMES: dict[Outcome, str] = {
+    "applied": "applied",
+    "refused": "refused by a guard",
+    "rejected": "rejected with the whole text",
+    "not-found": "its place was not found",
+    "ambiguous": "may mean several places",
+    "overlapping": "another edit covers its place",
+    "unchanged": "the text reads so already",
+    "reverted": "taken back by the user",
+}
+"""What becomes of edits, in the order in which it is shown."""
+
+_ERRORS = {
+    "AuthenticationError": "the server refused the key",
+    "BadRequest": "the server refused the request",
+    "EmptyReply": "empty reply",
+    "EvaluationError": "the evaluator has no rating",
+    "RateLimited": "rate limit of the server",
+    "RatingParseError": "unreadable rating",
+    "Refused": "the model refused",
+    "ServerError": "the server failed",
+    "TranslatorError": "the translator failed",
+    "Truncated": "reply cut off",
+    "UnreadableReply": "unreadable reply",
+    "UnusableTranslation": "no translation came back",
+}
+
+
+class Fate(NamedTuple):
+    """What became of one segment in one stage."""
+
+    kind: Kind
+    reason: str
+
+
+def fate(step: Step) -> Fate:
+    """What ``step`` did, in a kind and a reason that many segments share."""
+    outcomes, cause = {edit.outcome for edit in step.edits}, step.cause
+    match step.verdict:
+        case "kept" if step.stage == "translate":
+            blank = not step.calls and not step.text.strip()
+            return Fate("untouched", "nothing to translate") if blank else Fate("changed", "translated")
+        case "kept" if "reverted" in outcomes:
+            if "applied" in outcomes:
+                return Fate("changed", "in part: the user took edits back")
+            return Fate("untouched", "the user took all edits back")
+        case "kept":
+            return Fate("changed", "in part: a guard refused some edits" if "refused" in outcomes else "edited")
+        case "unchanged" if not outcomes:
+            free = step.stage == "postedit" and step.proposed is None
+            return Fate("untouched", "no error found" if free else "nothing to change")
+        case "unchanged" if len(outcomes) > 1:
+            return Fate("unplaced", "several of these reasons")
+        case "unchanged":
+            (outcome,) = outcomes
+            return Fate("unplaced", "the edits change nothing" if outcome == "applied" else OUTCOMES[outcome])
+        case "failed" if cause.kind == "error" and cause.error:
+            return Fate("failed", _ERRORS.get(cause.error, cause.error))
+        case "failed":
+            return Fate("failed", "no translation" if cause.kind == "no-translation" else "other")
+        case "rejected":
+            return _rejected(step)
+
+
+def _rejected(step: Step) -> Fate:
+    cause = step.cause
+    match cause.kind:
+        case "guards":
+            refused = [guard for edit in step.edits if edit.outcome == "refused" for guard in edit.guards or ("other",)]
+            return Fate("guard", _one_guard(refused or cause.guards))
+        case "lines":
+            return Fate("guard", "lines")
+        case "scores":
+            gain = cause.judgements[0].gain or 0.0
+            how = "worse" if gain < 0 else "the same" if gain == 0 else "better, but below the margin"
+            return Fate("gate", f"rated {how}")
+        case "choices" if len(choices := set(cause.judgements[0].choices)) == 1:
+            words = {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}
+            return Fate("gate", words.get(choices.pop(), "other"))
+        case "choices":
+            return Fate("gate", "the judge is not sure")
+        case _:
+            return Fate("gate", "other")
+
+
+def _one_guard(guards: list[str] | tuple[str, ...]) -> str:
+    return guards[0] if len(set(guards)) == 1 else "several guards"
+
+
+def idle_fate(chain: Chain, stage: str) -> Fate:
+    """Why there is no step of ``stage`` in ``chain``."""
+    if not chain.segment.source.strip():
+        return Fate("idle", "nothing to translate")
+    if stage == "translate" and chain.segment.translation is not None:
+        return Fate("idle", "a translation was given")
+    if chain.failed is not None:
+        return Fate("idle", "an earlier stage failed")
+    if any(step.stage == "postedit" for step in chain.steps):
+        return Fate("idle", "error-free after an earlier stage")
+    return Fate("idle", "not run on this segment")
+
+
+def final_fate(chain: Chain) -> Fate:
+    """What became of the segment on the whole way."""
+    if chain.given is None:
+        return Fate("failed", "without a translation")
+    if chain.failed is not None:
+        return Fate("failed", "changed before a stage failed" if chain.changed else "a stage failed")
+    if chain.changed:
+        return Fate("changed", "edited")
+    rejected = any(step.verdict == "rejected" for step in chain.steps)
+    return Fate("untouched", "changes were rejected" if rejected else "as given or first translated")
+
+
+def edit_fate(edit: Edit) -> str:
+    """What became of ``edit``, in words that many edits share."""
+    words = OUTCOMES[edit.outcome]
+    return f"{words}: {_one_guard(edit.guards or ('other',))}" if edit.outcome == "refused" else words

@@ -1,0 +1,175 @@
+"""A chain as the page's script reads it: a small object of texts, errors, edits and decisions."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
+from mtagent.report.differences import changes, units
+from mtagent.text import edits
+from mtagent.text.amounts import counted, dollars, seconds
+from mtagent.text.foreign import flags
+
+Packed = dict[str, Any]
+
+_DIGITS = 9  # as the noise below which scores are the same
+_EXCERPT = 600  # code units of a text beyond which a closed row shows no changes
+_IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+def script_json(value: object) -> str:
+    """``value`` as JSON that can stand in a ``<script>`` element, whatever its texts hold.
+
+    What could end the element, and what is no valid UTF-8, is escaped: reading the JSON gives the same texts again.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _UNSAFE.sub(lambda match: _IN_SCRIPT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
+
+
+def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | None = None) -> Packed:
+    """One segment with its steps; ``scores`` are its own ones, for each metric those of each row of the comparison.
+
+    ``gain`` says how much better its own score by the deciding metric is in the end than at first. Of two texts there
+    are the code units that stayed, went and came (``change``). What says nothing is left out.
+    """
+    segment, language, usage = chain.segment, chain.segment.target_lang, chain.usage
+    given = chain.given if segment.translation is not None else None
+    first = chain.given or ""
+    short = max(map(units, (first, chain.text))) <= _EXCERPT
+    names = ("source_lang", "target_lang", "reference", "document", "domain", "context", "notes")
+    return {"id": segment.id, "source": segment.source} | _filled(
+        {name: getattr(segment, name) for name in names}
+        | {
+            "terms": [[term.source, term.target] for term in segment.terms if not term.forbidden],
+            "given": given,
+            "change": changes(first, chain.text, language) if chain.changed and short else None,
+            "steps": list(_steps(chain)),
+            "scores": [[_rounded(value) for value in row] for row in scores],
+            "gain": None if gain is None or not math.isfinite(gain) else _rounded(gain),
+            "flags": list(flags(segment, None if chain.given is None else chain.text)),
+            "failed": chain.failed is not None,
+            "changed": chain.changed,
+            "spent": [
+                usage.cost,
+                usage.input_tokens + usage.output_tokens,
+                round(sum(s.seconds for s in chain.steps), 2),
+            ],
+            "cost": dollars(usage.cost, "price unknown") if usage.calls else None,
+        }
+    )
+
+
+def _steps(chain: Chain) -> Iterator[Packed]:
+    """The steps; ``first`` is the number of a step's first edit, by which ``mtagent revert`` knows it."""
+    before, number, language = chain.segment.translation or "", 1, chain.segment.target_lang
+    for step in chain.steps:
+        kept = step.verdict == "kept"
+        text = step.text if step.text != before or (step.stage, kept) == ("translate", True) else None
+        compared = compared_text(step, before)
+        proposed = step.proposed if step.proposed not in (step.text, before, compared if kept else before) else None
+        decided = compared if compared not in (before, step.text if kept else proposed) else None
+        editor = step.rating("editor")
+        spans = (editor.errors if editor else None) or ()
+        packed = {"stage": step.stage, "verdict": step.verdict, "reason": step.reason}
+        texts = {"text": text, "compared": decided, "proposed": proposed}
+        new = step.stage == "translate" and not before
+        yield packed | _filled(
+            texts
+            | {
+                "changes": {
+                    name: changes(before, words, language)
+                    for name, words in texts.items()
+                    if words is not None and not (name == "text" and new)
+                }
+                or None,
+                "edits": [_edit(edit, before, spans) for edit in step.edits],
+                "first": number if step.edits else None,
+                "ratings": [_rating(rating, compared if rating.role == "after" else before) for rating in step.ratings],
+                "took": _took(step),
+            }
+        )
+        before, number = step.text, number + len(step.edits)
+
+
+def compared_text(step: Step, before: str) -> str:
+    """The text that the gate compared with ``before``: that of the edits which the guards let pass."""
+    if step.verdict == "kept" and not any(edit.outcome == "reverted" for edit in step.edits):
+        return step.text
+    passed = [
+        edit.model_copy(update={"outcome": "applied"}) if edit.outcome in ("rejected", "reverted") else edit
+        for edit in step.edits
+    ]
+    try:
+        return edits.apply(before, passed)
+    except ValueError:  # edits without a place (the paper's strategy): all that is known is what was proposed
+        return before if step.proposed is None else step.proposed
+
+
+def _took(step: Step) -> str:
+    usage = step.usage
+    stored = f", {counted(usage.reused, 'reply', 'replies')} from the store" if usage.reused else ""
+    tokens = f"{usage.input_tokens:,} + {usage.output_tokens:,} tokens"
+    cost = dollars(usage.cost, "price unknown")
+    return f"{counted(usage.calls, 'call')}{stored}, {tokens}, {cost}, {seconds(step.seconds)}"
+
+
+def _rating(rating: Rating, text: str) -> Packed:
+    """A rating of ``text``, which is that before the step or after it."""
+    about = "after" if rating.role == "after" else "before"
+    errors = None if rating.errors is None else {"errors": [_error(span, text) for span in rating.errors]}
+    fields = {
+        "explanation": rating.explanation,
+        "confidence": rating.confidence,
+        "correction": rating.correction,
+        "gaps": list(rating.gaps),
+        "warnings": list(rating.warnings),
+    }
+    head = {"evaluator": rating.evaluator, "score": _rounded(rating.score), "about": about}
+    return head | _filled(fields) | (errors or {})
+
+
+def _error(span: ErrorSpan, text: str) -> Packed:
+    """An error; its place only where the text really reads so there."""
+    located = span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text
+    fields = {
+        "at": _place(text, span.start, span.text) if located else None,
+        "side": span.side if span.side != "translation" else None,
+        "suggestion": span.suggestion,
+        "explanation": span.explanation,
+    }
+    return {"text": span.text, "category": span.category, "severity": span.severity} | _filled(fields)
+
+
+def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
+    """An edit; ``error`` is the number of the editor's error that it mends, ``span`` that error where it has none."""
+    number = next((i for i, span in enumerate(spans) if span is edit.span or span == edit.span), None)
+    fields = {
+        "at": _place(before, edit.start, edit.old),
+        "detail": edit.detail,
+        "error": number,
+        "span": _error(edit.span, before) if edit.span is not None and number is None else None,
+    }
+    return {"old": edit.old, "new": edit.new, "outcome": edit.outcome} | _filled(fields)
+
+
+def _place(text: str, start: int | None, words: str) -> list[int] | None:
+    """Where ``words`` begin and end in ``text``, in UTF-16 code units."""
+    if start is None:
+        return None
+    begin = units(text[:start])
+    return [begin, begin + units(words)]
+
+
+def _rounded(value: float) -> float | None:
+    """JSON has no number for what is not finite."""
+    return round(value, _DIGITS) if math.isfinite(value) else None
+
+
+def _filled(fields: Packed) -> Packed:
+    """Only what says something; numbers and ``""`` do."""
+    return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}

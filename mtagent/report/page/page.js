@@ -1,0 +1,581 @@
+// The list of segments: search, filters, pages, details, keys. Every text of the run becomes a text node here: nothing
+// is ever parsed as markup.
+
+const began = performance.now();
+const PAGE = 50;
+const EXCERPT = 600; // characters of a text in a closed row
+const LONG = 20000; // in longer changes, characters without a shape are not named: it would freeze the page
+const SEVERITIES = ["critical", "major", "minor", "neutral"];
+const STAGES = { translate: "Translate", postedit: "Post-edit", proofread: "Proofread" };
+const VERDICTS = { kept: "change kept", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
+const OUTCOMES = {
+  applied: "applied", refused: "refused by a guard", rejected: "rejected with the text", "not-found": "place not found",
+  ambiguous: "place ambiguous", overlapping: "overlaps another edit", unchanged: "nothing to change", reverted: "taken back",
+};
+const FLAGS = { missing: "no translation", empty: "empty", copied: "copies the source", script: "foreign script" };
+const RESULTS = { worse: "got worse", better: "got better", changed: "changed", same: "not changed", flagged: "flagged", failed: "failed" };
+const ORDERS = {
+  position: "order of the run", loss: "lost most first", gain: "gained most first", cost: "most expensive first",
+  edits: "most edits first", time: "slowest first",
+};
+const STEP_FILTERS = ["stage", "verdict", "outcome", "severity", "category"];
+const SEGMENT_FILTERS = ["change", "domain", "document", "pair"];
+const DEFAULTS = Object.freeze({
+  q: "", ...Object.fromEntries([...STEP_FILTERS, ...SEGMENT_FILTERS].map((name) => [name, ""])), sort: "position", page: "1", segment: "",
+});
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufe00-\ufe0f\ufeff\p{Cs}\n\t]/u;
+const HIDDEN_NAMES = {
+  "\t": "tab", "\n": "↵", "\r": "CR", "\u00a0": "NBSP", "\u00ad": "SHY", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ",
+  "\u200e": "LRM", "\u200f": "RLM", "\u202f": "NNBSP", "\u2060": "WJ", "\u3000": "wide space", "\ufeff": "BOM",
+};
+
+// --- elements and words
+
+const byId = (id) => document.getElementById(id);
+const present = (value) => value !== null && value !== undefined && value !== false;
+
+/** An element; children are elements or strings, and what is null or false is left out. */
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) if (present(value)) made.setAttribute(key, value === true ? "" : value);
+  made.append(...children.flat(2).filter(present));
+  return made;
+}
+
+const badge = (text, kind) => element("span", { class: `badge ${kind}` }, text);
+const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+const verdictOf = (step) => (step.stage === "translate" && step.verdict === "kept" ? "translated" : VERDICTS[step.verdict]);
+
+/** A number with a true minus sign. */
+function decimal(value, digits) {
+  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+}
+
+const signed = (value, digits) => (value > 0 ? "+" : "") + decimal(value, digits);
+const score = (value) => (value === null ? "–" : decimal(value, Number.isInteger(value) ? 0 : Math.abs(value) < 2 ? 3 : 2));
+
+function definitions(pairs) {
+  const said = pairs.filter(([, value]) => value !== undefined);
+  return said.length > 0 && element("dl", { class: "about" }, said.map(([name, value]) => [element("dt", {}, name), element("dd", { dir: "auto" }, value)]));
+}
+
+/** A table that is too wide scrolls inside itself; who scrolls by keyboard must be able to get there. */
+function table(kind, label, head, rows) {
+  const titles = element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)));
+  const whole = element("table", { class: kind }, element("thead", {}, titles), element("tbody", {}, rows));
+  return element("div", { class: "scrolls", role: "region", tabindex: 0, "aria-label": label }, whole);
+}
+
+/** A paragraph of text as it is, in its language; a very long one scrolls, also by keyboard. */
+function block(children, language, length, label) {
+  const scrolls = length > 4000 ? { tabindex: 0, role: "region", "aria-label": label } : {};
+  return element("p", { class: length > 4000 ? "text long" : "text", lang: language, dir: "auto", ...scrolls }, children);
+}
+
+function titled(label, children, language, length) {
+  return element("div", {}, element("h5", {}, label), block(children, language, length, label));
+}
+
+// --- changes and marks in a text
+
+/** The nodes of a change; ``runs`` are the lengths of what stayed, went and came, again and again. */
+function changeNodes(before, after, runs) {
+  const nodes = [];
+  let [from, to] = [0, 0];
+  for (let i = 0; i < runs.length; i += 3) {
+    const [same, gone, come] = runs.slice(i, i + 3);
+    const old = before.slice(from + same, from + same + gone);
+    const fresh = after.slice(to + same, to + same + come);
+    nodes.push(document.createTextNode(after.slice(to, to + same)));
+    nodes.push(gone > 0 && element("del", {}, shown(old, fresh)), come > 0 && element("ins", {}, shown(fresh, old)));
+    [from, to] = [from + same + gone, to + same + come];
+  }
+  return [...nodes, document.createTextNode(after.slice(to))];
+}
+
+/** A changed text in which the characters that make the difference can be seen, although they have no shape. */
+function shown(text, other) {
+  if (text.length > LONG) return [text];
+  const named = (name, title) => element("span", { class: "hidden-character", title }, name);
+  if (/^ +$/.test(text)) return [named("␣".repeat(text.length), "space")];
+  const countIn = (whole, character) => whole.split(character).length;
+  const telling = new Set([...new Set(text)].filter((character) => HIDDEN.test(character) && countIn(text, character) !== countIn(other, character)));
+  const nodes = [];
+  let plain = "";
+  for (const character of text) {
+    if (telling.has(character)) {
+      const code = "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+      nodes.push(plain, named(HIDDEN_NAMES[character] ?? code, code), character === "\n" ? "\n" : "");
+      plain = "";
+    } else plain += character;
+  }
+  return [...nodes, plain];
+}
+
+/** The nodes of ``text`` with ``errors`` marked; where they overlap, a piece has the colour of the worst and tells of all. */
+function markedNodes(text, errors) {
+  const located = errors.filter((error) => error.at && error.at[1] > error.at[0]);
+  const borders = [...new Set([0, text.length, ...located.flatMap((error) => error.at)])].sort((a, b) => a - b);
+  return borders.slice(0, -1).map((start, index) => {
+    const end = borders[index + 1];
+    const here = located.filter((error) => error.at[0] <= start && error.at[1] >= end);
+    const words = document.createTextNode(text.slice(start, end));
+    if (here.length === 0) return words;
+    const ending = here.filter((error) => error.at[1] === end).map((error) => error.number);
+    const worst = SEVERITIES.find((severity) => here.some((error) => error.severity === severity));
+    const described = here.map((error) => error.listed).join(" ");
+    return element("mark", { class: worst, tabindex: 0, "aria-describedby": described }, words, ending.length > 0 && element("sup", { "aria-hidden": "true" }, ending.join(" ")));
+  });
+}
+
+/** The tooltip of marks: one for the page, filled with what the list of errors says. */
+function setUpTip(tip, root) {
+  const hide = () => {
+    tip.hidden = true;
+    for (const lit of root.querySelectorAll("li.lit")) lit.classList.remove("lit");
+  };
+  const show = (mark) => {
+    hide();
+    const listed = mark.getAttribute("aria-describedby").split(" ").map(byId);
+    for (const item of listed) item.classList.add("lit");
+    tip.textContent = listed.map((item) => item.textContent).join("\n");
+    tip.hidden = false;
+    const at = mark.getBoundingClientRect();
+    const room = document.documentElement.clientWidth - tip.offsetWidth - 16;
+    tip.style.left = `${Math.max(16, Math.min(at.left, room)) + scrollX}px`;
+    const below = at.bottom + tip.offsetHeight + 8 < innerHeight;
+    tip.style.top = `${scrollY + (below ? at.bottom + 6 : at.top - tip.offsetHeight - 6)}px`;
+  };
+  for (const [event, action] of [["mouseover", show], ["focusin", show], ["mouseout", hide], ["focusout", hide]]) {
+    root.addEventListener(event, ({ target }) => target.closest?.("mark") && action(target.closest("mark")));
+  }
+  return hide;
+}
+
+// --- one segment: its row, and what it opens to
+
+/** What the filters and rows need beside the segment's own fields; computed once, when the page opens. */
+function prepared(segment, position) {
+  const steps = segment.steps ?? [];
+  const errorsOf = (step) => (step.ratings ?? []).flatMap((rating) => rating.errors ?? []);
+  const facts = steps.map((step) => ({
+    stage: new Set([step.stage]),
+    verdict: new Set([step.verdict]),
+    outcome: new Set((step.edits ?? []).map((edit) => edit.outcome)),
+    severity: new Set(errorsOf(step).map((error) => error.severity)),
+    category: new Set(errorsOf(step).map((error) => error.category)),
+  }));
+  return Object.assign(segment, {
+    position, steps, facts,
+    pair: `${segment.source_lang} → ${segment.target_lang}`,
+    final: steps.reduce((text, step) => step.text ?? text, segment.given ?? null),
+    edited: steps.reduce((sum, step) => sum + (step.edits?.length ?? 0), 0),
+    worst: SEVERITIES.find((severity) => facts.some(({ severity: marked }) => marked.has(severity))),
+  });
+}
+
+function rowOf(segment) {
+  const id = `segment-${segment.position}`;
+  const stages = segment.steps.filter((step) => step.verdict !== "unchanged" && verdictOf(step) !== "translated");
+  const opener = element(
+    "button",
+    { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id, "data-position": segment.position },
+    element("span", { class: "id", dir: "auto" }, segment.id),
+    stages.map((step) => badge(`${STAGES[step.stage]}: ${verdictOf(step)}`, step.verdict)),
+    segment.worst && badge(`${segment.worst} error`, segment.worst),
+    (segment.flags ?? []).map((flag) => badge(FLAGS[flag] ?? flag, "flagged")),
+    gainNote(segment),
+    element("span", { class: "spent" }, segment.cost),
+  );
+  const row = element("li", { class: "segment" }, element("h3", {}, opener), excerpt(segment), element("div", { id, hidden: true }));
+  opener.addEventListener("click", () => toggle(row, opener.getAttribute("aria-expanded") !== "true"));
+  return row;
+}
+
+function gainNote({ gain }) {
+  if (gain === undefined) return element("span", { class: "gain" });
+  const { name, higher } = data.metrics[data.deciding];
+  if (Math.abs(gain) < 1e-9) return element("span", { class: "gain" }, `${name} ±0`);
+  const words = gain > 0 ? "better" : "worse";
+  return element("span", { class: `gain ${words}` }, `${name} ${signed(higher ? gain : -gain, Math.abs(gain) < 0.1 ? 3 : 1)}, ${words}`);
+}
+
+/** Source and final text, with what changed since the text that was given or first made. */
+function excerpt(segment) {
+  const source = element("p", { class: "text source", lang: segment.source_lang, dir: "auto" }, cut(segment.source));
+  if (segment.final === null) return element("div", { class: "excerpt" }, source, element("p", { class: "small" }, "no translation"));
+  const first = segment.given ?? segment.steps.find((step) => step.stage === "translate")?.text ?? segment.final;
+  const nodes = segment.change ? changeNodes(first, segment.final, segment.change) : cut(segment.final);
+  return element("div", { class: "excerpt" }, source, block(nodes, segment.target_lang, 0));
+}
+
+/** The beginning of a text, not cut inside a character. */
+function cut(text) {
+  if (text.length <= EXCERPT) return text;
+  const near = text.slice(0, EXCERPT);
+  const space = near.lastIndexOf(" ");
+  const end = space > EXCERPT / 2 ? space : Array.from(near).slice(0, -8).join("").replace(/\P{M}\p{M}*$/u, "").length;
+  return near.slice(0, end) + " …";
+}
+
+function setOpen(row, open, segment) {
+  const place = row.querySelector("h3 + .excerpt + div");
+  if (open && place.childElementCount === 0) place.append(detailsOf(segment));
+  row.querySelector(".opener").setAttribute("aria-expanded", String(open));
+  row.querySelector(".excerpt").hidden = open;
+  place.hidden = !open;
+}
+
+/** Texts side by side, each stage, scores, what else is known. A text that is the same as the one before stands once. */
+function detailsOf(segment) {
+  const { given = null, final, reference, target_lang: target, source_lang: from } = segment;
+  const panel = (label, text, language) => element("div", { class: "panel" }, element("h4", {}, label), block(text, language, text.length, label));
+  const panels = [
+    panel(`Source (${from})`, segment.source, from),
+    given !== null && panel("Translation as given", given, target),
+    final === null && element("p", { class: "small" }, "There is no translation."),
+    final !== null && final !== given && panel(`Final text (${target})`, final, target),
+    reference !== undefined && panel("Reference", reference, target),
+  ];
+  let before = given ?? "";
+  const steps = segment.steps.map((step, index) => {
+    const part = stepPart(segment, step, before, `s${segment.position}-${index}`);
+    before = step.text ?? before;
+    return part;
+  });
+  const known = definitions([
+    ["Document", segment.document], ["Domain", segment.domain], ["Notes", segment.notes], ["Context", segment.context],
+    ["Terms", segment.terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
+    ["Flagged", segment.flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")],
+  ]);
+  return element("div", { class: "details" }, element("div", { class: "panels" }, panels), steps, segment.scores && scoresTable(segment), known);
+}
+
+function stepPart(segment, step, before, id) {
+  const language = segment.target_lang;
+  const compared = step.compared ?? (step.verdict === "kept" ? step.text : step.proposed) ?? before;
+  const ratings = (about, text) => (step.ratings ?? []).filter((rating) => rating.about === about)
+    .map((rating, n) => ratingPart(segment, rating, text, `${id}-${about}${n}`));
+  const labels = {
+    text: step.changes?.text ? "Changes" : "Translation",
+    compared: "What the gate decided on",
+    proposed: step.verdict === "kept" ? "Proposed, taken in part" : "Proposed, not taken",
+  };
+  const texts = Object.entries(labels).filter(([name]) => step[name] !== undefined).map(([name, label]) => {
+    const runs = step.changes?.[name];
+    return titled(label, runs ? changeNodes(before, step[name], runs) : step[name], language, step[name].length);
+  });
+  return element(
+    "section",
+    { class: `step ${step.verdict}`, "aria-label": STAGES[step.stage] },
+    element("h4", {}, STAGES[step.stage], badge(verdictOf(step), step.verdict)),
+    element("p", { class: "reason", dir: "auto" }, step.reason),
+    ratings("before", before), texts, step.edits && editsTable(step), ratings("after", compared),
+    element("p", { class: "small" }, step.took),
+  );
+}
+
+/** A rating: its score, and its errors in the text that it is about, with a list that says all of them. */
+function ratingPart(segment, rating, text, id) {
+  const errors = (rating.errors ?? []).map((error, index) => ({ ...error, number: index + 1, listed: `${id}-${index + 1}` }));
+  const number = rating.errors === undefined ? "" : errors.length === 0 ? ": no error" : `: ${counted(errors.length, "error")}`;
+  const label = `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}${number}`;
+  const inSource = errors.filter((error) => error.side).map((error) => ({ ...error, at: onlyPlace(segment.source, error.text) }));
+  const remarks = definitions([
+    ["Says", rating.explanation], ["Would write", rating.correction], ["Confidence", rating.confidence?.toString()],
+    ...(rating.gaps ?? []).map((gap) => ["Does not know", gap]), ...(rating.warnings ?? []).map((warning) => ["Warning", warning]),
+  ]);
+  return element(
+    "div",
+    {},
+    element("h5", {}, label),
+    errors.some((error) => error.at) && block(markedNodes(text, errors), segment.target_lang, text.length, label),
+    inSource.some((error) => error.at) && titled("In the source", markedNodes(segment.source, inSource), segment.source_lang, segment.source.length),
+    errors.length > 0 && element("ol", { class: "errors" }, errors.map((error) => errorItem(error, segment))),
+    remarks,
+  );
+}
+
+function onlyPlace(text, part) {
+  const start = part === "" ? -1 : text.indexOf(part);
+  return start >= 0 && text.indexOf(part, start + 1) < 0 ? [start, start + part.length] : null;
+}
+
+function errorItem(error, segment) {
+  const quoted = (text, language) => element("q", { lang: language, dir: "auto" }, text);
+  return element(
+    "li",
+    { id: error.listed },
+    badge(error.severity, error.severity), " ", error.category,
+    error.side === "omission" && " (missing from the translation)", error.side === "source" && " (in the source)",
+    error.text !== "" && [": ", quoted(error.text, error.side ? segment.source_lang : segment.target_lang)],
+    error.suggestion !== undefined && (error.suggestion === "" ? " → delete" : [" → ", quoted(error.suggestion, segment.target_lang)]),
+    error.explanation !== undefined && [" – ", element("span", { dir: "auto" }, error.explanation)],
+  );
+}
+
+function editsTable(step) {
+  const errors = (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
+  const rows = step.edits.map((edit, index) => {
+    const error = edit.span ?? errors[edit.error];
+    const change = [
+      edit.old !== "" && element("del", {}, shown(edit.old, edit.new)), edit.old !== "" && edit.new !== "" && " ",
+      edit.new !== "" && element("ins", {}, shown(edit.new, edit.old)),
+    ];
+    const cells = [String(step.first + index), change, OUTCOMES[edit.outcome], edit.detail ?? "–", error ? [badge(error.severity, error.severity), " ", error.category] : "–"];
+    return element("tr", {}, cells.map((cell, place) => element("td", { class: place === 1 && "change", dir: "auto" }, cell)));
+  });
+  return element("div", {}, element("h5", {}, counted(step.edits.length, "edit")), table("edits", "Edits", ["No.", "Edit", "Outcome", "Reason", "Error"], rows));
+}
+
+function scoresTable(segment) {
+  const rows = data.metrics.map((metric, place) => {
+    const first = segment.scores[place][data.first];
+    const cells = segment.scores[place].map((value, row) => {
+      const difference = value === null || first === null || row === data.first ? 0 : value - first;
+      if (Math.abs(difference) <= 1e-9) return element("td", {}, score(value));
+      const tone = (difference > 0) === metric.higher ? "better" : "worse";
+      const digits = Math.abs(value) < 2 && Math.abs(difference) < 2 ? 3 : 2;
+      return element("td", { class: tone }, score(value), element("span", { class: "note" }, `${signed(difference, digits)} ${tone}`));
+    });
+    return element("tr", {}, element("th", { scope: "row" }, `${metric.name} ${metric.higher ? "↑" : "↓"}`), cells);
+  });
+  return table("scores", "Scores of this segment", ["Score of this segment", ...data.rows], rows);
+}
+
+// --- which segments are shown, and in which order; the state is plain strings, so that it fits into the page's address
+
+/** For comparing texts: without case, and with composed and decomposed letters alike. Diacritics count. */
+const folded = (text) => text.normalize("NFC").toLowerCase();
+
+function haystack(segment) {
+  if (segment.haystack === undefined) {
+    const texts = segment.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
+    const all = [segment.id, segment.source, segment.given, segment.reference, segment.notes, segment.context, ...texts];
+    segment.haystack = folded(all.filter(present).join("\n\u0000\n"));
+  }
+  return segment.haystack;
+}
+
+const RESULT_TESTS = {
+  worse: (segment) => segment.gain < -1e-9,
+  better: (segment) => segment.gain > 1e-9,
+  changed: (segment) => segment.changed === true,
+  same: (segment) => !segment.changed,
+  flagged: (segment) => segment.flags !== undefined,
+  failed: (segment) => segment.failed === true,
+};
+
+/** The values that a segment has for a filter of the whole segment. */
+function valuesOf(segment, name) {
+  return name === "change" ? Object.keys(RESULTS).filter((result) => RESULT_TESTS[result](segment)) : [segment[name]];
+}
+
+/** The segments that the state asks for. What is asked of a stage must all hold for one and the same step. */
+function filtered() {
+  const needle = folded(state.q);
+  const asked = (names) => names.filter((name) => state[name] !== "");
+  const [ofSegment, ofStep] = [asked(SEGMENT_FILTERS), asked(STEP_FILTERS)];
+  const chosen = segments.filter((segment) =>
+    (needle === "" || haystack(segment).includes(needle)) &&
+    ofSegment.every((name) => valuesOf(segment, name).includes(state[name])) &&
+    (ofStep.length === 0 || segment.facts.some((facts) => ofStep.every((name) => facts[name].has(state[name])))));
+  const unpriced = segments.some((segment) => segment.spent[0] === undefined || segment.spent[0] === null);
+  const key = new Map([
+    ["loss", (segment) => -segment.gain], ["gain", (segment) => segment.gain],
+    ["cost", (segment) => segment.spent[unpriced ? 1 : 0]], // where a price is unknown, tokens tell what is expensive
+    ["edits", (segment) => segment.edited], ["time", (segment) => segment.spent[2]],
+  ]).get(state.sort);
+  const value = (segment) => { const number = key(segment); return Number.isNaN(number) || number === undefined ? -Infinity : number; };
+  return key ? chosen.sort((a, b) => value(b) - value(a) || a.position - b.position) : chosen;
+}
+
+// --- the page at work
+
+const data = JSON.parse(byId("data").textContent);
+const segments = data.segments.map(prepared);
+const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
+let state = { ...DEFAULTS };
+let matching = segments;
+
+/** A filter with one value only tells nothing apart, and is left out. */
+function setUpChoices() {
+  const place = byId("choices");
+  const add = (name, label, options) => {
+    const select = element("select", { id: `filter-${name}`, name }, options.map(([value, words]) => element("option", { value }, words)));
+    select.addEventListener("change", () => change({ [name]: select.value }));
+    place.append(element("div", {}, element("label", { for: `filter-${name}` }, label), select));
+  };
+  const choices = [
+    ["change", "Result", RESULTS], ["stage", "Stage", STAGES], ["verdict", "Decision", VERDICTS], ["outcome", "Outcome of an edit", OUTCOMES],
+    ["severity", "Severity"], ["category", "Category of an error"], ["domain", "Domain"], ["document", "Document"], ["pair", "Languages"],
+  ];
+  for (const [name, label, words] of choices) {
+    const counts = new Map();
+    for (const segment of segments) {
+      const values = STEP_FILTERS.includes(name) ? new Set(segment.facts.flatMap((facts) => [...facts[name]])) : valuesOf(segment, name);
+      for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+    const names = words ? Object.keys(words).filter((value) => counts.has(value)) : [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+    if (names.length > 1 || (names.length === 1 && counts.get(names[0]) < segments.length)) {
+      add(name, label, [["", "any"], ...names.map((value) => [value, `${words?.[value] ?? value} (${counts.get(value).toLocaleString("en")})`])]);
+    }
+  }
+  add("sort", "Order", Object.entries(ORDERS).filter(([name]) => data.deciding !== null || !["loss", "gain"].includes(name)));
+}
+
+/** Ways from the verdict to the segments that it is about. */
+function setUpShortcuts() {
+  const place = byId("shortcuts");
+  const rejected = (segment) => segment.facts.some((facts) => facts.verdict.has("rejected"));
+  const links = [
+    ["change=worse&sort=loss", "got worse", RESULT_TESTS.worse], ["change=better&sort=gain", "got better", RESULT_TESTS.better],
+    ["change=changed", "changed", RESULT_TESTS.changed], ["verdict=rejected", "with a rejected change", rejected],
+    ["change=flagged", "flagged", RESULT_TESTS.flagged], ["change=failed", "failed", RESULT_TESTS.failed],
+  ].map(([hash, words, test]) => [segments.filter(test).length, hash, words]).filter(([count]) => count > 0)
+    .map(([count, hash, words]) => element("a", { href: `#${hash}` }, `${count.toLocaleString("en")} ${words}`));
+  place.replaceChildren("Show: ", ...links);
+  place.hidden = links.length === 0;
+}
+
+function setUpTheme() {
+  const [button, root, dark] = [byId("theme"), document.documentElement, matchMedia("(prefers-color-scheme: dark)")];
+  const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const name = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; };
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
+  dark.addEventListener("change", name);
+  name();
+  button.hidden = false;
+}
+
+/** Take over a new state: from the address, or from a filter that was just used. */
+function change(changes) {
+  state = { ...state, page: "1", segment: "", ...changes };
+  matching = filtered();
+  const opened = state.segment === "" ? -1 : matching.findIndex((segment) => segment.id === state.segment);
+  if (opened >= 0) state.page = String(Math.floor(opened / PAGE) + 1);
+  render();
+}
+
+function render() {
+  const last = Math.max(1, Math.ceil(matching.length / PAGE));
+  const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
+  state.page = String(page); // an address may name a page that there is not
+  const here = matching.slice((page - 1) * PAGE, page * PAGE);
+  list.replaceChildren(...here.map(rowOf));
+  list.start = (page - 1) * PAGE + 1;
+  const button = (label, target) => {
+    const made = element("button", { type: "button", disabled: target < 1 || target > last || target === page }, label);
+    made.addEventListener("click", () => turnTo(target));
+    return made;
+  };
+  pages.hidden = last < 2;
+  pages.replaceChildren(button("First", 1), button("Previous", page - 1), element("span", {}, `Page ${page} of ${last}`), button("Next", page + 1), button("Last", last));
+  showState(page);
+  const opened = here.findIndex((segment) => segment.id === state.segment);
+  if (opened >= 0) setOpen(list.children[opened], true, here[opened]);
+  remember();
+}
+
+/** The filters as the state has them, and how many segments there are. */
+function showState(page) {
+  if (search.value !== state.q) search.value = state.q;
+  for (const select of form.querySelectorAll("select")) {
+    select.value = state[select.name];
+    select.classList.toggle("set", state[select.name] !== DEFAULTS[select.name]);
+  }
+  const all = matching.length === segments.length;
+  const count = all ? counted(matching.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(segments.length, "segment")}`;
+  const text = matching.length === 0 ? "No segment is like that" : count + (matching.length > PAGE ? `, page ${page}` : "");
+  if (hits.textContent !== text) hits.textContent = text;
+  clear.hidden = all && state.sort === DEFAULTS.sort && state.q === "";
+}
+
+function remember() {
+  const said = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
+  history.replaceState(null, "", location.pathname + location.search + (said.length === 0 ? "" : "#" + new URLSearchParams(said)));
+}
+
+function turnTo(page) {
+  state = { ...state, page: String(page), segment: "" };
+  render();
+  focusOn(openers()[0]);
+}
+
+function toggle(row, open) {
+  const segment = segments[Number(row.querySelector(".opener").dataset.position)];
+  setOpen(row, open, segment);
+  state.segment = open ? segment.id : "";
+  remember();
+}
+
+const openers = () => [...list.querySelectorAll(".opener")];
+
+function focusOn(opener) {
+  opener?.focus({ preventScroll: true });
+  opener?.scrollIntoView({ block: opener.getAttribute("aria-expanded") === "true" ? "start" : "nearest" });
+}
+
+/** The next or previous row; over the end of a page to the next page. */
+function step(by) {
+  const all = openers();
+  const row = document.activeElement?.closest?.(".segment");
+  const current = row ? all.indexOf(row.querySelector(".opener")) : by > 0 ? -1 : all.length;
+  const page = Number.parseInt(state.page, 10) + by;
+  if (all[current + by]) focusOn(all[current + by]);
+  else if (page >= 1 && (page - 1) * PAGE < matching.length) {
+    turnTo(page);
+    if (by < 0) focusOn(openers().at(-1));
+  }
+}
+
+function onKey(event, hideTip) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const moves = { j: 1, k: -1, ...(event.target.closest?.(".opener") ? { ArrowDown: 1, ArrowUp: -1 } : {}) };
+  if (event.key === "Escape") {
+    hideTip();
+    const row = document.activeElement?.closest?.(".segment") ?? list.querySelector('.segment:has([aria-expanded="true"])');
+    if (document.activeElement === search && search.value !== "") change({ q: "" });
+    else if (row?.querySelector('[aria-expanded="true"]')) {
+      toggle(row, false);
+      focusOn(row.querySelector(".opener"));
+    }
+  } else if (!event.target.closest?.("input, select, textarea") && (event.key === "/" || event.key in moves)) {
+    if (event.key === "/") search.focus();
+    else step(moves[event.key]);
+    event.preventDefault();
+  }
+}
+
+function toSegments() {
+  const section = byId("segments");
+  section.scrollIntoView();
+  section.focus({ preventScroll: true });
+}
+
+/** An address that somebody typed, followed or got sent. The skip link's own address is none. */
+function follow() {
+  if (location.hash !== "#segments") {
+    const read = new URLSearchParams(location.hash.replace(/^#/, ""));
+    change(Object.fromEntries(Object.entries(DEFAULTS).map(([name, usual]) => [name, read.get(name) ?? usual])));
+  }
+  const opened = list.querySelector('[aria-expanded="true"]');
+  if (opened) focusOn(opened);
+  else if (location.hash.length > 1) toSegments();
+}
+
+const hideTip = setUpTip(byId("tip"), list);
+for (const id of ["filters", "keys"]) byId(id).hidden = false;
+byId("more-filters").open = innerWidth >= 768;
+setUpChoices();
+setUpShortcuts();
+setUpTheme();
+search.addEventListener("input", () => change({ q: search.value }));
+form.addEventListener("submit", (event) => event.preventDefault());
+clear.addEventListener("click", () => { change(DEFAULTS); search.focus(); });
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); toSegments(); });
+document.addEventListener("keydown", (event) => onKey(event, hideTip));
+addEventListener("hashchange", follow);
+follow();
+document.documentElement.dataset.ready = String(Math.round(performance.now()));
+document.documentElement.dataset.started = String(Math.round(performance.now() - began));

@@ -1,0 +1,55 @@
+"""Numbers as people read them: dollars, counts, shares, differences, scores. They are spelt here and nowhere else."""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "unknown"
+NOTHING = "-"
+"""What stands in a table where there is no number."""
+
+
+def dollars(cost: float | None, unknown: str = UNKNOWN) -> str:
+    """``$0.0123``, ``$1,234.5000``; small ones with two digits that say something: ``$0.00021``.
+
+    Only what costs nothing is ``$0.0000``. ``unknown`` stands for a price that nobody knows.
+    """
+    if cost is None:
+        return unknown
+    if 0 < cost < 5e-7:
+        return "< $0.000001"
+    if cost == 0 or cost >= 0.001:
+        return f"${cost:,.4f}"
+    whole, point, digits = f"{cost:.{1 - math.floor(math.log10(cost))}f}".partition(".")
+    return f"${whole}{point}{digits.rstrip('0'):0<4}"
+
+
+def seconds(time: float) -> str:
+    """``1.3 s``."""
+    return f"{time:,.1f} s"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 segment``, ``1,234 segments``."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def share(count: float, total: float) -> str:
+    """``12.3 %`` of ``total``; ``0 %`` and ``100 %`` are exact, and of nothing there is no share: ``–``."""
+    if not total:
+        return "–"
+    if count in (0, total):
+        return "0 %" if count == 0 else "100 %"
+    rounded = round(100 * count / total, 1)
+    return "< 0.1 %" if rounded == 0 else "> 99.9 %" if rounded == 100 else f"{rounded:.1f} %"
+
+
+def score(value: float | None, digits: int = 2) -> str:
+    """A score; ``unknown`` where there is none."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """``+0.42`` or ``-0.42``; what rounds to nothing is ``+0.00``."""
+    text = f"{value:+,.{digits}f}"
+    return text if text.strip("+-0.,") else text.replace("-", "+")
