@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mtagent.analysis.agreement import Paired, Row, paired
+from mtagent.analysis.agreement import PairedScores, Row, paired
 
 WMT23 = ("M-MAD", "GEMBA-MQM", "EAPrompt", "BLEU", "chrF", "COMET", "CometKiwi", "MetricX-23", "XCOMET-Ensemble")
 DROPPED = ("refA", "synthetic_ref")
@@ -21,17 +21,17 @@ def table(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence[
     ]
 
 
-def scores(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence[float | None]]) -> Paired:
+def scores(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence[float | None]]) -> PairedScores:
     """Paired scores from two tables; missing ones are left out."""
     return paired(table(evaluator, human), missing="leave-out")
 
 
-def one_system(evaluator: Iterable[float], human: Iterable[float]) -> Paired:
+def one_system(evaluator: Iterable[float], human: Iterable[float]) -> PairedScores:
     """The scores of one system."""
     return paired(Row("A", str(item), *both) for item, both in enumerate(zip(evaluator, human, strict=True)))
 
 
-def ment(data: Path) -> Paired:
+def ment(data: Path) -> PairedScores:
     """RATE on MENT zh-en."""
     segments = [json.loads(line) for line in lines(data / "ment_zh-en.jsonl")]
     return paired(
@@ -39,14 +39,14 @@ def ment(data: Path) -> Paired:
     )
 
 
-def wmt23(data: Path, name: str) -> tuple[Paired, Paired]:
+def wmt23(data: Path, name: str) -> tuple[PairedScores, PairedScores]:
     """A metric on WMT23 en-de: the scores of segments, and the given ones of systems."""
     segments = _rows(data / "wmt23_en-de_seg_scores.tsv", name)
     systems = _rows(data / "wmt23_en-de_sys_scores.tsv", name)
     return paired(segments), paired(systems, level="sys")
 
 
-def himate_bleu(data: Path) -> Paired:
+def himate_bleu(data: Path) -> PairedScores:
     """BLEU on HiMATE's ZH-EN evaluation set."""
     segments = [json.loads(line) for line in lines(data / "wmt22_zh-en_HuaweiTSC.jsonl")]
     return paired(Row("HuaweiTSC", str(one["seg"]), one["scores"]["BLEU-refA"], one["mqm"]) for one in segments)

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from mtagent.analysis.agreement import (
     Averaging,
     Missing,
-    Paired,
+    PairedScores,
     Row,
     Statistic,
+    accuracy,
+    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -27,7 +29,6 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from mtagent.errors import ConfigError, InputError
 from tests.meta_scores import one_system, scores, table
 
@@ -113,9 +114,9 @@ def test_nothing_left_is_an_error() -> None:
 def test_a_record_made_by_hand_is_checked_too() -> None:
     places = np.zeros(2, dtype=np.int64)
     with pytest.raises(InputError, match="not all are finite"):
-        Paired(("A",), ("0", "1"), np.array([1.0, math.nan]), np.ones(2), places, places)
+        PairedScores(("A",), ("0", "1"), np.array([1.0, math.nan]), np.ones(2), places, places)
     with pytest.raises(InputError, match="same length"):
-        Paired(("A",), ("0", "1"), np.ones(3), np.ones(2), places, places)
+        PairedScores(("A",), ("0", "1"), np.ones(3), np.ones(2), places, places)
 
 
 def test_unknown_settings_are_named() -> None:

@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.agreement import Row, kendall, paired, pearson, soft_pairwise_accuracy, spearman, system_level
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
+from mtagent.analysis.agreement import (
+    Row,
+    accuracy,
+    calibrated_accuracy,
+    kendall,
+    paired,
+    pearson,
+    soft_pairwise_accuracy,
+    spearman,
+    system_level,
+)
 from tests.commands import ROOT, Done, Shell, run
 
 SOURCES = [

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from mtagent.analysis.agreement import (
-    Paired,
+    PairedScores,
+    accuracy,
+    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -18,7 +20,6 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
 from tests.meta_scores import himate_bleu, lines, ment, one_system, wmt23
 
 pytestmark = pytest.mark.data
@@ -111,7 +112,7 @@ def test_himates_row_of_bleu(data: Path) -> None:
     ]
 
 
-def many(data: Path, name: str) -> Paired:
+def many(data: Path, name: str) -> PairedScores:
     header, *rows = (line.split("\t") for line in lines(data / "wmt25_paragraph_scores.tsv")[:33_593])
     places = header.index(name), header.index("GEMBA-ESA-GPT4.1")
     return one_system(*([float(row[place]) for row in rows] for place in places))

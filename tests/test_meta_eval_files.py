@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.agreement import Row
-from mtagent.analysis.scores_gathered import Inputs, gather
-from mtagent.analysis.scores_matched import Match
+from mtagent.analysis.matching import Inputs, Match, gather
 from tests.commands import Done, Shell
 
 TABLE = ["system\tseg\tmqm\tX\tY", "A\t1\t-1\t0.5\t90", "A\t2\t-2\t0.4\t80", "B\t1\t0\t0.9\t70", "B\t2\t-5\t0.1\t60"]

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.agreement import Row
-from mtagent.analysis.scores_gathered import Inputs, gather
-from mtagent.analysis.scores_matched import Match
-from mtagent.analysis.scores_read import ONE
-from mtagent.analysis.span_scores import SpanWanted, span_level
+from mtagent.analysis.matching import Inputs, Match, gather
+from mtagent.analysis.meta_eval import Settings, SpanLevel, agreement
+from mtagent.analysis.scores import UNNAMED
 from mtagent.errors import InputError
 from tests.commands import Done, Shell
 
@@ -162,7 +161,7 @@ def test_the_name_of_a_system_is_not_left_empty(shell: Shell) -> None:
     shell.write("t.tsv", "System\tid\tmqm\tX", "A\t1\t1\t2", "\t1\t2\t3")
     assert "t.tsv:3: 'System' is empty; it names the system" in refused(shell("meta-eval -e t.tsv --human mqm"))
     shell.write("t.tsv", "system\tid\tmqm\tX", "\t1\t1\t2", "\t2\t2\t3")
-    assert read("t.tsv", human="mqm")[0].human.names() == [ONE]
+    assert read("t.tsv", human="mqm")[0].human.names() == [UNNAMED]
     shell.write("sys.tsv", "system\tmqm\tX", "\t1\t1")
     done = shell("meta-eval -e t.tsv --human mqm --system-scores sys.tsv")
     assert "sys.tsv:2: 'system' is empty; it names the system" in refused(done)
@@ -234,7 +233,7 @@ def test_spans_are_found_again_where_white_space_differs(
     (given,) = found.evaluator.segments.values()
     assert given.errors is not None
     assert (given.translation, given.errors[0].start, given.errors[0].end) == (SPACED, theirs["start"], theirs["end"])
-    scores = span_level([found], SpanWanted(unlocated="refuse")).measures
+    scores = spans_of(found, unlocated="refuse").measures
     assert [one.score.f1 for one in scores] == [1, 1, 1]
 
 
@@ -259,6 +258,12 @@ def test_spans_without_a_sure_place_are_left_as_they_are(unmoved: dict[str, Any]
 # --- spans
 
 
+def spans_of(found: Match, **settings: Any) -> SpanLevel:
+    spans = agreement([found], Settings(**settings)).spans
+    assert spans is not None
+    return spans
+
+
 def test_segments_that_one_side_lacks_are_counted_at_the_level_of_spans(shell: Shell) -> None:
     shell.write("x.jsonl", *(rated("X", TEXT, [error(0, 3)], item) for item in "123"), rated("X", None, None, "4"))
     shell.write("gold.jsonl", *(rated("people", TEXT, [error(0, 3)], item) for item in "15"))
@@ -272,7 +277,7 @@ def test_an_invented_span_counts_unless_asked_otherwise(shell: Shell) -> None:
     shell.write("x.jsonl", rated("X", TEXT, [error(0, 3), invented]))
     shell.write("gold.jsonl", rated("people", TEXT, [error(0, 3)]))
     (found,) = read("x.jsonl", human="gold.jsonl")
-    assert [one.score.precision for one in span_level([found], SpanWanted()).measures] == [3 / 7, 1 / 2, 1 / 2]
+    assert [one.score.precision for one in spans_of(found).measures] == [3 / 7, 1 / 2, 1 / 2]
     done = shell("meta-eval -e x.jsonl --human gold.jsonl --level span -f json")
     assert [one["precision"] for one in json.loads(done.out)["spans"]["measures"]] == [3 / 7, 1 / 2, 1 / 2]
 
@@ -293,7 +298,7 @@ def test_the_source_may_be_known_to_either_side(shell: Shell) -> None:
         for place, (name, who) in enumerate([("x.jsonl", "X"), ("gold.jsonl", "people")]):
             shell.write(name, rated(who, TEXT, [lost], **({"source": "the lost word"} if place == at else {})))
         (found,) = read("x.jsonl", human="gold.jsonl")
-        characters = span_level([found], SpanWanted(outside="source")).measures[0].score
+        characters = spans_of(found, outside="source").measures[0].score
         assert (characters.right, characters.gold) == (4, 4)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.agreement import Row
-from mtagent.analysis.scores_gathered import Inputs, gather
-from mtagent.analysis.scores_matched import Match
-from mtagent.analysis.scores_read import is_table
+from mtagent.analysis.matching import Inputs, Match, gather
+from mtagent.analysis.score_tables import is_table
 from mtagent.errors import ConfigError, InputError
 from tests.commands import Shell
 

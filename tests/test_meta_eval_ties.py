@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.analysis.agreement import Averaging, Groups, Paired
-from mtagent.analysis.permutation import ListedPairs
-from mtagent.analysis.ties import accuracy, accuracy_at, calibrate, calibrated_accuracy
+from mtagent.analysis.agreement import Averaging, PairedScores, accuracy, calibrated_accuracy
+from mtagent.analysis.ties import Groups, accuracy_at, calibrate
 from tests.meta_scores import one_system, scores
 
 Group = list[tuple[float, float]]
@@ -68,14 +67,6 @@ def test_the_accuracy_at_a_threshold(groups: list[Group], epsilon: float) -> Non
     expected = np.mean([_right(group, abs(epsilon)) / len(group) for group in pairs])
     assert found is not None
     assert found.accuracy == pytest.approx(expected, abs=1e-14)
-
-
-@given(groups=st.lists(st.lists(st.tuples(near, near), min_size=2, max_size=8), min_size=1, max_size=3))
-def test_listed_pairs_agree(groups: list[Group]) -> None:
-    x, h, of = flat(groups)
-    found = calibrate(x, h, of)
-    assert found is not None
-    assert ListedPairs(h, of).best(x)[1] == pytest.approx(found.accuracy, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -140,7 +131,7 @@ def test_memory_grows_with_the_scores_and_the_block_not_with_the_pairs() -> None
 def _peak(number: int) -> int:
     rng = np.random.default_rng(1)
     human = np.where(rng.random(number) < 0.6, 0.0, rng.integers(-9, 0, number))
-    both: Paired = one_system((human + rng.normal(size=number) * 9).tolist(), human.tolist())
+    both: PairedScores = one_system((human + rng.normal(size=number) * 9).tolist(), human.tolist())
     tracemalloc.start()
     calibrated_accuracy(both, block=2**16)
     peak = tracemalloc.get_traced_memory()[1]

@@ -13,18 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mtagent.analysis.error_spans import (
-    Marked,
+    SegmentErrors,
     SegmentsLeftOut,
     SpanPairs,
     SpanRules,
     SpansLeftOut,
-    best_pairs,
-    heaviest,
-    longest_run,
     major_category,
     plain_category,
     span_pairs,
-    words,
 )
 from mtagent.analysis.span_scores import (
     THRESHOLDS,
@@ -32,12 +28,15 @@ from mtagent.analysis.span_scores import (
     Matching,
     Measure,
     PartialOverlap,
-    by_category,
-    by_severity,
+    best_pairs,
+    by_group,
     by_threshold,
     difference,
+    heaviest,
+    longest_run,
     score,
     segment_scores,
+    words,
 )
 from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.significance import Resampling
@@ -63,7 +62,7 @@ def span(
 
 
 def pairs_of(gold: Sequence[ErrorSpan] | None, predicted: Sequence[ErrorSpan] | None, **rules: Any) -> SpanPairs:
-    return span_pairs([Marked(gold, predicted, TEXT, "source text of it")], SpanRules(**rules))
+    return span_pairs([SegmentErrors(gold, predicted, TEXT, "source text of it")], SpanRules(**rules))
 
 
 def rates(pairs: SpanPairs, measure: Measure) -> tuple[float, float, float]:
@@ -107,9 +106,9 @@ def test_nothing_marked_is_perfect_only_where_nothing_is_wrong() -> None:
 
 def test_a_corpus_is_scored_by_its_sums_and_segments_by_themselves() -> None:
     pairs = span_pairs([
-        Marked([span(0, 10)], [span(0, 5)], TEXT),
-        Marked([], [], ""),
-        Marked([span(0, 10)], [span(10, 30)], TEXT),
+        SegmentErrors([span(0, 10)], [span(0, 5)], TEXT),
+        SegmentErrors([], [], ""),
+        SegmentErrors([span(0, 10)], [span(10, 30)], TEXT),
     ])  # fmt: skip
     found = score(pairs, CharacterF1())
     assert (found.precision, found.recall) == (5 / 25, 5 / 20)
@@ -184,7 +183,7 @@ def algorithm_1(gold: Sequence[str], detected: Sequence[str], threshold: float) 
 @settings(deadline=None)
 def test_a_pair_matches_as_in_algorithm_1(gold: str, detected: str) -> None:
     pairs = span_pairs(
-        [Marked([span(None, text=" ".join(gold))], [span(None, text=" ".join(detected))], "")],
+        [SegmentErrors([span(None, text=" ".join(gold))], [span(None, text=" ".join(detected))], "")],
         SpanRules(unlocated="miss"),
     )
     for threshold, found in by_threshold(pairs).items():
@@ -201,7 +200,7 @@ def test_the_papers_example_has_five_words_on_both_sides_and_four_in_common() ->
     assert (len(gold), len(detected), longest_run(gold, detected)) == (5, 5, 4)
     text = "they go back to the lab tomorrow"
     pairs = span_pairs([
-        Marked([words_at(text, "go back to the lab")], [words_at(text, "back to the lab tomorrow")], text)
+        SegmentErrors([words_at(text, "go back to the lab")], [words_at(text, "back to the lab tomorrow")], text)
     ])  # fmt: skip
     assert {at: found.f1 for at, found in by_threshold(pairs).items()} == {at: float(at <= 0.8) for at in THRESHOLDS}
 
@@ -215,7 +214,7 @@ def test_a_threshold_that_is_just_reached_is_reached() -> None:
 
 def test_words_match_wherever_they_stand_and_characters_only_in_place() -> None:
     text = "the cat and the dog"
-    pairs = span_pairs([Marked([span(0, 3, text="the")], [span(12, 15, text="the")], text)])
+    pairs = span_pairs([SegmentErrors([span(0, 3, text="the")], [span(12, 15, text="the")], text)])
     assert score(pairs, Matching(by="words")).f1 == 1
     assert score(pairs, Matching(by="characters")).f1 == 0
 
@@ -225,7 +224,7 @@ def test_a_span_has_one_partner_or_any() -> None:
     text = "diese Woche noch stärker gemacht wurde, als ein Feuerwerk"
     gold = [words_at(text, "stärker gemacht"), words_at(text, "Feuerwerk"), words_at(text, "Feuerwerk")]
     detected = [words_at(text, "stärker gemacht wurde"), words_at(text, "Feuerwerk")]
-    pairs = span_pairs([Marked(gold, detected, text)])
+    pairs = span_pairs([SegmentErrors(gold, detected, text)])
     one, anyone = score(pairs, Matching(0.5)), score(pairs, Matching(0.5, partners="any"))
     assert (one.precision, one.recall) == (1, 2 / 3)
     assert (anyone.precision, anyone.recall) == (1, 1)
@@ -252,13 +251,16 @@ def test_words(text: str, found: tuple[str, ...]) -> None:
 
 def test_not_rated_and_error_free_are_not_the_same() -> None:
     with pytest.raises(InputError, match=r"segment 'b': was not rated by people.*unrated='leave-out'"):
-        span_pairs([Marked([], [], TEXT), Marked(None, [], TEXT, name="b")])
+        span_pairs([SegmentErrors([], [], TEXT), SegmentErrors(None, [], TEXT, name="b")])
     with pytest.raises(InputError, match="segment number 1: was not rated by the evaluator, or it marks no spans"):
-        span_pairs([Marked([], None, TEXT)])
+        span_pairs([SegmentErrors([], None, TEXT)])
     rows = [
-        Marked([span(0, 2)], [span(0, 2)], TEXT), Marked(None, [span(0, 2)], TEXT), *[Marked([], None, TEXT)] * 2,
-        *[Marked(None, None, TEXT)] * 3, Marked([], [], TEXT),
-    ]  # fmt: skip
+        SegmentErrors([span(0, 2)], [span(0, 2)], TEXT),
+        SegmentErrors(None, [span(0, 2)], TEXT),
+        *[SegmentErrors([], None, TEXT)] * 2,
+        *[SegmentErrors(None, None, TEXT)] * 3,
+        SegmentErrors([], [], TEXT),
+    ]
     pairs = span_pairs(rows, SpanRules(unrated="leave-out"))
     assert (pairs.kept, pairs.left_out) == ((0, 7), SegmentsLeftOut(gold=1, predicted=2, both=3))
     assert score(pairs, CharacterF1()).predicted == 2
@@ -271,20 +273,20 @@ TWICE = span(None, text="xyz")
 
 
 def unlocated(policy: str) -> SpanPairs:
-    marked = Marked([span(0, 3, text="xyz")], [LOST, TWICE], "xyz xyz abc", name="s")
+    marked = SegmentErrors([span(0, 3, text="xyz")], [LOST, TWICE], "xyz xyz abc", name="s")
     return span_pairs([marked], SpanRules(unlocated=policy))  # type: ignore[arg-type]
 
 
 def test_spans_without_a_place_are_refused_left_out_located_or_missed() -> None:
     with pytest.raises(InputError, match=r"segment 's': the evaluator's span 'abc' has no place.*unlocated='locate'"):
         unlocated("refuse")
-    assert unlocated("leave-out").predicted.left_out.unlocated == 2
+    assert unlocated("leave-out").predicted_left_out.unlocated == 2
     found = unlocated("locate")
-    assert (len(found.predicted), found.predicted.left_out.unlocated) == (1, 1)
-    assert (found.predicted.start.tolist(), score(found, CharacterF1()).predicted) == ([8], 3)
+    assert (len(found.predicted[0]), found.predicted_left_out.unlocated) == (1, 1)
+    assert ([span.start for span in found.predicted[0]], score(found, CharacterF1()).predicted) == ([8], 3)
     missed = unlocated("miss")
-    assert (len(missed.predicted), missed.predicted.left_out.unlocated) == (2, 0)
-    assert missed.predicted.start.tolist() == [-1, 8]
+    assert (len(missed.predicted[0]), missed.predicted_left_out.unlocated) == (2, 0)
+    assert [span.start for span in missed.predicted[0]] == [-1, 8]
     assert score(missed, CharacterF1()).predicted == 6
     assert score(missed, PartialOverlap()).predicted == 2
     assert score(missed, PartialOverlap()).right == 0
@@ -300,18 +302,18 @@ def test_offsets_at_which_other_words_stand_are_no_place() -> None:
     wrong = span(4, 7, text="abc")
     for beyond in (wrong, span(9, 99)):
         with pytest.raises(InputError, match=f"at {beyond.start}–{beyond.end} has no place"):
-            span_pairs([Marked([beyond], [], "xyz xyz abc")])
-    pairs = span_pairs([Marked([wrong], [], "xyz xyz abc")], SpanRules(unlocated="locate"))
-    assert pairs.gold.start.tolist() == [8]
+            span_pairs([SegmentErrors([beyond], [], "xyz xyz abc")])
+    pairs = span_pairs([SegmentErrors([wrong], [], "xyz xyz abc")], SpanRules(unlocated="locate"))
+    assert [span.start for span in pairs.gold[0]] == [8]
 
 
 def test_spans_without_characters_and_of_other_severities_are_left_out_and_counted() -> None:
     gold = [span(2, 2), span(0, 3, "neutral"), span(5, 6)]
     pairs = pairs_of(gold, [span(5, 6)])
-    assert pairs.gold.left_out == SpansLeftOut(severity=1, empty=1)
+    assert pairs.gold_left_out == SpansLeftOut(severity=1, empty=1)
     assert rates(pairs, CharacterF1()) == (1, 1, 1)
-    assert len(pairs_of(gold, [], severities=SEVERITIES).gold) == 2
-    assert len(pairs_of([span(0, 3, "major"), span(5, 6)], [], severities=("major",)).gold) == 1
+    assert len(pairs_of(gold, [], severities=SEVERITIES).gold[0]) == 2
+    assert len(pairs_of([span(0, 3, "major"), span(5, 6)], [], severities=("major",)).gold[0]) == 1
 
 
 OMITTED = span(None, text="text", category="accuracy/omission", side="omission")
@@ -321,8 +323,8 @@ IN_SOURCE = span(7, 11, text="text", category="source error", side="source")
 
 def test_omissions_and_source_errors_are_left_out_and_counted() -> None:
     pairs = pairs_of([OMITTED, IN_SOURCE, span(0, 3)], [WORDLESS, span(0, 3)])
-    assert pairs.gold.left_out == SpansLeftOut(omissions=1, source_errors=1)
-    assert pairs.predicted.left_out == SpansLeftOut(omissions=1)
+    assert pairs.gold_left_out == SpansLeftOut(omissions=1, source_errors=1)
+    assert pairs.predicted_left_out == SpansLeftOut(omissions=1)
     assert rates(pairs, PartialOverlap()) == (1, 1, 1)
 
 
@@ -331,7 +333,7 @@ def test_omissions_and_source_errors_are_spans_of_the_source() -> None:
         pairs_of([WORDLESS], [], outside="source", unlocated="refuse")
     rules = {"outside": "source", "unlocated": "locate"}
     pairs = pairs_of([OMITTED], [WORDLESS, IN_SOURCE], **rules)
-    assert pairs.predicted.left_out == SpansLeftOut(unlocated=1)
+    assert pairs.predicted_left_out == SpansLeftOut(unlocated=1)
     found = score(pairs, CharacterF1())
     assert (found.right, found.predicted, found.gold) == (4, 4, 4)
     assert rates(pairs_of([OMITTED], [span(7, 11)], **rules), CharacterF1())[2] == 0  # of the translation
@@ -340,15 +342,15 @@ def test_omissions_and_source_errors_are_spans_of_the_source() -> None:
 def test_the_context_and_the_place_of_an_omission_are_of_the_translation() -> None:
     rules = SpanRules(outside="source", unlocated="locate")
     around = OMITTED.model_copy(update={"after": " two"})
-    pairs = span_pairs([Marked([around, span(3, 3, side="omission")], [], TEXT, "text one text two")], rules)
-    assert pairs.gold.left_out == SpansLeftOut(unlocated=2)
-    assert len(span_pairs([Marked([around], [], TEXT, "one text")], rules).gold) == 1
+    pairs = span_pairs([SegmentErrors([around, span(3, 3, side="omission")], [], TEXT, "text one text two")], rules)
+    assert pairs.gold_left_out == SpansLeftOut(unlocated=2)
+    assert len(span_pairs([SegmentErrors([around], [], TEXT, "one text")], rules).gold[0]) == 1
 
 
 def test_words_of_the_source_do_not_match_words_of_the_translation() -> None:
-    marked = Marked([OMITTED], [span(0, 4, text="text")], "text it is", "source text of it")
+    marked = SegmentErrors([OMITTED], [span(0, 4, text="text")], "text it is", "source text of it")
     pairs = span_pairs([marked], SpanRules(outside="source", unlocated="locate"))
-    assert (len(pairs.gold), len(pairs.predicted), score(pairs, Matching()).right) == (1, 1, 0)
+    assert (len(pairs.gold[0]), len(pairs.predicted[0]), score(pairs, Matching()).right) == (1, 1, 0)
 
 
 def test_omissions_and_source_errors_match_by_segment() -> None:
@@ -377,7 +379,7 @@ def test_unknown_settings_of_measures_are_named() -> None:
     with pytest.raises(ConfigError, match="severity_credit"):
         PartialOverlap(severity_credit=-1)
     with pytest.raises(ConfigError, match="'same' or 'any'"):
-        by_severity(pairs_of([], []), CharacterF1(), "all")  # type: ignore[arg-type]
+        by_group(pairs_of([], []), CharacterF1(), "severity", "all")  # type: ignore[arg-type]
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -413,39 +415,39 @@ def test_by_category() -> None:
     gold = [span(0, 4, category="Accuracy/Mistranslation"), span(5, 9, category="Style/Awkward")]
     predicted = [span(0, 4, category="fluency/grammar"), span(5, 9, category="style")]
     pairs = pairs_of(gold, predicted)
-    same = by_category(pairs, PartialOverlap())
+    same = by_group(pairs, PartialOverlap(), "category")
     assert list(same) == ["accuracy", "fluency", "style"]
     assert [(found.recall, found.gold, found.predicted) for found in same.values()] == [(0, 1, 0), (1, 0, 1), (1, 1, 1)]
-    found = by_category(pairs, PartialOverlap(), against="any")
+    found = by_group(pairs, PartialOverlap(), "category", against="any")
     assert [(one.recall, one.precision) for one in found.values()] == [(1, 1)] * 3
     assert same["style"].group == "style"
     assert "group:style|against:same" in same["style"].signature
-    by_name = by_category(pairs_of(gold, predicted, category=plain_category), PartialOverlap())
+    by_name = by_group(pairs_of(gold, predicted, category=plain_category), PartialOverlap(), "category")
     assert set(by_name) == {"accuracy/mistranslation", "style/awkward", "fluency/grammar", "style"}
 
 
 def test_by_severity() -> None:
     pairs = pairs_of([span(0, 4, "major"), span(5, 9)], [span(0, 4), span(5, 9)])
-    same = by_severity(pairs, Matching(by="characters"))
+    same = by_group(pairs, Matching(by="characters"), "severity")
     assert {name: (found.precision, found.recall) for name, found in same.items()} == {
         "minor": (0.5, 1),
         "major": (1, 0),
     }
-    found = by_severity(pairs, Matching(by="characters"), against="any")
+    found = by_group(pairs, Matching(by="characters"), "severity", against="any")
     assert found["major"].recall == found["minor"].precision == 1
 
 
 # --- what must hold for all spans -------------------------------------------------------------------------------------
 
 
-def drawn(random_: random.Random, number: int = 40) -> list[Marked]:
+def drawn(random_: random.Random, number: int = 40) -> list[SegmentErrors]:
     """Segments with up to five spans on both sides, some alike."""
 
     def side() -> list[ErrorSpan]:
         places = [sorted(random_.sample(range(len(TEXT) + 1), 2)) for _ in range(random_.randrange(6))]
         return [span(*place, random_.choice(["minor", "major", "critical"])) for place in places]
 
-    return [Marked(gold := side(), side() + gold[: random_.randrange(3)], TEXT) for _ in range(number)]
+    return [SegmentErrors(gold := side(), side() + gold[: random_.randrange(3)], TEXT) for _ in range(number)]
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.signature)
@@ -475,7 +477,7 @@ def test_exchanging_the_sides_exchanges_precision_and_recall(measure: Measure, s
     assert turned[:, [1, 0, 2]] == pytest.approx(given_)
 
 
-def one_by_one(row: Marked, credit: float) -> tuple[float, float, float]:
+def one_by_one(row: SegmentErrors, credit: float) -> tuple[float, float, float]:
     """WMT25's score, character by character."""
     depths = [[[0, 0] for _ in row.translation] for _ in range(2)]
     for depth, side in zip(depths, (row.gold or (), row.predicted or ()), strict=True):
@@ -513,15 +515,14 @@ def test_chosen_pairs_are_the_best_of_all(seed: int) -> None:
 def test_neither_long_texts_nor_many_spans_over_one_place_take_long() -> None:
     text = "word " * 1_000_000
     gold, predicted = ([span(at * 5, at * 5 + size) for at in range(200)] for size in (200, 150))
-    pairs = span_pairs([Marked(gold, predicted, text)])
+    pairs = span_pairs([SegmentErrors(gold, predicted, text)])
     assert score(pairs, CharacterF1()).predicted == 200 * 150
     assert score(pairs, PartialOverlap()).precision == 1
     assert score(pairs, PartialOverlap()).recall == pytest.approx(0.75)
 
 
 def test_no_pairs_are_no_pairs() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    assert best_pairs(none, none, none.astype(float), none).tolist() == []
+    assert best_pairs({}) == []
 
 
 # --- significance -----------------------------------------------------------------------------------------------------

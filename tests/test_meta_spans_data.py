@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.error_spans import Marked, SpanRules, SpansLeftOut, span_pairs
+from mtagent.analysis.error_spans import SegmentErrors, SpanRules, SpansLeftOut, span_pairs
 from mtagent.analysis.span_scores import (
     ESA_ERROR_FREE,
     CharacterF1,
     Matching,
     Measure,
     PartialOverlap,
-    by_category,
-    by_severity,
+    by_group,
     by_threshold,
     detection,
     difference,
@@ -50,21 +49,21 @@ def spans_of(row: dict[str, Any]) -> tuple[ErrorSpan, ...]:
     )
 
 
-def marked(rows: Rows) -> list[Marked]:
-    return [Marked(spans_of(row), spans_of(row), row["tgt"], row["src"], row["seg"]) for row in rows]
+def marked(rows: Rows) -> list[SegmentErrors]:
+    return [SegmentErrors(spans_of(row), spans_of(row), row["tgt"], row["src"], row["seg"]) for row in rows]
 
 
 @pytest.fixture
-def esa(data: Path) -> list[Marked]:
+def esa(data: Path) -> list[SegmentErrors]:
     return marked(rows_of(data / "esa24_spans.jsonl"))
 
 
 @pytest.fixture
-def mqm(data: Path) -> list[Marked]:
+def mqm(data: Path) -> list[SegmentErrors]:
     return marked(rows_of(data / "mqm_spans.jsonl"))
 
 
-def test_people_agree_with_themselves(esa: list[Marked], mqm: list[Marked]) -> None:
+def test_people_agree_with_themselves(esa: list[SegmentErrors], mqm: list[SegmentErrors]) -> None:
     for rows in (esa, mqm):
         for rules in (SpanRules(), SpanRules(outside="segment", severities=SEVERITIES)):
             pairs = span_pairs(rows, rules)
@@ -73,14 +72,14 @@ def test_people_agree_with_themselves(esa: list[Marked], mqm: list[Marked]) -> N
     assert [score(by_source, measure).f1 for measure in MEASURES] == [1] * 4
 
 
-def test_what_is_left_out_is_counted(esa: list[Marked], mqm: list[Marked]) -> None:
-    assert span_pairs(esa).gold.left_out == SpansLeftOut(omissions=39)
-    assert span_pairs(mqm).gold.left_out == SpansLeftOut(severity=35, source_errors=102)
+def test_what_is_left_out_is_counted(esa: list[SegmentErrors], mqm: list[SegmentErrors]) -> None:
+    assert span_pairs(esa).gold_left_out == SpansLeftOut(omissions=39)
+    assert span_pairs(mqm).gold_left_out == SpansLeftOut(severity=35, source_errors=102)
     wordless = span_pairs(esa, SpanRules(outside="source", unlocated="leave-out"))
-    assert wordless.gold.left_out == SpansLeftOut(unlocated=39)
+    assert wordless.gold_left_out == SpansLeftOut(unlocated=39)
 
 
-def changed(rows: list[Marked], **update: Any) -> list[Marked]:
+def changed(rows: list[SegmentErrors], **update: Any) -> list[SegmentErrors]:
     return [
         row._replace(
             predicted=[one.model_copy(update=update) for one in row.predicted or () if one.side == "translation"]
@@ -89,7 +88,7 @@ def changed(rows: list[Marked], **update: Any) -> list[Marked]:
     ]
 
 
-def test_a_copy_with_other_severities_has_half_of_the_credit(esa: list[Marked]) -> None:
+def test_a_copy_with_other_severities_has_half_of_the_credit(esa: list[SegmentErrors]) -> None:
     others = {"minor": "major", "major": "minor"}
     spoilt = [
         row._replace(
@@ -101,10 +100,13 @@ def test_a_copy_with_other_severities_has_half_of_the_credit(esa: list[Marked]) 
     assert score(pairs, CharacterF1()).f1 == 0.5
     assert score(pairs, PartialOverlap(severity_credit=0.5)).f1 == 0.5
     assert score(pairs, Matching()).f1 == 1
-    assert {name: found.f1 for name, found in by_severity(pairs, CharacterF1()).items()} == {"minor": 0, "major": 0}
+    assert {name: found.f1 for name, found in by_group(pairs, CharacterF1(), "severity").items()} == {
+        "minor": 0,
+        "major": 0,
+    }
 
 
-def test_a_copy_cut_in_half_is_precise_and_finds_half(esa: list[Marked]) -> None:
+def test_a_copy_cut_in_half_is_precise_and_finds_half(esa: list[SegmentErrors]) -> None:
     def half(one: ErrorSpan) -> ErrorSpan:
         end = (one.start or 0) + max(1, len(one.text) // 2)
         return one.model_copy(update={"end": end, "text": ""})
@@ -119,32 +121,36 @@ def test_a_copy_cut_in_half_is_precise_and_finds_half(esa: list[Marked]) -> None
     assert (curve[2], curve[8] < 0.1) == (1, True)
 
 
-def test_a_copy_without_offsets_is_located_or_missed(esa: list[Marked]) -> None:
+def test_a_copy_without_offsets_is_located_or_missed(esa: list[SegmentErrors]) -> None:
     bare = changed(esa, start=None, end=None)
     located, missed = (span_pairs(bare, SpanRules(unlocated=policy)) for policy in ("locate", "miss"))  # type: ignore[arg-type]
-    number = len(missed.predicted)
-    assert (number, len(located.predicted) + located.predicted.left_out.unlocated) == (444, 444)
-    assert located.predicted.left_out.unlocated == number - int(missed.predicted.placed.sum()) > 0
+    number = sum(map(len, missed.predicted))
+    assert (number, sum(map(len, located.predicted)) + located.predicted_left_out.unlocated) == (444, 444)
+    assert (
+        located.predicted_left_out.unlocated
+        == number - sum(span.placed for spans in missed.predicted for span in spans)
+        > 0
+    )
     precise, sober = score(located, PartialOverlap()), score(missed, PartialOverlap())
     assert precise.recall == sober.recall < 1
     assert precise.precision > sober.precision
     assert score(missed, Matching(1.0)).f1 == 1  # by words alone
 
 
-def test_categories_of_several_typologies_are_joined(mqm: list[Marked]) -> None:
-    found = by_category(span_pairs(mqm, SpanRules(severities=SEVERITIES)), PartialOverlap())
+def test_categories_of_several_typologies_are_joined(mqm: list[SegmentErrors]) -> None:
+    found = by_group(span_pairs(mqm, SpanRules(severities=SEVERITIES)), PartialOverlap(), "category")
     assert {"accuracy", "fluency", "style", "terminology", "locale convention", "other"} <= set(found)
     assert not any(name.startswith(("linguistic", "source ")) or "_" in name or "/" in name for name in found)
     assert all(one.f1 == 1 for one in found.values())
 
 
-def two_annotators(rows: Rows) -> list[Marked]:
+def two_annotators(rows: Rows) -> list[SegmentErrors]:
     by_text: dict[tuple[str, ...], Rows] = defaultdict(list)
     for row in rows:
         if row["dataset"] == "google/sxs2023":
             by_text[row["src"], row["tgt"]].append(row)
     twice = [found for found in by_text.values() if len({row["rater"] for row in found}) > 1]
-    return [Marked(spans_of(one), spans_of(other), one["tgt"], one["src"]) for one, other, *_ in twice]
+    return [SegmentErrors(spans_of(one), spans_of(other), one["tgt"], one["src"]) for one, other, *_ in twice]
 
 
 def test_two_annotators_agree_as_far_as_counted_one_by_one(data: Path) -> None:
@@ -180,7 +186,7 @@ def test_the_papers_examples(data: Path) -> None:
             [ErrorSpan(text=span["span"], category=span["subtype"], severity=span["severity"]) for span in one[side]]
             for side in ("gold", "final")
         ]
-        curve = by_threshold(span_pairs([Marked(sides[0], sides[1], text)], SpanRules(unlocated="miss")))
+        curve = by_threshold(span_pairs([SegmentErrors(sides[0], sides[1], text)], SpanRules(unlocated="miss")))
         curves.append([(round(found.precision, 3), round(found.recall, 3)) for found in curve.values()])
     assert curves[0] == [(1, 1)] * 9
     assert curves[1] == [(1, 1)] * 6 + [(0, 0)] * 3  # "late stage" is two of the three words of "the late stage"
