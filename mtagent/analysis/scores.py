@@ -210,7 +210,7 @@ def refuse_other_pair(side: Side, known: Mapping[str, About], origin: str) -> No
     """Raise :class:`InputError` for a segment of ``side`` that is ``known`` to be of another language pair."""
     for item, about in side.about.items():
         other = known.get(item)
-        if other is None or other[1:3] == about[1:3] or None in (other.pair, about.pair):
+        if other is None or other[1:3] == about[1:3] or None in (*other[1:3], *about[1:3]):
             continue
         if other.pair != about.pair:
             raise InputError(
