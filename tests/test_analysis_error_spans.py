@@ -234,7 +234,7 @@ def test_spans_without_a_place_are_left_out_located_or_missed(
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "shown"),
     [(span(None, text="abc"), "'abc'"), (span(4, 7, text="abc"), "'abc' at 4–7"), (span(9, 99), "9")],
 )
 def test_spans_without_a_place_are_refused(wrong: ErrorSpan, shown: str) -> None:
