@@ -31,6 +31,7 @@ from mtagent.analysis.span_scores import (
     PartialOverlap,
     by_group,
     by_threshold,
+    counts_of,
     detection,
     difference,
     heaviest,
@@ -399,7 +400,7 @@ def one_by_one(row: SegmentErrors, credit: float) -> tuple[float, float, float]:
 @pytest.mark.parametrize("seed", range(5))
 def test_characters_agree_with_counting_one_by_one(seed: int) -> None:
     rows = drawn(seed)
-    counts = CharacterF1(0.5).counts(span_pairs(rows))
+    counts = counts_of(span_pairs(rows), CharacterF1(0.5))
     assert counts[:, [0, 1, 3]].tolist() == [list(one_by_one(row, 0.5)) for row in rows]
 
 

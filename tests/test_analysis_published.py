@@ -22,6 +22,7 @@ from mtagent.analysis.span_scores import (
     PartialOverlap,
     by_group,
     by_threshold,
+    counts_of,
     detection,
     difference,
     is_error_free,
@@ -228,7 +229,7 @@ def test_two_annotators_agree_as_far_as_counted_one_by_one(data: Path) -> None:
         })
         for row in rows
     ]  # fmt: skip
-    assert CharacterF1().counts(pairs)[:, [0, 1, 3]].tolist() == [list(one_by_one(row, 0.5)) for row in kept]
+    assert counts_of(pairs, CharacterF1())[:, [0, 1, 3]].tolist() == [list(one_by_one(row, 0.5)) for row in kept]
     found = score(pairs, CharacterF1())
     assert (found.segments, found.predicted, found.gold) == (60, 2026, 3058)
     others = [PartialOverlap(), PartialOverlap(credit="full"), Matching(0.1), Matching(0.5), Matching(0.9)]

@@ -42,8 +42,12 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[^\W{_UNSPACED}][\w\p{{M}}--{_UNSPACED}]*|[^\w\s]", regex.V1)
 
 
+Counts = tuple[float, float, float, float]
+"""Of a segment: credit for precision, what the evaluator marked, credit for recall, what people marked."""
+
+
 class Measure(Protocol):
-    """What is counted. ``counts``: segments × (credit for precision, predicted, credit for recall, gold)."""
+    """What is counted in the spans of a segment."""
 
     @property
     def signature(self) -> str: ...
@@ -51,7 +55,7 @@ class Measure(Protocol):
     @property
     def unit(self) -> Unit: ...
 
-    def counts(self, pairs: SpanPairs) -> Floats: ...
+    def counts(self, gold: Spans, predicted: Spans) -> Counts: ...
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,10 @@ class CharacterF1:
     def signature(self) -> str:
         return f"char-f1|credit:{self.credit:g}"
 
-    def counts(self, pairs: SpanPairs) -> Floats:
-        rows = []
-        for gold, predicted in zip(pairs.gold, pairs.predicted, strict=True):
-            matched = sum(self._matched(gold, predicted, field) for field in {span.field for span in gold})
-            rows.append((matched, sum(span.length for span in predicted), matched, sum(span.length for span in gold)))
-        return np.array(rows, dtype=np.float64)
+    def counts(self, gold: Spans, predicted: Spans) -> Counts:
+        matched = sum(self._matched(gold, predicted, field) for field in {span.field for span in gold})
+        marked, wanted = (sum(span.length for span in spans) for spans in (predicted, gold))
+        return matched, marked, matched, wanted
 
     def _matched(self, gold: Spans, predicted: Spans, field: Field) -> float:
         """The credit for all characters of one text, from edge to edge of the spans."""
@@ -119,10 +121,7 @@ class PartialOverlap:
     def signature(self) -> str:
         return f"partial-overlap|credit:{self.credit}|severity:{self.severity_credit:g}"
 
-    def counts(self, pairs: SpanPairs) -> Floats:
-        return np.array([self._of_segment(*both) for both in zip(pairs.gold, pairs.predicted, strict=True)])
-
-    def _of_segment(self, gold: Spans, predicted: Spans) -> tuple[float, ...]:
+    def counts(self, gold: Spans, predicted: Spans) -> Counts:
         common = _common_characters(gold, predicted)
         longest = max(common.values(), default=1)
         worth, weights = {}, {}
@@ -167,15 +166,23 @@ class Matching:
     def signature(self) -> str:
         return f"match|threshold:{self.threshold:g}|by:{self.by}|partners:{self.partners}"
 
-    def counts(self, pairs: SpanPairs) -> Floats:
-        rows = []
-        for gold, predicted in zip(pairs.gold, pairs.predicted, strict=True):
-            shares = _word_shares(gold, predicted) if self.by == "words" else _character_shares(gold, predicted)
-            matched = {pair: 1.0 for pair, share in shares.items() if share >= self.threshold}
-            chosen = best_pairs(matched) if self.partners == "one" else list(matched)
-            right, known = {theirs for _, theirs in chosen}, {ours for ours, _ in chosen}
-            rows.append((len(right), len(predicted), len(known), len(gold)))
-        return np.array(rows, dtype=np.float64)
+    def counts(self, gold: Spans, predicted: Spans) -> Counts:
+        if self.by == "words":
+            shares = {
+                (ours, theirs): _word_share(first.words, second.words)
+                for ours, first in enumerate(gold)
+                for theirs, second in enumerate(predicted)
+                if first.field == second.field
+            }
+        else:
+            shares = {
+                (ours, theirs): common / max(gold[ours].length, predicted[theirs].length)
+                for (ours, theirs), common in _common_characters(gold, predicted).items()
+            }
+        matched = {pair: 1.0 for pair, share in shares.items() if share >= self.threshold}
+        chosen = best_pairs(matched) if self.partners == "one" else matched
+        right, known = {theirs for _, theirs in chosen}, {ours for ours, _ in chosen}
+        return len(right), len(predicted), len(known), len(gold)
 
 
 def _check_share(name: str, value: float) -> None:
@@ -192,22 +199,6 @@ def _common_characters(gold: Spans, predicted: Spans) -> dict[Pair, int]:
             if shared > 0 and first.placed and second.placed and first.field == second.field:
                 common[ours, theirs] = shared
     return common
-
-
-def _character_shares(gold: Spans, predicted: Spans) -> dict[Pair, float]:
-    """The common characters of two spans as a share of the longer one."""
-    common = _common_characters(gold, predicted)
-    return {pair: shared / max(gold[pair[0]].length, predicted[pair[1]].length) for pair, shared in common.items()}
-
-
-def _word_shares(gold: Spans, predicted: Spans) -> dict[Pair, float]:
-    """The longest common run of words of two spans of the same text, as a share of the longer one."""
-    return {
-        (ours, theirs): _word_share(first.words, second.words)
-        for ours, first in enumerate(gold)
-        for theirs, second in enumerate(predicted)
-        if first.field == second.field
-    }
 
 
 @lru_cache(maxsize=2**14)
@@ -317,14 +308,19 @@ class SpanScore:
     group: str | None = None
 
 
+def counts_of(pairs: SpanPairs, measure: Measure) -> Floats:
+    """The counts of each segment: segments × 4, in the order of ``pairs.kept``."""
+    return np.array([measure.counts(*both) for both in zip(pairs.gold, pairs.predicted, strict=True)], dtype=np.float64)
+
+
 def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
     """The score of all segments together."""
-    return _score_of(measure.counts(pairs), pairs, measure)
+    return _score_of(counts_of(pairs, measure), pairs, measure)
 
 
 def segment_scores(pairs: SpanPairs, measure: Measure) -> Floats:
     """Precision, recall and F1 of each segment: segments × 3, in the order of ``pairs.kept``."""
-    return _rates(measure.counts(pairs))
+    return _rates(counts_of(pairs, measure))
 
 
 def by_threshold(
@@ -352,10 +348,10 @@ def by_group(
             for side in (pairs.gold, pairs.predicted)
         )
         if against == "same":
-            counts = measure.counts(replace(pairs, gold=gold, predicted=predicted))
+            counts = counts_of(replace(pairs, gold=gold, predicted=predicted), measure)
         else:
             precise, recalled = replace(pairs, predicted=predicted), replace(pairs, gold=gold)
-            counts = np.c_[measure.counts(precise)[:, :2], measure.counts(recalled)[:, 2:]]
+            counts = np.c_[counts_of(precise, measure)[:, :2], counts_of(recalled, measure)[:, 2:]]
         name = SEVERITIES[group] if grouping == "severity" else group
         whole = _score_of(counts, pairs, measure)
         signature = f"{whole.signature}|group:{name}|against:{against}"
@@ -424,7 +420,7 @@ def difference(first: SpanPairs, second: SpanPairs, measure: Measure, how: Resam
     for pairs in (first, second):
         at = [pairs.kept.index(place) for place in common]
         golds.append([[span[:5] for span in pairs.gold[place]] for place in at])
-        tested.append(Counted(measure.counts(pairs)[at], lambda sums: _rates(sums)[:, 2]))
+        tested.append(Counted(counts_of(pairs, measure)[at], lambda sums: _rates(sums)[:, 2]))
     if golds[0] != golds[1]:
         raise InputError("people's spans differ between the two evaluators; compare both with the same annotation")
     ours, theirs = compared([tested], how)[0]
