@@ -118,7 +118,7 @@ async def measured(fault: str, job: Job) -> Row:
             code = await _mtagent(job, folder, line)
             seconds = time.perf_counter() - began
             met = server.journal.entries.copy()
-            await _mtagent(job, folder, "runs export one --partial -o texts.txt --details details.jsonl")
+            await _mtagent(job, folder, "export one --partial -o texts.txt --details details.jsonl")
             server.journal.entries.clear()
             server.settings = replace(spoilt, fault_rate=0.0)
             then_code = await _mtagent(job, folder, line)

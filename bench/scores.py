@@ -28,7 +28,7 @@ from sacrebleu.significance import PairedTest
 
 from mtagent.metrics import overlap as formulas
 from mtagent.metrics.significance import Counted, Kind, Resampling, compared
-from mtagent.records import Chain, Segment, Stage, Step
+from mtagent.records import Cause, Chain, Segment, Stage, Step
 from mtagent.store import Store
 from wmt.scores import corpora
 
@@ -101,7 +101,9 @@ def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> N
             of = Segment(
                 id=str(place), source="-", source_lang="en", target_lang="de", translation=given, reference=reference
             )
-            steps = tuple(Step(stage=name, text=stages[name][place], verdict="kept", reason="-") for name in names)
+            steps = tuple(
+                Step(stage=name, text=stages[name][place], verdict="kept", cause=Cause(kind="other")) for name in names
+            )
             run.save(place, Chain(segment=of, steps=steps))
         run.finish()
 

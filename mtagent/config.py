@@ -105,6 +105,11 @@ def _read(who: str, key: str, value: str, hint: Any) -> Any:
 
 
 DEFAULT_MODEL = "gpt-6-luna"
+GUARD_NAMES = (
+    *("placeholders", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace", "terms"),
+    *("brackets", "quotes", "script", "control", "repetition", "end", "length"),
+)
+"""The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _SHORT: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),

@@ -48,6 +48,11 @@ class MtagentError(Exception):
     calls: tuple[Call, ...] = ()
 
 
+def calls_of(error: BaseException) -> tuple[Call, ...]:
+    """What was paid for before ``error``; any exception that passes a dialogue with a model carries it."""
+    return tuple(getattr(error, "calls", ()))
+
+
 class ConfigError(MtagentError):
     """A setting is wrong or missing."""
 

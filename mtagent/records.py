@@ -10,20 +10,24 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 __all__ = [
     "Call",
+    "Cause",
     "Chain",
+    "Choice",
     "Completion",
     "Draft",
     "Edit",
     "ErrorSpan",
     "Found",
+    "Judgement",
     "Message",
     "Outcome",
     "Rated",
     "Rating",
+    "RatingRole",
     "Record",
     "Schema",
     "Score",
@@ -224,15 +228,21 @@ class ErrorSpan(Record):
         return self
 
 
+RatingRole = Literal["editor", "before", "after"]
+"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step."""
+
+
 class Rating(Record):
     """What an evaluator says about one translation. Higher scores are better; MQM scores are ≤ 0.
 
-    ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator marks no spans. ``correction`` is
-    the whole text as the evaluator would have it, ``confidence`` its trust in itself (0 to 1), ``gaps`` what it would
-    have to know to be sure, and ``warnings`` what looked wrong in its work but did not stop it.
+    ``role`` is set in the chain alone. ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator
+    marks no spans. ``correction`` is the whole text as the evaluator would have it, ``confidence`` its trust in itself
+    (0 to 1), ``gaps`` what it would have to know to be sure, and ``warnings`` what looked wrong in its work but did not
+    stop it.
     """
 
     evaluator: str
+    role: RatingRole | None = None
     score: float
     errors: tuple[ErrorSpan, ...] | None = None
     explanation: str | None = None
@@ -305,8 +315,8 @@ Verdict = Literal["kept", "unchanged", "rejected", "failed"]
 class Edit(Record):
     """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` says what became of it.
 
-    ``start`` and ``end`` are ``None`` where the edit was not located. ``detail`` gives the reason of any outcome but
-    ``applied``.
+    ``start`` and ``end`` are ``None`` where the edit was not located. ``detail`` says why, for people, where the
+    outcome is not ``applied``; ``guards`` names the guards that refused it.
     """
 
     old: str
@@ -316,12 +326,125 @@ class Edit(Record):
     end: int | None = None
     span: ErrorSpan | None = None
     detail: str | None = None
+    guards: tuple[str, ...] = ()
+
+
+Choice = Literal["before", "after", "tie"]
+
+
+GAIN_DIGITS = 9
+"""Differences of scores are rounded to so many digits: -0.2 is better than -0.3 by 0.1, though not in binary."""
+
+
+class Judgement(Record):
+    """What one judge said of the texts before and after a step: a score for each, or its choice in each order asked."""
+
+    judge: str
+    before: float | None = None
+    after: float | None = None
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def gain(self) -> float | None:
+        """By how much the score rose; ``None`` where the judge gave none."""
+        if self.before is None or self.after is None:
+            return None
+        return round(self.after - self.before, GAIN_DIGITS)
+
+
+CauseKind = Literal[
+    "translated",
+    "blank",
+    "no-translation",
+    "error-free",
+    "no-edit",
+    "unplaced",
+    "unchecked",
+    "guards",
+    "lines",
+    "scores",
+    "choices",
+    "error",
+    "other",
+]
+
+
+class Cause(Record):
+    """Why a step has its verdict.
+
+    ==================  =======================================================================================
+    ``translated``      ``by`` a system; ``guards`` and ``detail`` say which marks of the source are missing
+    ``blank``           the source has no words
+    ``no-translation``  there is no translation, and nothing to make one with
+    ``error-free``      the evaluator found nothing to correct
+    ``no-edit``         the stage wants the text as it is
+    ``unplaced``        no edit could be made: the edits' outcomes say why
+    ``unchecked``       kept without guards and gate
+    ``guards``          the guards refused the text (``guards``, ``detail``), or let it pass (no ``guards``)
+    ``lines``           several lines were made of one
+    ``scores``          the gate went by ``judgements`` with scores, and by ``margin`` (``None``: keep nothing)
+    ``choices``         the gate went by ``judgements`` with choices
+    ``error``           an exception of the class ``error``; ``detail`` is its message
+    ``other``           ``detail`` says it
+    ==================  =======================================================================================
+    """
+
+    kind: CauseKind
+    guards: tuple[str, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    margin: float | None = 0.0
+    by: str | None = None
+    error: str | None = None
+    detail: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The cause, as people read it."""
+        match self.kind:
+            case "translated":
+                return f"translated by {self.by}" + (f", which lost: {self.detail}" if self.guards else "")
+            case "blank":
+                return "nothing to translate"
+            case "no-translation":
+                return "there is no translation, and no translate stage to make one: name a model or a translator"
+            case "error-free":
+                return "no error found"
+            case "no-edit":
+                return "nothing to change"
+            case "unplaced":
+                return f"no edit could be made: {self.detail}"
+            case "unchecked":
+                return "kept without a check"
+            case "guards":
+                return f"guards: {self.detail}" if self.guards else "the guards found no new damage"
+            case "lines":
+                return "several lines were made of one, which no setting allows"
+            case "scores":
+                return "; ".join(f"{_scores(told)}: {self._of_gain(told.gain or 0.0)}" for told in self.judgements)
+            case "choices":
+                return "; ".join(
+                    f"compared in both orders by {told.judge}: {', '.join(told.choices)}" for told in self.judgements
+                )
+            case "error":
+                return f"{self.error}: {self.detail}"
+            case "other":
+                return self.detail or ""
+
+    def _of_gain(self, gain: float) -> str:
+        if gain <= 0:
+            return "a tie keeps the earlier text" if gain == 0 else "worse"
+        return "below the margin" if self.margin is None or gain < self.margin else "better"
+
+
+def _scores(told: Judgement) -> str:
+    return f"{told.judge} {told.before:g} -> {told.after:g}"
 
 
 class Step(Record):
     """One stage's attempt on a text. ``text`` is the accepted text after the step, ``proposed`` what the stage wanted.
 
-    ``ratings`` holds the editor's rating first and then the judge's, where there are any.
+    ``ratings`` holds the ratings that the stage and its gate went by, each with its role. A text as ``cause`` is one
+    of kind ``other``.
     """
 
     stage: Stage
@@ -331,8 +454,22 @@ class Step(Record):
     ratings: tuple[Rating, ...] = ()
     calls: tuple[Call, ...] = ()
     verdict: Verdict
-    reason: str
+    cause: Cause
     seconds: float = 0.0
+
+    @field_validator("cause", mode="before")
+    @classmethod
+    def _in_words(cls, cause: object) -> object:
+        return Cause(kind="other", detail=cause) if isinstance(cause, str) else cause
+
+    @property
+    def reason(self) -> str:
+        """The cause, as people read it."""
+        return self.cause.sentence
+
+    def rating(self, role: RatingRole) -> Rating | None:
+        """The rating of the editor, or the judge's of the text before or after."""
+        return next((rating for rating in self.ratings if rating.role == role), None)
 
     @property
     def usage(self) -> Usage:

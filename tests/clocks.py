@@ -68,8 +68,9 @@ class _JumpingSelector(selectors.SelectSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             return super().select(None)
-        # What was sent over the loopback may need a moment to arrive.
-        if (ready := super().select(0)) or timeout <= 0 or (ready := super().select(0.0005)):
+        # What was sent over the loopback may need a moment to arrive, and on a busy machine more before a long jump.
+        moment = 0.0005 if timeout < 5 else 0.1
+        if (ready := super().select(0)) or timeout <= 0 or (ready := super().select(moment)):
             return ready
         self._loop.now += timeout
         return []

@@ -6,7 +6,20 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from mtagent.records import Call, Chain, Completion, Edit, ErrorSpan, Rating, Segment, Step, Usage
+from mtagent.records import (
+    Call,
+    Cause,
+    Chain,
+    Completion,
+    Edit,
+    ErrorSpan,
+    Judgement,
+    Rating,
+    RatingRole,
+    Segment,
+    Step,
+    Usage,
+)
 from mtagent.store import Store
 
 EVIL = (
@@ -41,8 +54,8 @@ def error(text: str, part: str, suggestion: str | None = None, **more: str) -> E
     return ErrorSpan(text=part, start=start, end=start + len(part), suggestion=suggestion, **fields)
 
 
-def rating(score: float, *errors: ErrorSpan) -> Rating:
-    return Rating(evaluator="judge", score=score, errors=errors, signature="judge|model:m")
+def rating(score: float, *errors: ErrorSpan, role: RatingRole = "editor") -> Rating:
+    return Rating(evaluator="judge", role=role, score=score, errors=errors, signature="judge|model:m")
 
 
 def edited(segment: Segment, after: str, *errors: ErrorSpan) -> Chain:
@@ -53,8 +66,9 @@ def edited(segment: Segment, after: str, *errors: ErrorSpan) -> Chain:
         if e.suggestion is not None
     )
     step = Step(
-        stage="postedit", text=after, proposed=after, edits=edits, ratings=(rating(-5, *errors), rating(0)),
-        calls=(PAID, PAID), verdict="kept", reason="judge -5 -> 0: better", seconds=2.0,
+        stage="postedit", text=after, proposed=after, edits=edits,
+        ratings=(rating(-5, *errors), rating(0, role="after")), calls=(PAID, PAID), verdict="kept",
+        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=-5, after=0),)), seconds=2.0,
     )  # fmt: skip
     return Chain(segment=segment, steps=(step,))
 
@@ -70,8 +84,12 @@ def rejected(chain: Chain, proposed: str, reason: str) -> Chain:
     edit = Edit(old=before, new=proposed, outcome="rejected", start=0, end=len(before), detail=reason)
     step = Step(
         stage="proofread", text=before, proposed=proposed, edits=(edit,),
-        ratings=(rating(0), rating(-5, error(proposed, proposed[-5:], category="style", severity="critical"))),
-        calls=(PAID,), verdict="rejected", reason=f"gate: {reason}", seconds=1.0,
+        ratings=(
+            rating(0, role="before"),
+            rating(-5, error(proposed, proposed[-5:], category="style", severity="critical"), role="after"),
+        ),
+        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=0, after=-5),)),
+        calls=(PAID,), verdict="rejected", seconds=1.0,
     )  # fmt: skip
     return chain.model_copy(update={"steps": (*chain.steps, step)})
 
@@ -85,9 +103,15 @@ def varied() -> list[Chain]:
     refused = segment("refused", "Pay {n} dollars.", "Zahlen {n} Dollar.", "Zahlen Sie {n} Dollar.", domain="ui")
     hostile = segment("hostile", EVIL, EVIL, "x", notes=EVIL, document=EVIL)
     odd = segment("odd", "e\u0301 👩‍👩‍👧", "e\u0301 x\u200by 👩‍👩‍👧 fin", "e\u0300 xy 👩‍👩‍👦 fin")
-    guard = Edit(old="{n}", new="n", outcome="refused", start=7, end=10, detail="placeholders: {n} is missing")
+    guard = Edit(old="{n}", new="n", outcome="refused", start=7, end=10,
+                 guards=("placeholders",), detail="placeholders: {n} is missing")  # fmt: skip
     failed = Step(
-        stage="postedit", text="Hallo.", verdict="failed", reason="ServerError: 503", calls=(PAID,), seconds=9.0
+        stage="postedit",
+        text="Hallo.",
+        verdict="failed",
+        cause=Cause(kind="error", error="ServerError", detail="503"),
+        calls=(PAID,),
+        seconds=9.0,
     )
     given = "Die Bank des Flusses."
     return [
@@ -101,14 +125,16 @@ def varied() -> list[Chain]:
         Chain(segment=refused, steps=(
             Step(stage="postedit", text="Zahlen {n} Dollar.", proposed="Zahlen n Dollar.", edits=(guard,),
                  ratings=(rating(-1, error("Zahlen {n} Dollar.", "{n}", "n", severity="neutral")),), calls=(PAID,),
-                 verdict="rejected", reason="guards: placeholders: {n} is missing"),
+                 verdict="rejected",
+                 cause=Cause(kind="guards", guards=("placeholders",), detail="placeholders: {n} is missing")),
         )),
         Chain(segment=segment("failed", "Hello.", "Hallo.", "Hallo."), steps=(failed,)),
         edited(hostile, EVIL.replace("x ", "y "), error(EVIL, "<img", "<svg", explanation=EVIL, category="<b>x</b>")),
         edited(odd, "e\u0300 xy 👩‍👩‍👦 fin"),
         Chain(segment=segment("empty", "Some text.", "", "Ein Text."), steps=()),
         Chain(segment=segment("zeta", "End", "Ende", "Ende"), steps=(
-            Step(stage="postedit", text="Ende", verdict="unchanged", reason="no error found", ratings=(rating(0),)),
+            Step(stage="postedit", text="Ende", verdict="unchanged", cause=Cause(kind="error-free"),
+                 ratings=(rating(0),)),
         )),
     ]  # fmt: skip
 

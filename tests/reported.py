@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 
 from mtagent.analysis.comparison import Cell, Comparison, Cost, Row
 from mtagent.chain.guards import GUARDS
-from mtagent.records import Call, Chain, Edit, ErrorSpan, Rating, Score, Segment, Step, Usage
+from mtagent.records import (
+    Call,
+    Cause,
+    Chain,
+    Edit,
+    ErrorSpan,
+    Judgement,
+    Rating,
+    RatingRole,
+    Score,
+    Segment,
+    Step,
+    Usage,
+)
 
 RUN = "run-1"
 
@@ -19,8 +32,9 @@ def segment(number: object = 1, given: str | None = "old", **more: Any) -> Segme
     return Segment(id=str(number), **{**fields, **more})
 
 
-def edit(outcome: str, detail: str | None = None) -> Edit:
-    return Edit.model_validate({"old": "a", "new": "b", "outcome": outcome, "detail": detail})
+def edit(outcome: str, *guards: str | None) -> Edit:
+    named = [guard for guard in guards if guard]
+    return Edit.model_validate({"old": "a", "new": "b", "outcome": outcome, "guards": named})
 
 
 def paid(cost: float | None = 0.01, tokens: int = 100) -> Call:
@@ -31,12 +45,15 @@ def error(category: str = "accuracy/mistranslation", severity: str = "minor", si
     return ErrorSpan.model_validate({"text": "x", "category": category, "severity": severity, "side": side})
 
 
-def rating(value: float, *errors: ErrorSpan, spans: bool = True, evaluator: str = "judge") -> Rating:
-    return Rating(evaluator=evaluator, score=value, errors=errors if spans else None, signature=f"{evaluator}|m")
+def rating(
+    value: float, *errors: ErrorSpan, spans: bool = True, evaluator: str = "judge", role: RatingRole = "editor"
+) -> Rating:
+    marked = errors if spans else None
+    return Rating(evaluator=evaluator, role=role, score=value, errors=marked, signature=f"{evaluator}|m")
 
 
-def step(stage: str, verdict: str, reason: str, text: str = "old", **more: Any) -> Step:
-    return Step.model_validate({"stage": stage, "verdict": verdict, "reason": reason, "text": text, **more})
+def step(stage: str, verdict: str, cause: Cause | str, text: str = "old", **more: Any) -> Step:
+    return Step.model_validate({"stage": stage, "verdict": verdict, "cause": cause, "text": text, **more})
 
 
 def chain(*steps: Step, number: object = 1, given: str | None = "old", **more: Any) -> Chain:
@@ -70,25 +87,24 @@ def comparison(*rows: Row, ids: Sequence[str] | None = None) -> Comparison:
 # --- any chain that the records allow
 
 WORDS = st.text(max_size=12)
-_DETAILS = st.one_of(WORDS, st.sampled_from(list(GUARDS)).map(lambda name: f"{name}: 5 is missing; tags: <b>"))
 _EDITS = st.lists(
     st.builds(
         edit,
         st.sampled_from(
             ["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
         ),
-        st.none() | _DETAILS,
+        st.none() | st.sampled_from(list(GUARDS)),
     ),
     max_size=3,
 )
-_REASONS = st.one_of(
+_CAUSES = st.one_of(
     WORDS,
     st.sampled_from(
         [
-            "gate: judge -3 -> -4: worse",
-            "gate: compared in both orders by gpt: before, tie",
-            "guards: tags: <b>",
-            "gate: ?",
+            Cause(kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-4),)),
+            Cause(kind="choices", judgements=(Judgement(judge="gpt", choices=("before", "tie")),)),
+            Cause(kind="guards", guards=("tags",), detail="tags: <b>"),
+            Cause(kind="lines"),
         ]
     ),
 )
@@ -96,18 +112,19 @@ _ERRORS = st.builds(
     error, WORDS, st.sampled_from(["neutral", "minor", "major", "critical"]), st.sampled_from(["translation", "source"])
 )
 _RATINGS = st.builds(
-    lambda value, errors, spans: rating(value, *errors, spans=spans),
+    lambda value, errors, spans, role: rating(value, *errors, spans=spans, role=role),
     st.floats(-25, 0),
     st.lists(_ERRORS, max_size=3),
     st.booleans(),
+    st.sampled_from(["editor", "before", "after"]),
 )
 _STEPS = st.builds(
-    lambda stage, verdict, reason, text, edits, ratings, proposed, cost: step(
-        stage, verdict, reason, text, edits=edits, ratings=ratings, proposed=proposed, calls=(paid(cost),)
+    lambda stage, verdict, cause, text, edits, ratings, proposed, cost: step(
+        stage, verdict, cause, text, edits=edits, ratings=ratings, proposed=proposed, calls=(paid(cost),)
     ),
     st.sampled_from(["translate", "postedit", "proofread"]),
     st.sampled_from(["kept", "unchanged", "rejected", "failed"]),
-    _REASONS,
+    _CAUSES,
     WORDS,
     _EDITS,
     st.lists(_RATINGS, max_size=3),

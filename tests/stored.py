@@ -61,4 +61,4 @@ def step(
 ) -> Step:
     """A step of one call, where ``usage`` says what it took; two seconds long."""
     calls = () if usage is None else (Call(purpose=stage, model="m", usage=usage),)
-    return Step(stage=stage, text=text, verdict=verdict, reason="-", edits=tuple(edits), calls=calls, seconds=2.0)
+    return Step(stage=stage, text=text, verdict=verdict, cause="-", edits=tuple(edits), calls=calls, seconds=2.0)

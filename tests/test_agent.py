@@ -127,7 +127,7 @@ def test_objects_of_ones_own_take_any_part() -> None:
     agent = Agent(evaluator=Picky(), gate=RateGate(Picky()), llm=ForbiddenLLM(), stages="pe")
     (chain,) = agent.postedit(["x"], ["a bad text"], "en", "es")
     assert chain.text == "a good text"
-    assert [rating.signature for rating in chain.steps[0].ratings] == ["picky|v:1"] * 2
+    assert [rating.signature for rating in chain.steps[0].ratings] == ["picky|v:1"] * 3
 
 
 def test_a_different_model_can_serve_each_stage_and_the_judge() -> None:

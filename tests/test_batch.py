@@ -12,10 +12,10 @@ import pytest
 from mtagent.config import Config, load
 from mtagent.errors import ConfigError, MtagentError, OutputError, ServerError, StoreError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.jobs.improve import improve_file
+from mtagent.jobs.improve import improve_file, outcome_of_chain
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import Given
-from mtagent.jobs.run import Outcome, improve_all, work_all
+from mtagent.jobs.run import Outcome, work_all
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Message, Rating, Segment, Step, Verdict
 from mtagent.store import RunSummary, Store
@@ -111,9 +111,9 @@ def test_an_output_that_is_a_folder_is_refused_before_the_input_is_read(tmp_path
         improved(tmp_path, [])
 
 
-def improve_one(verdict: Callable[[str], Verdict]) -> Callable[[Segment], Awaitable[Chain]]:
-    async def improve(segment: Segment) -> Chain:
-        step = Step(stage="postedit", text="t", verdict=verdict(segment.id), reason=f"reason {segment.id}.")
+def improve_one(verdict: Callable[[str], Verdict]) -> Callable[[int, Segment], Awaitable[Chain]]:
+    async def improve(position: int, segment: Segment) -> Chain:
+        step = Step(stage="postedit", text="t", verdict=verdict(segment.id), cause=f"reason {segment.id}.")
         return Chain(segment=segment, steps=(step,))
 
     return improve
@@ -124,13 +124,14 @@ def tried(verdict: Callable[[str], Verdict], *, give_up_after: int) -> list[int]
     saved: list[int] = []
     segments = (Segment(id=str(i), source="s", source_lang="en", target_lang="es") for i in range(100))
     asyncio.run(
-        improve_all(
+        work_all(
             segments,
             improve_one(verdict),
             lambda position, chain: saved.append(position),
             concurrency=1,
             done=lambda position: False,
             give_up_after=give_up_after,
+            outcome=outcome_of_chain,
         )
     )
     return saved
@@ -150,7 +151,7 @@ async def tried_at_once(succeeds: Callable[[int], bool], *, concurrency: int = 1
     """What was saved of 500 items, of which those that fail do so at once, and the others take a while."""
     saved: list[int] = []
 
-    async def work(number: int) -> str | None:
+    async def work(position: int, number: int) -> str | None:
         if not succeeds(number):
             return f"reason {number}."
         for _ in range(200):
@@ -186,7 +187,7 @@ async def test_a_run_in_which_all_segments_fail_stops_early_however_many_work_at
 async def test_a_first_segment_that_hangs_does_not_keep_a_hopeless_run_going() -> None:
     hanging, failed = asyncio.Event(), []
 
-    async def work(number: int) -> str | None:
+    async def work(position: int, number: int) -> str | None:
         if number == 0:
             await hanging.wait()
         return "down."

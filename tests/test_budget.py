@@ -413,7 +413,7 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
 async def test_what_needs_no_further_call_is_finished_before_a_run_stops() -> None:
     saved: dict[int, str] = {}
 
-    async def work(item: str) -> str:
+    async def work(position: int, item: str) -> str:
         if item == "dear":
             raise BudgetSpent("spent")
         for _ in range(9):

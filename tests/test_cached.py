@@ -59,7 +59,7 @@ def start(store: Store, name: str = "first") -> Run:
 
 def chain(name: str, calls: Sequence[Call], verdict: str = "kept") -> Chain:
     given = Segment(id=name, source="s", source_lang="en", target_lang="is", translation="t")
-    return Chain(segment=given, steps=(Step(stage="postedit", text="t", verdict=verdict, reason="r", calls=calls),))
+    return Chain(segment=given, steps=(Step(stage="postedit", text="t", verdict=verdict, cause="r", calls=calls),))
 
 
 def call(text: str, completion: Completion, error: str | None = None) -> Call:

@@ -133,7 +133,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("postedit -s en.txt -t es.txt -l en-es --base-url localhost", 1, "is not an address"),
         ("postedit -s en.txt -t es.txt -l en-es --model m", 1, "no API key: set the environment variable"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
-        ("postedit -s en.odt -t es.txt -l en-es", 1, "the name does not tell the format; give --format"),
+        ("postedit -s en.odt -t es.txt -l en-es", 1, "en.odt: is a document with layout, which mtagent does not read"),
         ("postedit -s en.txt -t es.txt -l en-es -o no/out.txt", 1, "no/out.txt: there is no folder no"),
         ("postedit -s en.txt -t es.txt -l en-es -o .", 1, "is a folder"),
         ("postedit -s en.txt -t es.txt -l en-es --details -", 1, "cannot both go to standard output"),
@@ -522,7 +522,8 @@ def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
     assert "sk-wrong" not in done.err
     assert not (shell.folder / "o.txt").exists()
     monkeypatch.setenv("OPENAI_API_KEY", "right")
-    assert shell.postedit(line).code == 0
+    assert "HTTP 401" not in shell.postedit(line).err
+    assert (shell.folder / "o.txt").exists()
 
 
 @pytest.mark.loopback

@@ -689,6 +689,12 @@ def test_an_address_that_cannot_work_is_refused(bad: str, monkeypatch: pytest.Mo
         OpenAIClient("m")
 
 
+@pytest.mark.parametrize("bad", ["http://[v1.x]", "http://\u2461:1/v1", "http://localhost/" + "a" * 70_000])
+def test_an_address_that_only_the_http_client_refuses_is_a_setting_too(bad: str) -> None:
+    with pytest.raises(ConfigError, match=r"^the base URL "):
+        OpenAIClient("m", base_url=bad)
+
+
 def test_unusual_addresses_that_work_are_taken() -> None:
     for address in ("http://[::1]:8000/v1", "http://localhost:1", "https://münchen.example/v1", "http://_x.local/v1"):
         assert OpenAIClient("m", base_url=address).base_url == address

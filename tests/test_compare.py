@@ -281,7 +281,7 @@ def test_an_edit_that_was_taken_back_is_no_kept_edit(tmp_path: Path) -> None:
 
 
 def test_rejected_changes(tmp_path: Path) -> None:
-    tried = Step(stage="postedit", text="a", proposed="z", verdict="rejected", reason="gate: worse",
+    tried = Step(stage="postedit", text="a", proposed="z", verdict="rejected", cause="gate: worse",
                  edits=(Edit(old="a", new="z", outcome="rejected", start=0, end=1),))  # fmt: skip
     found = compared(tmp_path, chain(1, "a", tried, reference="a"))
     assert found.row("postedit").outcomes == Outcomes(rejected=1, edits={"rejected": 1})
@@ -567,8 +567,11 @@ def test_the_gate_s_own_metric_proves_nothing(
 
 
 def test_the_judge_of_the_stored_ratings_is_known_too(tmp_path: Path) -> None:
-    ratings = (Rating(evaluator="rubric-mqm", score=-1, errors=()), Rating(evaluator="own-qe", score=1))
-    judged = Step(stage="postedit", text="b", verdict="kept", reason="-", ratings=ratings)
+    ratings = (
+        Rating(evaluator="rubric-mqm", role="editor", score=-1, errors=()),
+        Rating(evaluator="own-qe", role="after", score=1),
+    )
+    judged = Step(stage="postedit", text="b", verdict="kept", cause="-", ratings=ratings)
     with_editor = Wanted(metrics=[Named("own-qe"), Named("rubric-mqm")])
     found = compared(tmp_path, chain(1, "a", judged, reference="b"), wanted=with_editor)
     (told,) = (one for one in found.warnings if "gate" in one)
@@ -670,7 +673,7 @@ def test_a_price_that_depends_on_the_prompt_s_length_is_that_of_each_call(tmp_pa
         run = opened.start("r", settings=settings_, inputs={}, total=1)
         for number in range(3):  # two of them failed
             opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
-        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(call,))))
+        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,))))
         run.finish()
         found = compare_run(opened, "r", prices=prices)
     one, all_of_them = (found.row(name).cost for name in ("postedit", "final"))
@@ -759,7 +762,7 @@ def test_failed_tries_of_unknown_cost_stay_unknown_and_reused_replies_are_counte
         for number, cost in enumerate((0.5, None)):
             call = Call(purpose="rate", model="m", usage=usage(10, cost))
             opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
-        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(again, paid))))
+        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(again, paid))))
         run.finish()
         found = compare_run(opened, "r")
     assert any("also paid for 1 call (11 tokens, unknown dollars)" in one for one in found.warnings)
@@ -774,7 +777,7 @@ def test_failed_tries_of_unknown_cost_stay_unknown_and_reused_replies_are_counte
 def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> None:
     prices = written(tmp_path / "p.toml", ["[[prices]]", 'model = "own-2024"', "input = 1", "output = 1"])
     call = Call(purpose="rate", model="own-2024", usage=Usage(calls=1, input_tokens=1000, cost=None))
-    held = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", reason="-", calls=(call,)))
+    held = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,)))
     cost = compared(tmp_path, held, settings={"model": "own"}, prices=prices).row("postedit").cost
     assert cost is not None
     assert cost.usage.cost == pytest.approx(0.001)
@@ -782,7 +785,7 @@ def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> Non
 
 def test_a_segment_whose_edits_were_taken_back_is_reverted_though_a_later_stage_was_rejected(tmp_path: Path) -> None:
     edited = step("postedit", "b", edits=[applied("a", "b")])
-    refused = Step(stage="proofread", text="b", proposed="c", verdict="rejected", reason="gate: worse")
+    refused = Step(stage="proofread", text="b", proposed="c", verdict="rejected", cause="gate: worse")
     found = compared(tmp_path, revert(chain(1, "a", edited, refused), 1))
     outcomes = [row.outcomes for row in found.rows if row.outcomes]
     assert [(one.reverted, one.rejected) for one in outcomes] == [(1, 0), (0, 1), (1, 0)]

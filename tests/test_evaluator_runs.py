@@ -124,7 +124,7 @@ async def attempt(evaluator: Evaluator, segment: Segment) -> Rating | MtagentErr
 
 async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | MtagentError]]:
     with server(run) as base_url:
-        client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=0.5, deadline=60)
+        client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=2, deadline=120)
         with Knowledge(folder / "knowledge.db", writing=True) as notes:
             notes.add("notes.txt", [Entry(title="Report", text="A report has pages.")])
         evaluator = make_evaluator(run.spec, Surroundings(client, Config(), folder))

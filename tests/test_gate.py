@@ -10,7 +10,7 @@ from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
-from mtagent.records import Rating, Segment
+from mtagent.records import Rating, RatingRole, Segment
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
@@ -28,8 +28,8 @@ class Judge:
         return Rating(evaluator=self.name, score=self.scores[translation])
 
 
-async def ask(evaluator: Evaluator, text: str) -> Rating:
-    return await evaluator.rate(SEGMENT, text)
+async def ask(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+    return (await evaluator.rate(SEGMENT, text)).model_copy(update={"role": role})
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ async def test_rate_keeps_only_what_scores_higher(
     before: float, after: float, margin: float, keep: bool, reason: str
 ) -> None:
     decision = await RateGate(Judge(b=before, a=after), margin=margin).decide(SEGMENT, "b", "a", ask)
-    assert (decision.keep, decision.reason) == (keep, f"judge {before:g} -> {after:g}: {reason}")
-    assert [rating.score for rating in decision.ratings] == [before, after]
+    assert (decision.keep, decision.cause.sentence) == (keep, f"judge {before:g} -> {after:g}: {reason}")
+    assert [(rating.role, rating.score) for rating in decision.ratings] == [("before", before), ("after", after)]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
     decision = await PairwiseGate(llm).decide(SEGMENT, "old", "new", ask)
     assert decision.keep is keep
     assert len(decision.calls) == 2
-    assert decision.reason.startswith(f"compared in both orders by scripted ({load('compare').signature}): ")
+    assert decision.cause.sentence.startswith(f"compared in both orders by scripted ({load('compare').signature}): ")
     shown = [without_codes(request.messages[-1].content) for request in llm.requests]
     assert "<translation_a>old</translation_a>" in shown[0]
     assert "<translation_a>new</translation_a>" in shown[1]

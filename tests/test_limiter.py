@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limits import PAUSE, Limiter, PauseTooLong, Rate
+from mtagent.llm.limits import LONGEST_PAUSE, Limiter, PauseTooLong, Rate
 from tests.clocks import FakeClock
 
 
@@ -110,9 +110,9 @@ async def test_everybody_waits_where_the_server_turns_away_one_after_the_other(w
     clock = FakeClock()
     limiter = Limiter(4, clock=clock)
     await turn_away(limiter, 5, wait=wait)
-    assert limiter.pause == (wait or PAUSE)
+    assert limiter.pause == (wait or LONGEST_PAUSE)
     async with limiter.slot():
-        assert clock.now() == 1000 + (wait or PAUSE)
+        assert clock.now() == 1000 + (wait or LONGEST_PAUSE)
     assert limiter.pause == 0.0
 
 

@@ -212,7 +212,7 @@ async def test_a_defect_of_a_reader_does_not_keep_its_reply(store: Store) -> Non
         await dialogue.ask(prompt, values, "translate", broken)
     calls = getattr(caught.value, "calls", ())
     assert [call.error for call in calls] == ["KeyError: 'Hallo'"]
-    step = Step(stage="translate", text="", verdict="failed", reason="KeyError", calls=calls)
+    step = Step(stage="translate", text="", verdict="failed", cause="KeyError", calls=calls)
     run.save(0, Chain(segment=SEGMENT, steps=(step,)))
     assert [error for _, error, _ in rows(store)] == ["KeyError: 'Hallo'"]
 

@@ -127,7 +127,7 @@ def test_ratings_of_a_run_do_not_take_the_place_of_annotations(files: Shell) -> 
     assert contents(files.folder) == before
 
 
-@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal", ".run-1.lock"])
 @pytest.mark.parametrize(
     "line",
     [
@@ -148,3 +148,10 @@ def test_what_belongs_to_the_store_is_no_output(line: str, end: str, files: Shel
     assert "the store" in done.err or "the file of --store" in done.err
     assert len(done.err.strip().splitlines()[-1]) < 300
     assert not (files.folder / name).is_file() or end != "-journal"
+
+
+def test_what_belongs_to_a_store_is_no_output_by_another_name_of_the_store(files: Shell) -> None:
+    assert files.postedit("--run r -o o.txt").code == 0
+    (files.folder / "link.db").symlink_to("store.db")
+    done = files("postedit -s en.txt -t es.txt -l en-es --store link.db -o store.db.run-1.lock")
+    assert (done.code, "store.db.run-1.lock: the results would overwrite" in done.err) == (1, True)

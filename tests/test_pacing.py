@@ -63,7 +63,7 @@ async def _run(settings: Settings, segments: int) -> Course:
         limiter = Limiter(CONCURRENCY, clock=clock)
         client = OpenAIClient("m", base_url=server.base_url, clock=clock, limiter=limiter)
 
-        async def work(number: int) -> str | None:
+        async def work(position: int, number: int) -> str | None:
             for call in range(CALLS):
                 try:
                     await client.complete((Message(role="user", content=f"{number} {call}"),))
@@ -117,6 +117,18 @@ def test_a_server_with_a_cap_is_kept_busy_and_left_alone_in_between(
     least = (segments * CALLS // most_a_window - 1) * window
     assert course.seconds < 1.1 * least + 1.1 * window
     assert course.statuses[429] < rejected * course.statuses.total()
+
+
+@pytest.mark.parametrize(
+    ("most_a_window", "window", "segments", "most"), [(10, 1, 60, 36), (2, 1, 20, 90), (600, 60, 240, 76)]
+)
+def test_a_cap_that_the_server_does_not_tell_is_felt_out(
+    most_a_window: int, window: float, segments: int, most: float
+) -> None:
+    settings = Settings(latency=LATENCY, requests_per_window=most_a_window, window=window, retry_after_style="none")
+    course = run(settings, segments)
+    assert (course.done, course.failed) == (segments, 0)
+    assert course.seconds < most
 
 
 def test_after_a_bad_while_a_run_is_fast_again_within_seconds() -> None:

@@ -117,6 +117,7 @@ def left(spools: Path) -> list[str]:
     return [path.name for path in spools.glob(f"{PREFIX}*")]
 
 
+DEFAULT = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); import sys"
 WAITING = """
 import sys, time
 from pathlib import Path
@@ -138,7 +139,8 @@ WAITING_IN_ASYNCIO = WAITING.replace("time.sleep(600)", "import asyncio; asyncio
 def waiting(code: str = WAITING, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """A process that holds a copy of its standard input."""
     process = subprocess.Popen(
-        [*prefix, sys.executable, "-c", code],
+        # Where the tests themselves run under nohup, it is not theirs to pass on.
+        [*prefix, sys.executable, "-c", code.replace("import sys", DEFAULT, 1)],
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,

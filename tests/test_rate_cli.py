@@ -253,7 +253,7 @@ def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Sh
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])
     assert files.postedit(f"--base-url {server} --stages pe --run c -o o.txt").code == 0
     shown = files("rate --show 1 --run c").out
-    assert shown.count("segment 1, stage postedit, en-es") == 2  # the editor's rating, and the gate's of the new text
+    assert shown.count("segment 1, stage postedit") == 3  # the editor's rating, and the gate's of both texts
     assert "rating       rubric-mqm: -3" in shown
     assert "rating       rubric-mqm: -1" in shown
     assert files("rate --show postedit/1 --run c").out == shown

@@ -516,7 +516,7 @@ def test_a_run_of_ratings_cannot_be_rated_and_a_missing_store_is_not_made(tmp_pa
         rated_run(tmp_path, Counting())
     assert not (tmp_path / "store.db").exists()
     name = rated_file(tmp_path, Counting()).run.name
-    with pytest.raises(ConfigError, match=f"holds ratings already: `mtagent runs export {name}` writes them again"):
+    with pytest.raises(ConfigError, match=f"holds ratings already: `mtagent export {name}` writes them again"):
         rated_run(tmp_path, Counting(), name)
 
 

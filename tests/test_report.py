@@ -311,8 +311,8 @@ def test_the_text_that_the_gate_decided_on_is_kept_where_guards_refused_some_edi
     refused = Edit(old="{n}", new="n", outcome="refused", start=2, end=5, detail="placeholders")
     bare = Rating(evaluator="judge", score=0)
     step = Step(
-        stage="proofread", text="a {n}", proposed="x n", edits=(applied, refused), verdict="rejected", reason="gate",
-        ratings=(bare, bare),
+        stage="proofread", text="a {n}", proposed="x n", edits=(applied, refused), verdict="rejected", cause="gate",
+        ratings=(bare.model_copy(update={"role": "before"}), bare.model_copy(update={"role": "after"})),
     )  # fmt: skip
     found = packed(Chain(segment=segment("1", "a {n}", "a {n}"), steps=(step,)))["steps"][0]
     assert (found["compared"], found["proposed"], "text" in found) == ("x {n}", "x n", False)
@@ -352,7 +352,7 @@ def test_dollars_have_the_digits_that_say_something(cost: float | None, shown: s
 
 
 def test_the_sentence_names_translation_an_unknown_price_and_the_store() -> None:
-    draft = Step(stage="translate", text="Katze", verdict="kept", reason="translated by llm")
+    draft = Step(stage="translate", text="Katze", verdict="kept", cause="translated by llm")
     tally = counted(Chain(segment=segment("1", "cat", None), steps=(draft,)), total=3)
     unknown = sentence(tally, None, Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None))
     assert unknown == "1 of 3 segments translated; nothing is scored; price unknown (1,234 tokens)."
@@ -361,7 +361,7 @@ def test_the_sentence_names_translation_an_unknown_price_and_the_store() -> None
 
 def translated(number: int, verdict: Verdict = "kept") -> Chain:
     text = f"w{number} b c" if verdict == "kept" else ""
-    draft = Step(stage="translate", text=text, verdict=verdict, reason="-")
+    draft = Step(stage="translate", text=text, verdict=verdict, cause="-")
     return Chain(segment=segment(str(number), "s", None, f"w{number} b d"), steps=(draft,))
 
 
@@ -408,7 +408,7 @@ def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_
     spans = error(before, "ein Hund", "die Katze"), error(before, "ein Tor", "eine Tür")
     chain = edited(segment("1", "a cat and a door", before), after, *spans)
     (step,) = chain.steps
-    late = step.model_copy(update={"ratings": (*step.ratings[:1], rating(-5, error(after, "eine Tür")))})
+    late = step.model_copy(update={"ratings": (*step.ratings[:1], rating(-5, error(after, "eine Tür"), role="after"))})
     found = packed(revert(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
     assert found["text"] == "ein Hund und eine Tür"
     about = found.get("compared", found["text"])  # as afterText in details.js has it
@@ -421,8 +421,8 @@ def test_a_loss_in_the_fifth_digit_is_a_loss_on_the_page_too() -> None:
 
 
 def test_an_empty_translation_is_not_a_missing_one() -> None:
-    draft = Step(stage="translate", text="", verdict="kept", reason="nothing to translate")
-    lost = Step(stage="translate", text="", verdict="failed", reason="-")
+    draft = Step(stage="translate", text="", verdict="kept", cause="nothing to translate")
+    lost = Step(stage="translate", text="", verdict="failed", cause="-")
     texts = [
         packed(Chain(segment=segment("1", "", None), steps=(one,)))["steps"][0].get("text") for one in (draft, lost)
     ]
@@ -501,10 +501,10 @@ def test_the_numbers_of_edits_go_on_over_stages_and_a_lone_rating_is_of_the_text
     spans = error("a b", "a", "x"), error("a b", "b", "y")
     chain = edited(segment("1", "s", "a b"), "x y", *spans)
     change = Edit(old="x", new="z", outcome="applied", start=0, end=1)
-    more = Step(stage="proofread", text="z y", proposed="z y", edits=(change,), verdict="kept", reason="-")
+    more = Step(stage="proofread", text="z y", proposed="z y", edits=(change,), verdict="kept", cause="-")
     steps = packed(chain.model_copy(update={"steps": (*chain.steps, more)}))["steps"]
     assert [step["first"] for step in steps] == [1, 3]
-    same = Step(stage="postedit", text="a b", verdict="unchanged", reason="no error found", ratings=(rating(0),))
+    same = Step(stage="postedit", text="a b", verdict="unchanged", cause="no error found", ratings=(rating(0),))
     (step,) = packed(Chain(segment=segment("1", "s", "a b"), steps=(same,)))["steps"]
     assert [one["about"] for one in step["ratings"]] == ["before"]
 

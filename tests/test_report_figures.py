@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.chain.gate import PairwiseGate, RateGate
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Chain, Rating, Segment, Step, Usage
+from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step, Usage
 from mtagent.report.figures import (
     KINDS,
     SHOWN,
@@ -39,6 +40,11 @@ BEFORE_AFTER = [
     (-3, -4.5, "worse", "rated worse"),
     (-3, -2.9, "below the margin", "rated better, but below the margin"),
 ]
+GUARDED = Cause(kind="guards", detail="x")
+
+
+def failed_by(error: str) -> Cause:
+    return Cause(kind="error", error=error, detail="…")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +52,7 @@ BEFORE_AFTER = [
     [
         (step("postedit", "kept", "better", "new", edits=[edit("applied")]), ("changed", "edited")),
         (
-            step("postedit", "kept", "better", "new", edits=[edit("applied"), edit("refused", "tags: <b> is missing")]),
+            step("postedit", "kept", "better", "new", edits=[edit("applied"), edit("refused", "tags")]),
             ("changed", "in part: a guard refused some edits"),
         ),
         (step("translate", "kept", "translated by mt", "new"), ("changed", "translated")),
@@ -68,27 +74,27 @@ BEFORE_AFTER = [
             ("unplaced", "several of these reasons"),
         ),
         (step("postedit", "unchanged", "…", edits=[edit("applied")]), ("unplaced", "the edits change nothing")),
-        (step("postedit", "rejected", "guards: x", edits=[edit("refused", "tags: <b> is missing")]), ("guard", "tags")),
+        (step("postedit", "rejected", GUARDED, edits=[edit("refused", "tags")]), ("guard", "tags")),
         (
             step(
-                "postedit", "rejected", "guards: x",
-                edits=[edit("refused", "together with other edits: numbers: 5 is missing")],
+                "postedit", "rejected", GUARDED,
+                edits=[edit("refused", "numbers")],
             ),
             ("guard", "numbers"),
         ),
         (
-            step("postedit", "rejected", "guards: x", edits=[edit("refused", "tags: <b>; numbers: 5")]),
+            step("postedit", "rejected", GUARDED, edits=[edit("refused", "tags", "numbers")]),
             ("guard", "several guards"),
         ),
-        (step("postedit", "rejected", "guards: x", edits=[edit("refused", "odd")]), ("guard", "other")),
+        (step("postedit", "rejected", GUARDED, edits=[edit("refused")]), ("guard", "other")),
         (
-            step("postedit", "rejected", "several lines were made of one, …", edits=[edit("rejected")]),
+            step("postedit", "rejected", Cause(kind="lines"), edits=[edit("rejected")]),
             ("guard", "lines"),
         ),
-        (step("proofread", "rejected", "gate: a plugin's words"), ("gate", "other")),
-        (step("proofread", "failed", "RatingParseError: no JSON"), ("failed", "unreadable rating")),
-        (step("proofread", "failed", "KeyError: 'x'"), ("failed", "KeyError")),
-        (step("postedit", "failed", "there is no translation, and no …"), ("failed", "no translation")),
+        (step("proofread", "rejected", "a plugin's words"), ("gate", "other")),
+        (step("proofread", "failed", failed_by("RatingParseError")), ("failed", "unreadable rating")),
+        (step("proofread", "failed", failed_by("KeyError")), ("failed", "KeyError")),
+        (step("postedit", "failed", Cause(kind="no-translation")), ("failed", "no translation")),
         (step("postedit", "failed", ""), ("failed", "other")),
     ],
 )  # fmt: skip
@@ -108,12 +114,16 @@ class Judge:
         return rating(self._scores[translation])
 
 
+async def _rated(judge: Evaluator, text: str, role: RatingRole) -> Rating:
+    return (await judge.rate(segment(), text)).model_copy(update={"role": role})
+
+
 @pytest.mark.parametrize(("before", "after", "words", "expected"), BEFORE_AFTER)
 async def test_the_rate_gate_s_own_words_are_understood(before: float, after: float, words: str, expected: str) -> None:
     judge = Judge(old=before, new=after)
-    decision = await RateGate(judge, margin=1).decide(segment(), "old", "new", lambda e, text: e.rate(segment(), text))
-    assert decision.reason.endswith(words)
-    rejected = step("postedit", "rejected", f"gate: {decision.reason}", ratings=(rating(-9), *decision.ratings))
+    decision = await RateGate(judge, margin=1).decide(segment(), "old", "new", _rated)
+    assert decision.cause.sentence.endswith(words)
+    rejected = step("postedit", "rejected", decision.cause, ratings=(rating(-9), *decision.ratings))
     assert fate(rejected) == ("gate", expected)
 
 
@@ -126,10 +136,8 @@ async def test_the_rate_gate_s_own_words_are_understood(before: float, after: fl
     ],
 )
 async def test_the_pairwise_gate_s_own_words_are_understood(replies: list[str], expected: str) -> None:
-    decision = await PairwiseGate(ScriptedLLM(replies)).decide(
-        segment(), "old", "new", lambda e, t: e.rate(segment(), t)
-    )
-    assert fate(step("proofread", "rejected", f"gate: {decision.reason}")) == ("gate", expected)
+    decision = await PairwiseGate(ScriptedLLM(replies)).decide(segment(), "old", "new", _rated)
+    assert fate(step("proofread", "rejected", decision.cause)) == ("gate", expected)
 
 
 def test_why_a_stage_did_not_run() -> None:
@@ -147,13 +155,13 @@ def test_what_became_of_a_segment_in_the_end() -> None:
     assert final_fate(chain(changed)) == ("changed", "edited")
     assert final_fate(chain(changed, failed)) == ("failed", "changed before a stage failed")
     assert final_fate(chain(step("translate", "failed", "x", ""), given=None)) == ("failed", "without a translation")
-    assert final_fate(chain(step("postedit", "rejected", "gate: x"))) == ("untouched", "changes were rejected")
+    assert final_fate(chain(step("postedit", "rejected", "x"))) == ("untouched", "changes were rejected")
     assert final_fate(chain()).kind == "untouched"
 
 
 def test_an_edit_s_fate_names_its_guard() -> None:
-    assert edit_fate(edit("refused", "numbers: 5 is missing")) == "refused by a guard: numbers"
-    assert edit_fate(edit("ambiguous", "…")) == "may mean several places"
+    assert edit_fate(edit("refused", "numbers")) == "refused by a guard: numbers"
+    assert edit_fate(edit("ambiguous")) == "may mean several places"
 
 
 @given(CHAINS)
@@ -182,9 +190,10 @@ def test_a_stage_that_did_not_run_is_idle_and_one_that_ran_nowhere_is_left_out()
 
 
 def test_errors_belong_to_the_text_that_was_rated_and_to_all_stages_that_have_it() -> None:
-    before, after = rating(-6, error(severity="major"), error("Word_Order")), rating(-1, error("word order"))
+    before = rating(-6, error(severity="major"), error("Word_Order"))
+    after = rating(-1, error("word order"), role="after")
     kept = step("postedit", "kept", "better", "new", proposed="new", ratings=(before, after))
-    same = step("postedit", "rejected", "gate: x", ratings=(before,))
+    same = step("postedit", "rejected", "x", ratings=(before,))
     (marks,) = figures([chain(kept), chain(same, number=2), chain(number=3)]).marks
     given_, postedit, final = marks.stages
     assert [one.stage for one in marks.stages] == ["given", "postedit", "final"]
@@ -295,7 +304,7 @@ def test_the_most_costly_go_by_tokens_where_a_price_is_unknown() -> None:
 
 
 def test_the_lists_are_short_and_the_counts_are_whole() -> None:
-    many = [chain(step("postedit", "failed", "ServerError: 500", calls=(paid(),)), number=n) for n in range(30)]
+    many = [chain(step("postedit", "failed", failed_by("ServerError"), calls=(paid(),)), number=n) for n in range(30)]
     found = figures(iter(many))
     assert len(found.failures) == len(found.costly) == SHOWN
     assert found.flow.stages[0].of("failed") == 30
@@ -323,7 +332,7 @@ def test_minor_errors_make_a_text_wrong_and_only_marked_texts_count_for_rates() 
 def test_of_two_ratings_of_one_text_the_first_counts() -> None:
     steps = (
         step("postedit", "unchanged", "x", ratings=(rating(-5),)),
-        step("proofread", "rejected", "gate: x", ratings=(rating(-1), rating(-2))),
+        step("proofread", "rejected", "x", ratings=(rating(-1, role="before"), rating(-2, role="after"))),
     )
     (marks,) = figures([chain(*steps)]).marks
     assert marks.stages[0].mean == -5

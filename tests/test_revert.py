@@ -19,7 +19,7 @@ def edit(text: str, old: str, new: str) -> Edit:
 
 def step(stage: Stage, text: str, *found: Edit) -> Step:
     after = edits.apply(text, found)
-    return Step(stage=stage, text=after, edits=found, verdict="kept", reason="better")
+    return Step(stage=stage, text=after, edits=found, verdict="kept", cause="better")
 
 
 def chain(translation: str = "one two three four") -> Chain:
@@ -53,7 +53,7 @@ def test_an_edit_under_a_later_one_is_refused_with_the_way_out() -> None:
 
 def test_a_rejected_step_in_between_takes_over_the_text() -> None:
     first = chain().steps[0]
-    rejected = Step(stage="proofread", text=first.text, proposed="?", verdict="rejected", reason="gate")
+    rejected = Step(stage="proofread", text=first.text, proposed="?", verdict="rejected", cause="gate")
     segment = chain().segment
     assert revert(Chain(segment=segment, steps=(first, rejected)), 2).text == "first two three four"
 

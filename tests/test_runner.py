@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from mtagent.chain.gate import OpenGate
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import load
 from mtagent.errors import ServerError
+from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, read_segments, with_context
-from mtagent.jobs.run import improve_all
+from mtagent.jobs.run import work_all
 from mtagent.llm.cache import Cached
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
@@ -83,7 +83,17 @@ def work(store: Store, llm: ScriptedLLM, given: Sequence[Segment], concurrency: 
     with store.start("r", settings={}, inputs={}, total=len(given)) as run:
         proofreader = Proofreader(Cached(llm, store, run.id))
         plan = Plan(("proofread",), proofreader=proofreader, gate=OpenGate("none"))
-        asyncio.run(improve_all(given, partial(improve, plan=plan), run.save, concurrency=concurrency, done=run.done))
+        asyncio.run(
+            work_all(
+                given,
+                lambda position, segment: improve(segment, plan),
+                run.save,
+                concurrency=concurrency,
+                done=run.done,
+                give_up_after=0,
+                outcome=outcome_of_chain,
+            )
+        )
 
 
 def test_a_failure_stops_nothing_and_the_next_try_pays_only_for_it() -> None:

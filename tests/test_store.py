@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import (
     Call,
+    Cause,
     Chain,
     Completion,
     Edit,
     ErrorSpan,
+    Judgement,
     Message,
     Rated,
     Rating,
@@ -92,17 +94,25 @@ def span(draw: st.DrawFn) -> ErrorSpan:
 outcome = st.sampled_from(["applied", "not-found", "ambiguous", "overlapping", "refused", "rejected", "reverted"])
 edit = st.builds(
     Edit, old=text, new=text, outcome=outcome, start=st.none() | count, end=st.none() | count,
-    span=st.none() | span(), detail=maybe,
+    span=st.none() | span(), detail=maybe, guards=tuples(text),
 )  # fmt: skip
 rating = st.builds(
-    Rating, evaluator=text, score=number, errors=st.none() | tuples(span()), explanation=maybe, calls=tuples(call),
-    signature=text, correction=maybe, confidence=st.none() | number, gaps=tuples(text), warnings=tuples(text),
-    seconds=number,
+    Rating, evaluator=text, role=st.none() | st.sampled_from(["editor", "before", "after"]), score=number,
+    errors=st.none() | tuples(span()), explanation=maybe, calls=tuples(call), signature=text, correction=maybe,
+    confidence=st.none() | number, gaps=tuples(text), warnings=tuples(text), seconds=number,
+)  # fmt: skip
+choice = st.sampled_from(["before", "after", "tie"])
+judgement = st.builds(
+    Judgement, judge=text, before=st.none() | number, after=st.none() | number, choices=tuples(choice)
+)
+cause = st.builds(
+    Cause, kind=st.sampled_from(["blank", "error-free", "guards", "lines", "other"]), guards=tuples(text),
+    judgements=tuples(judgement), margin=st.none() | number, by=maybe, error=maybe, detail=maybe,
 )  # fmt: skip
 step = st.builds(
     Step, stage=st.sampled_from(["translate", "postedit", "proofread"]), text=text, proposed=maybe, edits=tuples(edit),
     ratings=tuples(rating), calls=tuples(call), verdict=st.sampled_from(["kept", "unchanged", "rejected", "failed"]),
-    reason=text, seconds=number,
+    cause=cause, seconds=number,
 )  # fmt: skip
 term = st.builds(Term, source=text.filter(bool), target=maybe, forbidden=st.booleans(), case_sensitive=st.booleans())
 segment = st.builds(
@@ -114,7 +124,7 @@ chain = st.builds(Chain, segment=segment, steps=tuples(step))
 
 def example(name: str, verdict: str = "kept", after: str = "after", calls: tuple[Call, ...] = ()) -> Chain:
     given = Segment(id=name, source="source", source_lang="en", target_lang="is", translation="before")
-    step = Step(stage="postedit", text=after, verdict=verdict, reason="because", calls=calls)
+    step = Step(stage="postedit", text=after, verdict=verdict, cause="because", calls=calls)
     return Chain(segment=given, steps=(step,))
 
 
@@ -158,7 +168,7 @@ def test_not_rated_and_rated_error_free_stay_apart():
 
 def test_all_steps_of_a_segment_are_kept_not_only_the_last_text():
     steps = tuple(
-        Step(stage=stage, text=stage, proposed="p", verdict="kept", reason="r")
+        Step(stage=stage, text=stage, proposed="p", verdict="kept", cause="r")
         for stage in ("translate", "postedit", "proofread")
     )
     saved = Chain(segment=Segment(id="s", source="x", source_lang="en", target_lang="is"), steps=steps)
@@ -304,7 +314,7 @@ def test_segments_are_counted_by_what_became_of_them():
             run.save(position, example(str(position), verdict, after))
         counts = run.counts()
         assert counts.model_dump() == {
-            "done": 4, "changed": 2, "kept": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
+            "done": 4, "changed": 2, "unchanged": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
         }  # fmt: skip
 
 
@@ -394,7 +404,7 @@ for position in range(100_000):
 def big_chain(position: int) -> Chain:
     edits = tuple(Edit(old=str(n), new="new" * 50, outcome="applied") for n in range(40))
     ratings = (Rating(evaluator="e", score=-1.0, errors=()),) * 5
-    step = Step(stage="postedit", text="t" * 5000, edits=edits, ratings=ratings, verdict="kept", reason="r")
+    step = Step(stage="postedit", text="t" * 5000, edits=edits, ratings=ratings, verdict="kept", cause="r")
     given = Segment(id=str(position), source="s" * 5000, source_lang="en", target_lang="is")
     return Chain(segment=given, steps=(step, step))
 
@@ -706,9 +716,9 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_pat
         run = start(store, "old")
         made, _ = paid("old reply")
         step = Step(
-            stage="postedit", text="after", proposed="after", verdict="kept", reason="better", seconds=1.5,
+            stage="postedit", text="after", proposed="after", verdict="kept", cause="better", seconds=1.5,
             calls=(made,), edits=(Edit(old="before", new="after", outcome="applied", start=0, end=6),),
-            ratings=(Rating(evaluator="rules", score=-1, errors=(), signature="sig"),),
+            ratings=(Rating(evaluator="rules", role="editor", score=-1, errors=(), signature="sig"),),
         )  # fmt: skip
         given = Segment(id="s1", source="source", source_lang="en", target_lang="is", translation="before")
         assert list(run.chains()) == [Chain(segment=given, steps=(step,))]
@@ -718,6 +728,39 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_pat
         assert store.database.query("SELECT role, text FROM dialogue ORDER BY call, turn") == [
             ("system", "constant"), ("user", "about old reply"), ("reply", "old reply")
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "sentence", "cause"),
+    [
+        ("kept", "translated by llm", Cause(kind="translated", by="llm")),
+        ("kept", "translated by m, which lost: tags: <b> is missing", Cause(
+            kind="translated", by="m", guards=("tags",), detail="tags: <b> is missing")),
+        ("unchanged", "no error found", Cause(kind="error-free")),
+        ("unchanged", "no edit could be made: not-found 'x'", Cause(kind="unplaced", detail="not-found 'x'")),
+        ("rejected", "guards: numbers: 5 is missing; tags: <b> is missing", Cause(
+            kind="guards", guards=("numbers", "tags"), detail="numbers: 5 is missing; tags: <b> is missing")),
+        ("rejected", "gate: judge: fun -3 -> -4.5: worse", Cause(
+            kind="scores", judgements=(Judgement(judge="judge: fun", before=-3, after=-4.5),))),
+        ("kept", "judge -3 -> 0: better", Cause(
+            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=0),))),
+        ("rejected", "gate: judge -3 -> -2: below the margin", Cause(
+            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-2),), margin=None)),
+        ("rejected", "gate: compared in both orders by gpt (compare@1): before, tie", Cause(
+            kind="choices", judgements=(Judgement(judge="gpt (compare@1)", choices=("before", "tie")),))),
+        ("failed", "KeyError: 'x'", Cause(kind="error", error="KeyError", detail="'x'")),
+        ("rejected", "gate: whatever a plugin said", Cause(kind="other", detail="whatever a plugin said")),
+    ],
+)  # fmt: skip
+def test_the_causes_of_former_versions_become_data(tmp_path, verdict, sentence, cause):
+    place = tmp_path / "old.db"
+    with sqlite3.connect(place) as old:
+        old.executescript((Path(__file__).parent / "data" / "store_v1.sql").read_text())
+        old.execute("UPDATE steps SET verdict = ?, reason = ?", (verdict, sentence))
+    old.close()
+    with Store(place) as store:
+        (chain,) = store.read("old").chains()
+        assert chain.steps[0].cause == cause
 
 
 def test_a_migration_that_fails_changes_nothing():
@@ -871,7 +914,7 @@ def long(tmp_path_factory):
 
 def numbered_chain(position):
     edits = tuple(Edit(old=f"{position}.{n}", new="new" * 20, outcome="applied") for n in range(3))
-    step = Step(stage="postedit", text=f"t{position}" * 30, edits=edits, verdict="kept", reason="r", calls=(a_call(),))
+    step = Step(stage="postedit", text=f"t{position}" * 30, edits=edits, verdict="kept", cause="r", calls=(a_call(),))
     return Chain(segment=Segment(id=str(position), source="s", source_lang="en", target_lang="is"), steps=(step, step))
 
 
@@ -894,6 +937,21 @@ def test_what_is_whole_in_a_damaged_store_can_be_saved_and_the_rest_is_done_agai
         assert list(run.chains()) == [numbered_chain(position) for position in range(600)]
 
 
+@pytest.mark.parametrize(
+    ("table", "column"), [("segments", "source"), ("steps", "text"), ("edits", "new"), ("steps", "calls")]
+)
+def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(long, tmp_path, table, column):
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(long)
+    with sqlite3.connect(place) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = CAST(x'ff41' AS TEXT) WHERE position = 300")
+    connection.close()
+    assert rescue(place, new) == [("first", 599, 1)]
+    with Store(new) as store:
+        run = store.read("first")
+        assert [position for position in range(600) if not run.done(position)] == [300]
+
+
 def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(filled, tmp_path):
     place, new = tmp_path / "s.db", tmp_path / "new.db"
     place.write_bytes(filled[:100] + bytes(len(filled) - 100))
@@ -911,7 +969,7 @@ def test_a_text_that_does_not_match_its_hash_is_named_and_not_used(tmp_path):
     place = tmp_path / "s.db"
     spoken = Chain(
         segment=Segment(id="0", source="Hello?", source_lang="en", target_lang="es"),
-        steps=(Step(stage="translate", text="Hola.", verdict="kept", reason="-", calls=(a_call(),)),),
+        steps=(Step(stage="translate", text="Hola.", verdict="kept", cause="-", calls=(a_call(),)),),
     )
     completion = Completion(text="Hola.", model="m", finish_reason="stop")
     with Store(place) as store:

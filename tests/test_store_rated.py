@@ -13,13 +13,17 @@ from mtagent.errors import StoreError
 from mtagent.records import Call, Completion, Rated, Rating, Segment, Usage
 from mtagent.store import Run, Store
 from mtagent.store.database import MIGRATIONS
-from tests.test_store import call, maybe, number, rating, segment, span, text, tuples
+from tests.test_store import call, maybe, number, segment, span, text, tuples
+from tests.test_store import rating as rating_in_chain
 
 whole = st.builds(
     Rating, evaluator=text, score=number, errors=st.none() | tuples(span()), explanation=maybe, calls=tuples(call),
     signature=text, correction=maybe, confidence=st.none() | number, gaps=tuples(text), warnings=tuples(text),
     seconds=number,
 )  # fmt: skip
+
+
+rating = rating_in_chain.map(lambda rating: rating.model_copy(update={"role": None}))
 
 
 @st.composite

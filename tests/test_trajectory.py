@@ -156,7 +156,7 @@ def test_a_failure_and_a_shared_rating_are_told() -> None:
 def chain() -> Chain:
     def step(stage: str, score: float) -> Step:
         rating = Rating(evaluator="judge", score=score, calls=(call("rate", [ASKED], f"{score}"),))
-        return Step(stage=stage, text="t", verdict="kept", reason="r", ratings=(rating,))  # type: ignore[arg-type]
+        return Step(stage=stage, text="t", verdict="kept", cause="r", ratings=(rating,))  # type: ignore[arg-type]
 
     return Chain(segment=SEGMENT, steps=(step("postedit", -5), step("proofread", -1)))
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from mtagent.chain.chain import Plan, improve
+from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import OpenGate
+from mtagent.chain.proofread import Proofreader
 from mtagent.chain.translation import refusals
 from mtagent.evaluators.rules import Rules
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Draft, Segment
+from mtagent.records import Draft, Rating, Segment
 from mtagent.translators import CallableTranslator
 from mtagent.translators.llm import LLMTranslator
 from wmt.guards import translations
@@ -258,3 +260,92 @@ async def test_skipped_guards_are_skipped_in_the_translate_stage_too() -> None:
 
     plan = Plan(("translate",), Refusing(), skip_guards=frozenset({"length"}))
     assert (await improve(segment(), plan)).steps[0].verdict == "kept"
+
+
+class Scorer:
+    """An evaluator that gives a score and marks nothing."""
+
+    name = "scorer"
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        return Rating(evaluator=self.name, score=0.5)
+
+
+def revising(stage: Any, llm: ScriptedLLM, **settings: Any) -> Plan:
+    """A plan in which ``llm`` makes a whole new text of the translation."""
+    proofreader = Proofreader(llm) if stage == "proofread" else None
+    return Plan((stage,), evaluator=Scorer(), corrector=Corrector(llm), proofreader=proofreader, **settings)
+
+
+NO_REVISION = [
+    ("length", "I'm sorry, I can't help with that request."),
+    ("length", "Lo siento, no puedo ayudar con esa solicitud."),
+    ("control", "El viejo puente \u202eestuvo cerrado seis meses."),
+    ("script", "Старый мост был закрыт шесть месяцев."),
+    ("words", "[]"),
+    ("size", "puente " * 2000),
+]
+BETTER = "El viejo puente permaneció cerrado seis meses."
+
+
+@pytest.mark.parametrize("stage", ["postedit", "proofread"])
+@pytest.mark.parametrize(("guard", "bad"), NO_REVISION)
+async def test_a_revision_that_is_no_translation_is_asked_for_once_more_and_then_fails(
+    stage: str, guard: str, bad: str
+) -> None:
+    given = segment().model_copy(update={"translation": GOOD})
+    llm = ScriptedLLM([bad, BETTER])
+    chain = await improve(given, revising(stage, llm))
+    assert (chain.text, chain.steps[0].verdict) == (BETTER, "kept")
+    assert f"it is no translation of the text ({guard}: " in llm.requests[1].messages[-1].content
+    chain = await improve(given, revising(stage, ScriptedLLM([bad, bad])))
+    assert chain.failed is not None
+    assert guard in chain.failed.reason
+    assert (chain.text, len(chain.failed.calls)) == (GOOD, 2)
+    assert all(call.error for call in chain.failed.calls), "no such reply is taken from the store again"
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "reply", "verdict"),
+    [
+        (LONG, LONG, LONG.replace("<b>", "").replace("</b>", ""), "rejected"),
+        (
+            BRIDGE,
+            "El puente \u202eestuvo cerrado seis meses.",
+            "El viejo puente \u202eestuvo cerrado seis meses.",
+            "kept",
+        ),
+    ],
+)
+async def test_a_fault_that_the_text_had_and_a_lost_tag_are_left_to_the_guards_over_edits(
+    source: str, before: str, reply: str, verdict: str
+) -> None:
+    given = segment(source).model_copy(update={"translation": before})
+    (step,) = (await improve(given, revising("proofread", ScriptedLLM([reply])))).steps
+    assert (step.verdict, len(step.calls)) == (verdict, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "bad", "verdict"),
+    [
+        ({"gate": OpenGate("none")}, "I'm sorry, I can't help with that request.", "kept"),
+        ({"gate": OpenGate("none")}, "El viejo puente \u202eestuvo cerrado seis meses.", "failed"),
+        ({"skip_guards": frozenset({"length"})}, "I'm sorry, I can't help with that request.", "kept"),
+    ],
+)
+async def test_without_a_gate_and_with_skipped_guards_revisions_are_read_as_translations_are(
+    settings: Any, bad: str, verdict: str
+) -> None:
+    given = segment().model_copy(update={"translation": GOOD})
+    for stage in ("postedit", "proofread"):
+        chain = await improve(given, revising(stage, ScriptedLLM([bad, bad]), **settings))
+        assert chain.steps[0].verdict == verdict
+
+
+async def test_each_revised_paragraph_is_held_against_its_own_source() -> None:
+    given = segment(f"{BRIDGE}\n\nThe mayor came to see it.").model_copy(
+        update={"translation": f"{GOOD}\n\nEl alcalde vino."}
+    )
+    llm = ScriptedLLM([BETTER, "100", "El alcalde vino a verlo."])
+    chain = await improve(given, revising("proofread", llm))
+    assert chain.text == f"{BETTER}\n\nEl alcalde vino a verlo."

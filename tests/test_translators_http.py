@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from mtagent.errors import TranslatorError
 from mtagent.records import Segment
 from mtagent.translators import LibreTranslate, aclose, wrap
-from mtagent.translators.http import API_KEY
+from mtagent.translators.http import API_KEY, LARGEST_REPLY
 
 pytestmark = pytest.mark.loopback
 
@@ -192,3 +192,19 @@ async def test_a_closed_translator_opens_again(make: Make) -> None:
     await translator.draft(segment())
     await translator.aclose()
     assert (await translator.draft(segment())).text == "A CAT"
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("[" * 200_000 + "]" * 200_000, "the reply is not JSON"),
+        (json.dumps({"translatedText": "x" * LARGEST_REPLY}), "the reply is larger than 16,000,000 bytes"),
+    ],
+    ids=["deep", "large"],
+)
+async def test_a_reply_that_cannot_be_read_fails_by_name(
+    server: Server, make: Callable[..., LibreTranslate], reply: str, problem: str
+) -> None:
+    server.replies.append((200, reply))
+    with pytest.raises(TranslatorError, match=problem):
+        await make().draft(Segment(id="1", source="Hello", source_lang="en", target_lang="es"))

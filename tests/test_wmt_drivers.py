@@ -313,7 +313,7 @@ def test_when_the_budget_is_spent_nothing_is_written_and_the_run_can_be_gone_on_
 
 def chain(source: str, *texts: str, given: str | None = None) -> Chain:
     segment = Segment(id="1", source=source, source_lang="en", target_lang="es", translation=given)
-    steps = [Step(stage="translate", text=text, verdict="kept", reason="-") for text in texts]
+    steps = [Step(stage="translate", text=text, verdict="kept", cause="-") for text in texts]
     return Chain(segment=segment, steps=tuple(steps))
 
 

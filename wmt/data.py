@@ -13,7 +13,7 @@ from typing import Any
 
 from mtagent.errors import InputError, MtagentError
 from mtagent.formats.files import lines_of
-from mtagent.formats.jsonl import parsed_lines
+from mtagent.formats.json_text import parsed_lines
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

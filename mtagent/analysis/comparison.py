@@ -146,7 +146,7 @@ class Comparison:
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 SYSTEMS = (GIVEN, *STAGES, FINAL)
-_WHOLE = {"changed": "kept", "kept": "unchanged", "rejected": "rejected", "failed": "failed"}
+_WHOLE = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
 class Spent(NamedTuple):
@@ -360,11 +360,9 @@ def _all_done(chain: Chain, did: Mapping[str, Did]) -> Did:
 
 
 def _judges(steps: Iterable[Step]) -> Iterator[str]:
-    """The evaluators of the ratings that gates went by: those after the editor's own."""
+    """The evaluators of the ratings that gates went by."""
     for step in steps:
-        editors = 1 if step.stage == "postedit" else 0
-        judges = step.ratings[editors:]
-        yield from (rating.evaluator for rating in judges)
+        yield from (rating.evaluator for rating in step.ratings if rating.role != "editor")
 
 
 def restricted(run: HeldRun, keep: Sequence[int]) -> HeldRun:

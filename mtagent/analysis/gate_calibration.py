@@ -34,9 +34,8 @@ from mtagent import __version__
 from mtagent.chain.calibration import Calibration, ErrorFree, Figure, Margin, Point, Source
 from mtagent.chain.calibration import Effect as Effect_of_calibration
 from mtagent.chain.calibration import Labels as Labels_of_calibration
-from mtagent.chain.gate import DIGITS
 from mtagent.errors import ConfigError, InputError
-from mtagent.records import comparable
+from mtagent.records import GAIN_DIGITS, comparable
 from mtagent.text import languages
 
 Floats = NDArray[np.float64]
@@ -168,12 +167,12 @@ class Edits:
     def gains(self) -> Floats:
         """The judge's, rounded as in the gate: by Python, since numpy's rounding differs where ten digits end in 5."""
         found, place = np.unique(self.judge_after - self.judge_before, return_inverse=True)
-        return np.array([round(gain, DIGITS) for gain in found.tolist()])[place]
+        return np.array([round(gain, GAIN_DIGITS) for gain in found.tolist()])[place]
 
     @property
     def changes(self) -> Floats:
         """People's: above 0 the edit is good, below it is harmful."""
-        return np.round(self.human_after - self.human_before, DIGITS)
+        return np.round(self.human_after - self.human_before, GAIN_DIGITS)
 
     def chosen(self, which: Truths) -> Edits:
         """Some of the edits."""
@@ -205,7 +204,7 @@ def best_margin(edits: Edits) -> float:
     :data:`NEVER`, where no margin is worth more than leaving every text as it was.
     """
     found = sweep(edits)
-    margins, value = found.margins[found.margins > 0], np.round(found.value[found.margins > 0], DIGITS)
+    margins, value = found.margins[found.margins > 0], np.round(found.value[found.margins > 0], GAIN_DIGITS)
     return float(margins[np.flatnonzero(value == value.max())[-1]])
 
 

@@ -15,7 +15,7 @@ from mtagent.analysis.scores import METRICS, NO_REFERENCE, PEOPLE, RATINGS, SEGM
 from mtagent.errors import OutputError
 from mtagent.formats.exports import Entry, Held, Survey, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import replacing
-from mtagent.formats.mtme import MtmeExport, rating_line, write_scores
+from mtagent.formats.mtme import MTME, rating_line, write_scores
 from mtagent.jobs.export import Target, has_break
 from mtagent.records import Segment
 from mtagent.text import languages
@@ -101,7 +101,7 @@ class _Writer:
             for segment in self._segments:
                 yield Entry(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
 
-        remarks = MtmeExport().write(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
+        remarks = MTME.export(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
         return [remark for remark in remarks if remark not in renamed(self.systems)]
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 from mtagent.analysis.scores import UNNAMED, About, Key, SegmentScore, Side, add_score, alternatives, digest, summed_up
 from mtagent.errors import InputError
-from mtagent.formats.annotations import objects_in, own_span
+from mtagent.formats.annotations import own_spans
 from mtagent.formats.files import lines_of
-from mtagent.formats.jsonl import parsed_lines
+from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.segments import PAIR, named_fields
 from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.metrics.scores_file import holds_objects, number_in
-from mtagent.records import ErrorSpan
 from mtagent.text import languages
 
 MISSING = ("", "None", "null", "NA")
@@ -254,7 +253,8 @@ class ScoreTable:
             system = self._system_of(row) if names_systems else UNNAMED
             counts[system] += 1
             key = Key(system, self._item_of(row) or str(counts[system]))
-            errors = _errors_in(row) if alone else None
+            marks = row.values.get("errors")
+            errors = own_spans(marks, row.where) if alone and isinstance(marks, list) else None
             text = text_in(row, self._fields.get("translation"))
             score = SegmentScore(score_in(row, column), row.where, text, errors, str(row.values.get("error") or ""))
             repeated = not by_rows and self._rater is not None  # people's score stands in the row of each evaluator
@@ -308,11 +308,3 @@ class ScoreTable:
             columns = ",".join([*others, *self._item])
             return f"; where ids repeat, name all columns that tell segments apart: --item {columns}"
         return "" if self._system else "; no column names the system"
-
-
-def _errors_in(row: Cells) -> tuple[ErrorSpan, ...] | None:
-    value = row.values.get("errors")
-    if not isinstance(value, list):
-        return None
-    errors = objects_in(value, "'errors'", row.where)
-    return tuple(own_span(error, f"{row.where}: error {n} of {len(errors)}") for n, error in enumerate(errors, start=1))

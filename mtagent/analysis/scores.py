@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats import mtme
 from mtagent.formats.files import lines_of
+from mtagent.formats.mtme import MTME, text_file
 from mtagent.metrics.scores_file import read_scores
 from mtagent.records import ErrorSpan
 from mtagent.store.store import Store
@@ -261,7 +261,7 @@ def _with_ratings(segments: dict[Key, SegmentScore], path: Path) -> dict[Key, Se
         Key(rating.system or UNNAMED, rating.segment or ""): SegmentScore(
             None, rating.where, rating.translation, rating.errors
         )
-        for rating in mtme.read_mtme(path)
+        for rating in MTME.read_spans(path)
     }
     scores, ratings = (Counter(key.system for key in keys) for keys in (segments, rated))
     for system, number in ratings.items():
@@ -393,8 +393,8 @@ class _FolderReader:
         side = read_list(path, name)
         segments = dict(side.segments)
         for system, count in Counter(key.system for key in side.segments).items():
-            text_file = mtme.text_file(self._folder, self._pair, system)
-            texts = _lines(text_file) if text_file else []
+            translations = text_file(self._folder, self._pair, system)
+            texts = _lines(translations) if translations else []
             if self._count not in (0, count):
                 raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {self._count} segments")
             if len(texts) not in (0, count):

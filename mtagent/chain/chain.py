@@ -1,8 +1,9 @@
 """Translate → Postedit → Proofread for one segment. Start reading here.
 
-A translation is held against its source; one that is none is asked for once more, and then fails. Each later stage
-proposes edits to the last accepted text: the guards refuse what damages it, the gate decides on the rest, and the step
-says what became of every edit. Whatever fails, the segment keeps its last accepted text.
+A translation is held against its source; one that is none is asked for once more, and then fails. So does a text that
+a later stage makes of it. Each later stage proposes edits to the last accepted text: the guards refuse what damages it,
+the gate decides on the rest, and the step says what became of every edit. Whatever fails, the segment keeps its last
+accepted text.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from mtagent.chain import guards, translation
 from mtagent.chain.calibration import Threshold
 from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import Gate, OpenGate
+from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
-from mtagent.errors import FATAL, ConfigError, MtagentError, OffScript, UnusableTranslation
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of
-from mtagent.records import Call, Chain, Edit, Rating, Segment, Stage, Step, Verdict
+from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
+from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator, checked
@@ -52,6 +54,12 @@ class Plan:
             raise ConfigError(
                 "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
             )
+
+    @property
+    def skip_translation_guards(self) -> frozenset[str]:
+        """The guards over a whole translation that are left out. Without a gate only control characters count."""
+        only_form = translation.TRANSLATION_GUARDS.keys() - {"control"} if self.gate.name == "none" else frozenset()
+        return self.skip_guards | only_form
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -92,13 +100,13 @@ class _Work:
         """The chain of a source without words: the translation stays, or is the same white space."""
         if self.segment.translation is not None:
             return Chain(segment=self.segment)
-        step = self._step("translate", "kept", "nothing to translate", text=self.segment.source)
+        step = self._step("translate", "kept", Cause(kind="blank"), text=self.segment.source)
         return Chain(segment=self.segment, steps=(step,))
 
     def without_translation(self) -> Chain:
         """The chain of a segment that nothing can be done for."""
-        why = "there is no translation, and no translate stage to make one: name a model or a translator"
-        return Chain(segment=self.segment, steps=(self._step(self.plan.stages[0], "failed", why),))
+        step = self._step(self.plan.stages[0], "failed", Cause(kind="no-translation"))
+        return Chain(segment=self.segment, steps=(step,))
 
     async def attempt(self, stage: Stage) -> Step:
         """Take one step; an error becomes a failed step that keeps the text."""
@@ -112,12 +120,9 @@ class _Work:
             step = await stages[stage]()
         except (*FATAL, OffScript):
             raise
-        except MtagentError as error:
-            self._calls += error.calls
-            step = self._step(stage, "failed", f"{type(error).__name__}: {error}")
         except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
-            self._calls += getattr(error, "calls", ())
-            step = self._step(stage, "failed", f"{type(error).__name__}: {error}")
+            self._calls += calls_of(error)
+            step = self._step(stage, "failed", Cause(kind="error", error=type(error).__name__, detail=str(error)))
         step = step.model_copy(update={"seconds": time.perf_counter() - began})
         self.steps.append(step)
         self.text = step.text
@@ -132,10 +137,9 @@ class _Work:
                 raise  # it has asked again itself, saying why
             self._calls += error.calls
             text = await self._drafted(self.plan.translator, again=True)
-        reason = f"translated by {self.plan.translator.name}"
-        if lost := self._why_unusable(self.segment, text):
-            reason += f", which lost: {lost}"
-        return self._step("translate", "kept", reason, text=text)
+        lost = self._refusals(self.segment, text)
+        cause = Cause(kind="translated", by=self.plan.translator.name, guards=names(lost), detail=listed(lost) or None)
+        return self._step("translate", "kept", cause, text=text)
 
     async def _drafted(self, translator: Translator, again: bool = False) -> str:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
@@ -153,59 +157,69 @@ class _Work:
         return text
 
     def _why_unusable(self, segment: Segment, text: str, again: bool = False) -> str | None:
+        return listed(self._refusals(segment, text, again)) or None
+
+    def _refusals(self, segment: Segment, text: str, again: bool = False) -> tuple[Damage, ...]:
         """What the guards have against ``text`` as a translation of ``segment``. Without a gate only form counts.
 
         Where it was asked for ``again``, what is lost may be restored by the stages that follow, if any do.
         """
-        skip = self.plan.skip_guards
-        if again and self.plan.stages[-1] != "translate":
-            skip |= translation.RESTORABLE
-        if self.plan.gate.name == "none":
-            skip |= translation.TRANSLATION_GUARDS.keys() - {"control"}
-        return "; ".join(map(str, translation.refusals(segment, text, skip=skip))) or None
+        restorable = again and self.plan.stages[-1] != "translate"
+        skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
+        return translation.refusals(segment, text, skip=skip)
 
     async def _postedit(self) -> Step:
         assert self.plan.evaluator is not None
         evaluator = self.plan.evaluator
-        rating = await self._rate(evaluator, self.text)
+        rating = await self._rate(evaluator, self.text, "editor")
         self.error_free = self._is_error_free(evaluator, self.text)
         if self.error_free:
-            return self._step("postedit", "unchanged", "no error found", ratings=(rating,))
-        suggests = getattr(evaluator, "suggests", False)
-        proposal = await self.plan.corrector.propose(self.segment, self.text, rating, suggests=suggests)
+            return self._step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
+        proposal = await self.plan.corrector.propose(
+            self.segment,
+            self.text,
+            rating,
+            suggests=suggests_edits(evaluator),
+            skip_guards=self.plan.skip_translation_guards,
+        )
         self._calls += proposal.calls
         return await self._settle("postedit", proposal.edits, proposal.text, (rating,))
 
     async def _proofread(self) -> Step:
         assert self.plan.proofreader is not None
-        draft = await self.plan.proofreader.draft(self.segment, self.text)
+        draft = await self.plan.proofreader.draft(
+            self.segment, self.text, skip_guards=self.plan.skip_translation_guards
+        )
         self._calls += draft.calls
         return await self._settle("proofread", edits.between(self.text, draft.text), draft.text, ())
 
-    async def _settle(self, stage: Stage, found: tuple[Edit, ...], proposed: str, ratings: tuple[Rating, ...]) -> Step:
-        """Let the guards and the gate decide on ``found``, which turn the text into ``proposed``."""
-        fields: dict[str, Any] = {"edits": found, "ratings": ratings, "proposed": proposed}
+    async def _settle(
+        self, stage: Stage, proposed_edits: tuple[Edit, ...], proposed: str, ratings: tuple[Rating, ...]
+    ) -> Step:
+        """Let the guards and the gate decide on the edits that turn the text into ``proposed``."""
+        fields: dict[str, Any] = {"edits": proposed_edits, "ratings": ratings, "proposed": proposed}
         text = proposed
         if text != self.text and self.plan.gate.name != "none":
-            kept, text, damages = guards.screen(self.segment, self.text, found, edits.apply, skip=self.plan.skip_guards)
+            kept, text, damages = guards.screen(
+                self.segment, self.text, proposed_edits, edits.apply, skip=self.plan.skip_guards
+            )
             fields["edits"] = tuple(kept)
             if text == self.text:
-                return self._step(
-                    stage, "rejected", "guards: " + "; ".join(f"{d.guard}: {d.detail}" for d in damages), **fields
-                )
+                cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
+                return self._step(stage, "rejected", cause, **fields)
         if not _same_lines(self.text, text):
             fields["edits"] = tuple(_rejected(edit, "several lines of one") for edit in fields["edits"])
-            return self._step(stage, "rejected", "several lines were made of one, which no setting allows", **fields)
+            return self._step(stage, "rejected", Cause(kind="lines"), **fields)
         if text == self.text:
-            return self._step(stage, "unchanged", _why_unchanged(found), **fields)
+            return self._step(stage, "unchanged", _why_unchanged(proposed_edits), **fields)
         decision = await self.plan.gate.decide(self.segment, self.text, text, self._rate)
         self._calls += decision.calls
-        fields["ratings"] = ratings + tuple(r for r in decision.ratings if r not in ratings)
+        fields["ratings"] = ratings + decision.ratings
         if decision.keep:
             self.error_free = self._known_error_free(text)
-            return self._step(stage, "kept", decision.reason, text=text, **fields)
-        fields["edits"] = tuple(_rejected(edit, decision.reason) for edit in fields["edits"])
-        return self._step(stage, "rejected", f"gate: {decision.reason}", **fields)
+            return self._step(stage, "kept", decision.cause, text=text, **fields)
+        fields["edits"] = tuple(_rejected(edit, decision.cause.sentence) for edit in fields["edits"])
+        return self._step(stage, "rejected", decision.cause, **fields)
 
     def _known_error_free(self, text: str) -> bool:
         """Whether the gate had ``text`` rated by one who may say so, the editor's evaluator above all, and that was
@@ -220,17 +234,19 @@ class _Work:
         threshold = next((one.score for one in self.plan.thresholds if one.evaluator is evaluator), None)
         return rating is not None and is_error_free(rating, evaluator, threshold)
 
-    async def _rate(self, evaluator: Evaluator, text: str) -> Rating:
-        """The rating of ``text``, asked for once per segment and evaluator."""
+    async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+        """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls."""
         key = (id(evaluator), text)
-        if key not in self._ratings:
-            self._ratings[key] = await rating_by(evaluator, self.segment, text)
-            self._calls += self._ratings[key].calls
-        return self._ratings[key]
+        if key in self._ratings:
+            return self._ratings[key].model_copy(update={"role": role, "calls": ()})
+        rating = await rating_by(evaluator, self.segment, text)
+        self._ratings[key] = rating
+        self._calls += rating.calls
+        return rating.model_copy(update={"role": role})
 
-    def _step(self, stage: Stage, verdict: Verdict, reason: str, text: str | None = None, **fields: Any) -> Step:
+    def _step(self, stage: Stage, verdict: Verdict, cause: Cause, text: str | None = None, **fields: Any) -> Step:
         text = self.text if text is None else text
-        return Step(stage=stage, text=text, verdict=verdict, reason=reason, calls=tuple(self._calls), **fields)
+        return Step(stage=stage, text=text, verdict=verdict, cause=cause, calls=tuple(self._calls), **fields)
 
 
 def _same_lines(before: str, after: str) -> bool:
@@ -238,10 +254,11 @@ def _same_lines(before: str, after: str) -> bool:
     return "\n" in before or not ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))
 
 
-def _why_unchanged(found: Sequence[Edit]) -> str:
-    if not found:
-        return "nothing to change"
-    return "no edit could be made: " + ", ".join(sorted({f"{edit.outcome} {edit.old!r}" for edit in found}))
+def _why_unchanged(proposed: Sequence[Edit]) -> Cause:
+    if not proposed:
+        return Cause(kind="no-edit")
+    outcomes = ", ".join(sorted({f"{edit.outcome} {edit.old!r}" for edit in proposed}))
+    return Cause(kind="unplaced", detail=outcomes)
 
 
 def _rejected(edit: Edit, reason: str) -> Edit:

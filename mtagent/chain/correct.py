@@ -7,18 +7,19 @@ suggestion are put to a model in one "fix these spans" request, and so is a text
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.chain import algorithm1
+from mtagent.chain.translation import read_revision
 from mtagent.config import Fix, Strategy
 from mtagent.errors import ConfigError, UnreadableReply
-from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.protocol import Evaluator, HasBestScore
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, plain_text, read_json
+from mtagent.llm.reading import Pairs, read_json
 from mtagent.records import Call, Edit, ErrorSpan, Rating, Segment
 from mtagent.text import edits
 from mtagent.text.spans import normalise
@@ -42,8 +43,7 @@ def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None 
         return True
     if rating.errors is not None:
         return all(error.severity == "neutral" or error.side == "source" for error in rating.errors)
-    best = getattr(evaluator, "best_score", None)
-    return best is not None and rating.score >= best
+    return isinstance(evaluator, HasBestScore) and rating.score >= evaluator.best_score
 
 
 class Corrector:
@@ -66,16 +66,25 @@ class Corrector:
         self._fix_prompt = prompts.load("fix", prompts_folder)
         self._revise_prompt = prompts.load("revise", prompts_folder)
 
-    async def propose(self, segment: Segment, text: str, rating: Rating, *, suggests: bool = False) -> Proposal:
+    async def propose(
+        self,
+        segment: Segment,
+        text: str,
+        rating: Rating,
+        *,
+        suggests: bool = False,
+        skip_guards: Collection[str] = (),
+    ) -> Proposal:
         """What to change in ``text`` after ``rating``; ``suggests``: its evaluator has suggested all that it wants.
 
-        Raises :class:`UnreadableReply` if two replies cannot be read, and :class:`ConfigError` for a score without
-        spans where there is no model to ask.
+        Raises :class:`UnreadableReply` if two replies cannot be read, or are no translation by the guards of the
+        translate stage, but for those in ``skip_guards``; and :class:`ConfigError` for a score without spans where
+        there is no model to ask.
         """
         if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
             return Proposal(_attributed(edits.between(text, rating.correction), rating.errors or ()), rating.correction)
         if rating.errors is None:
-            return await self._revise(segment, text, rating)
+            return await self._revise(segment, text, rating, skip_guards)
         errors, calls = rating.errors, tuple[Call, ...]()
         if not suggests and self._llm is not None and any(map(_wants_a_fix, errors)):
             errors, calls = await self._suggest(self._llm, segment, text, errors)
@@ -96,7 +105,7 @@ class Corrector:
         fixes = iter(fixed)
         return tuple(next(fixes) if _wants_a_fix(e) else e for e in errors), tuple(dialogue.calls)
 
-    async def _revise(self, segment: Segment, text: str, rating: Rating) -> Proposal:
+    async def _revise(self, segment: Segment, text: str, rating: Rating, skip_guards: Collection[str]) -> Proposal:
         """A corrected text for one that was only given a score."""
         if self._llm is None:
             raise ConfigError(
@@ -105,7 +114,9 @@ class Corrector:
             )
         values = prompts.segment_values(segment, translation=text, verdict=rating.explanation or None)
         with Dialogue(self._llm, segment.id) as dialogue:
-            revised = await dialogue.ask(self._revise_prompt, values, "fix", lambda reply: plain_text(reply, text))
+            revised = await dialogue.ask(
+                self._revise_prompt, values, "fix", lambda reply: read_revision(reply, segment, text, skip=skip_guards)
+            )
         return Proposal(edits.between(text, revised), revised, tuple(dialogue.calls))
 
 

@@ -6,9 +6,10 @@ judge as well. A judge's rating of a text is asked for once per segment (``rate`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, signed
@@ -16,18 +17,16 @@ from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json
-from mtagent.records import Call, Rating, Segment
+from mtagent.records import Call, Cause, Choice, Judgement, Rating, RatingRole, Segment
 
-Rate = Callable[[Evaluator, str], Awaitable[Rating]]
-Choice = Literal["before", "after", "tie"]
-DIGITS = 9  # -0.2 is better than -0.3 by 0.1, though not in binary
+Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
 
 
 class Decision(NamedTuple):
-    """Whether to keep the text after a step, why, and what the judge said for it."""
+    """Whether to keep the text after a step, why, and the judge's ratings of both texts, with their roles."""
 
     keep: bool
-    reason: str
+    cause: Cause
     ratings: tuple[Rating, ...] = ()
     calls: tuple[Call, ...] = ()
 
@@ -50,7 +49,7 @@ class OpenGate:
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Keep."""
-        return Decision(True, "the guards found no new damage" if self.name == "guards" else "kept without a check")
+        return Decision(True, Cause(kind="guards" if self.name == "guards" else "unchecked"))
 
 
 class RateGate:
@@ -68,20 +67,12 @@ class RateGate:
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Rate both texts and compare."""
-        old, new = await rate(self._judge, before), await rate(self._judge, after)
-        gain = round(new.score - old.score, DIGITS)
-        keep = gain > 0 and gain >= self._margin
-        scores = f"{self._judge.name} {old.score:g} -> {new.score:g}"
-        why = (
-            "better"
-            if keep
-            else "a tie keeps the earlier text"
-            if gain == 0
-            else "worse"
-            if gain < 0
-            else "below the margin"
-        )
-        return Decision(keep, f"{scores}: {why}", (old, new))
+        old, new = await rate(self._judge, before, "before"), await rate(self._judge, after, "after")
+        judgement = Judgement(judge=self._judge.name, before=old.score, after=new.score)
+        gain = judgement.gain or 0.0
+        margin = None if math.isinf(self._margin) else self._margin
+        cause = Cause(kind="scores", judgements=(judgement,), margin=margin)
+        return Decision(gain > 0 and gain >= self._margin, cause, (old, new))
 
     @property
     def judge(self) -> Evaluator:
@@ -109,11 +100,10 @@ class PairwiseGate:
             first, second = await together(
                 self._compare(dialogue, segment, before, after), self._compare(dialogue, segment, after, before)
             )
-        choices: list[Choice] = [_SIDES[first], _SIDES_SWAPPED[second]]
-        keep = choices == ["after", "after"]
+        choices = (_SIDES[first], _SIDES_SWAPPED[second])
         judge = f"{self._llm.model} ({self._prompt.signature})"
-        reason = f"compared in both orders by {judge}: {choices[0]}, {choices[1]}"
-        return Decision(keep, reason, calls=tuple(dialogue.calls))
+        cause = Cause(kind="choices", judgements=(Judgement(judge=judge, choices=choices),))
+        return Decision(choices == ("after", "after"), cause, calls=tuple(dialogue.calls))
 
     async def _compare(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
         values = prompts.segment_values(segment, translation_a=a, translation_b=b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import regex
 
@@ -244,6 +244,16 @@ class Damage(Record):
         return f"{self.guard}: {self.detail}"
 
 
+def listed(damages: Iterable[Damage]) -> str:
+    """All ``damages`` in one line."""
+    return "; ".join(map(str, damages))
+
+
+def names(damages: Iterable[Damage]) -> tuple[str, ...]:
+    """The guards that saw ``damages``, each once."""
+    return tuple(dict.fromkeys(damage.guard for damage in damages))
+
+
 def damages(
     segment: Segment,
     before: str,
@@ -328,20 +338,18 @@ def screen(
     if culprits is not None:
         culprits = _without_partners(culprits, _others(applied, culprits), check)
     if culprits is None or check(_others(applied, culprits)):
-        reason = "; ".join(map(str, damage))
-        return _refuse(edits, dict.fromkeys(applied, f"together with other edits: {reason}")), before, damage
-    reasons = {index: "; ".join(map(str, check([index]))) for index in culprits}
+        together = f"together with other edits: {listed(damage)}"
+        refused = {"outcome": "refused", "guards": names(damage), "detail": together}
+        return [e.model_copy(update=refused) if e.outcome == "applied" else e for e in edits], before, damage
+    screened = list(edits)
+    for index in culprits:
+        own = check([index])
+        refused = {"outcome": "refused", "guards": names(own), "detail": listed(own)}
+        screened[index] = edits[index].model_copy(update=refused)
     fine = _others(applied, culprits)
-    return _refuse(edits, reasons), text_with(fine) if fine else before, damage
+    return screened, text_with(fine) if fine else before, damage
 
 
 def _others(applied: list[int], culprits: list[int]) -> list[int]:
     bad = set(culprits)
     return [index for index in applied if index not in bad]
-
-
-def _refuse(edits: Sequence[Edit], reasons: Mapping[int, str]) -> list[Edit]:
-    return [
-        edit.model_copy(update={"outcome": "refused", "detail": reasons[index]}) if index in reasons else edit
-        for index, edit in enumerate(edits)
-    ]

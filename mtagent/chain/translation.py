@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator
 
 import regex
 
-from mtagent.chain.guards import Damage
+from mtagent.chain.guards import Damage, listed
+from mtagent.errors import UnreadableReply
+from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
 from mtagent.text import languages, markup, omission, scripts
 from mtagent.text.foreign import Complaints
@@ -56,6 +58,21 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
         if name not in skip
         for detail in complaints(segment, text)
     )
+
+
+def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
+    """The text that a model made of the translation ``before``, from its ``reply``.
+
+    Raises :class:`EmptyReply` for none, and :class:`UnreadableReply` for what is no translation of ``segment``: a
+    refusal, say. A fault that ``before`` has as well is no reason; lost marks are left to the guards over changes.
+    """
+    text = plain_text(reply, before)
+    skip = RESTORABLE.union(skip)
+    if damages := refusals(segment, text, skip=skip):
+        former = {damage.guard for damage in refusals(segment, before, skip=skip)}
+        if new := [damage for damage in damages if damage.guard not in former]:
+            raise UnreadableReply(f"it is no translation of the text ({listed(new)})")
+    return text
 
 
 def _is_wordless(source: str, text: str) -> bool:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -35,8 +36,11 @@ COMMANDS = {
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
-    "runs": ("mtagent.cli.runs", "List, show and export stored runs."),
-    "export": ("mtagent.cli.export", "Write what a run holds for other tools: texts of its stages, ratings."),
+    "runs": ("mtagent.cli.runs", "List and show stored runs; save those of a damaged store."),
+    "export": (
+        "mtagent.cli.export",
+        "Write what a run holds: its texts and details, its ratings, files for other tools.",
+    ),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
 }
@@ -69,6 +73,16 @@ class LazyGroup(click.Group):
         command = import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that ``args`` begin with; a misspelt one gets the nearest name."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "`mtagent --help` lists them"
+            ctx.fail(f"no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of commands, without importing any."""

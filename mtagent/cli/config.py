@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mtagent.cli.options import SETTING_OPTIONS, read_config, with_options
+from mtagent.cli.options import command as command_of
 from mtagent.text.escaping import visible
 
 EXAMPLES = """\b
@@ -18,7 +19,7 @@ Examples:
 """
 
 
-@click.command("config", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@command_of("config", EXAMPLES)
 @with_options(SETTING_OPTIONS)
 def command(**options: Any) -> None:
     """Print the effective configuration as TOML: command line before file before preset before default."""

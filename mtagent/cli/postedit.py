@@ -11,7 +11,18 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
-from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, TALK_OPTIONS, read_config, read_files, with_options
+from mtagent.cli.options import (
+    FORCE_OPTION,
+    OUTPUT_OPTIONS,
+    SETTING_OPTIONS,
+    SOURCE_OPTIONS,
+    TALK_OPTIONS,
+    TRANSLATION_OPTION,
+    read_config,
+    read_files,
+    with_options,
+)
+from mtagent.cli.options import command as command_of
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
@@ -91,9 +102,8 @@ Examples:
 """
 
 
-@click.command("postedit", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source.")
-@with_options(FILE_OPTIONS, SETTING_OPTIONS, TALK_OPTIONS)
+@command_of("postedit", EXAMPLES)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Improve a given translation: Postedit, then Proofread.
 

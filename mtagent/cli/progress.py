@@ -39,7 +39,7 @@ class Progress:
         *,
         verbose: bool = False,
         quiet: bool = False,
-        counted: Sequence[str] = ("changed", "kept", "rejected", "failed"),
+        counted: Sequence[str] = ("changed", "unchanged", "rejected", "failed"),
     ) -> None:
         self._verbose, self._quiet = verbose, quiet
         self._counts = dict.fromkeys(counted, 0)
@@ -85,7 +85,7 @@ class Progress:
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
         ratings = [rating for step in chain.steps for rating in step.ratings]
-        self._warned += [f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings]
+        self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
         self._say(
             [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
             [f"{name}: {chain.failed.stage} failed: {chain.failed.reason}"] if chain.failed else [],
@@ -121,7 +121,8 @@ class Progress:
         if self._quiet:
             return
         counts, usage = summary.counts, summary.usage
-        what = f"{counts.changed} changed, {counts.kept} unchanged, {counts.rejected} rejected, {counts.failed} failed"
+        what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
+        what += f", {counts.failed} failed"
         cost = self._paid(usage)
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):

@@ -15,22 +15,30 @@ from mtagent.cli import run_async
 from mtagent.cli.options import (
     EVALUATOR_OPTIONS,
     FILE,
+    FILES,
+    FORCE_OPTION,
     LANGUAGE_OPTIONS,
+    LIMIT_OPTION,
     MODEL_OPTIONS,
     PACE_OPTIONS,
     PROMPT_OPTIONS,
+    RUN,
     RUN_OPTIONS,
     TALK_OPTIONS,
+    Command,
+    Names,
     existing_store,
+    option,
     read_config,
     with_options,
 )
+from mtagent.cli.options import command as command_of
 from mtagent.cli.postedit import notices
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, say
 from mtagent.config import Config
+from mtagent.formats import RATING_FORMATS
 from mtagent.formats.files import STANDARD
-from mtagent.formats.named import RATING_FORMATS
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, named_translation
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages
@@ -51,7 +59,7 @@ _NOT_WITH_RUN = {
 }  # fmt: skip
 
 
-class SeveralFiles(click.Command):
+class SeveralFiles(Command):
     """A command without arguments, in which ``-t a b c`` stands for ``-t a -t b -t c``."""
 
     several: tuple[str, ...] = ("-t", "--translation")
@@ -75,30 +83,33 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
         yield arg
 
 
-@click.command("rate", cls=SeveralFiles, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-s", "--source", type=FILE, help="Source texts: .txt; or .tsv, .csv, .jsonl with their translations.")
-@click.option(
-    "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
+@command_of("rate", EXAMPLES, cls=SeveralFiles)
+@option(FILES, "-s", "--source", type=FILE, help="Source texts: .txt; or .tsv, .csv, .jsonl with their translations.")
+@option(
+    FILES, "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
     help="Translations to rate, line-aligned; a system per file, named like the file or NAME.",
 )  # fmt: skip
-@click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
-@click.option(
-    "--run", "rated_run", metavar="RUN", help="Rate what the stages of a stored run left; with --show: of it."
+@option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
+@option(
+    FILES, "--run", "rated_run", metavar="RUN", help="Rate what the stages of a stored run left; with --show: of it."
 )
-@click.option("--systems", "--stages", "systems", metavar="NAME,…", help="Only these systems, or stages of the run.")
-@click.option(
-    "--show", "shown", metavar="[SYSTEM/]SEGMENT", help="Print how ratings came about; -v: all that was sent."
+@option(
+    FILES, "--systems", "--stages", "systems", type=Names(), multiple=True, metavar="NAME,…",
+    help="Only these systems, or stages of the run.",
+)  # fmt: skip
+@option(
+    FILES, "--show", "shown", metavar="[SYSTEM/]SEGMENT", help="Print how ratings came about; -v: all that was sent."
 )
-@click.option("-o", "--output", type=FILE, default=STANDARD, help="Where ratings go.  [default: standard output]")
-@click.option(
-    "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
+@option(FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where ratings go.  [default: standard output]")
+@option(
+    FILES, "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
     help="Of the ratings.  [default: as the name of -o tells, or jsonl]",
 )  # fmt: skip
-@click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
-@with_options(LANGUAGE_OPTIONS, EVALUATOR_OPTIONS, MODEL_OPTIONS, PROMPT_OPTIONS, PACE_OPTIONS)
-@click.option("--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
-@click.option("--limit", type=int, metavar="N", help="Only the first N segments.")
-@with_options(RUN_OPTIONS, TALK_OPTIONS)
+@with_options(FORCE_OPTION)
+@option(FILES, "--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
+@with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
+@option(RUN, "--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
+@with_options(LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Rate translations: a score and, where the evaluator marks them, error spans.
 
@@ -111,8 +122,8 @@ def command(**options: Any) -> None:
         return
     _refuse_mixture(rated_run, options)
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
-    output = RatingOutput(options.pop("output"), options.pop("format_name"))
-    systems = tuple(filter(None, (options.pop("systems") or "").split(",")))
+    output = RatingOutput(options.pop("output"), options.pop("format_name"), options.pop("force"))
+    systems = options.pop("systems")
     inputs = _inputs(options, systems)
     what, config = rated_run or inputs, read_config(options)
     if config.offline and config.evaluator is None and not quiet:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mtagent.chain.revert import revert
-from mtagent.cli.options import FILE, existing_store
+from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 
 EXAMPLES = """\b
 Examples:
@@ -21,11 +21,11 @@ Examples:
 @click.argument("run")
 @click.argument("segment")
 @click.option("--edit", type=int, metavar="N", help="Only this edit; without it, all edits of the segment.")
-@click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]")
+@with_options(STORE_OPTION)
 def command(run: str, segment: str, edit: int | None, store: Path | None) -> None:
     """Take back one edit of a SEGMENT in a stored RUN, or all of them, and print the text that this gives.
 
-    Write the file again with `mtagent runs export`.
+    Write the file again with `mtagent export`.
     """
     with existing_store(store) as opened, opened.reopen(run) as stored:
         position, chain = stored.chain(segment)

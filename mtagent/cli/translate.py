@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from mtagent.cli.options import FILE_OPTIONS, SETTING_OPTIONS, TALK_OPTIONS, with_options
+from mtagent.cli.options import FILE_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS, with_options
+from mtagent.cli.options import command as command_of
 from mtagent.cli.postedit import improve_command
 
 EXAMPLES = """\b
@@ -18,8 +17,8 @@ Examples:
 """
 
 
-@click.command("translate", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@with_options(FILE_OPTIONS, SETTING_OPTIONS, TALK_OPTIONS)
+@command_of("translate", EXAMPLES)
+@with_options(FILE_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import RatingParseError
 from mtagent.llm.reading import Answer, Pairs, read_answer
-from mtagent.records import ErrorSpan, Severity
+from mtagent.records import ErrorSpan, Severity, Side
 from mtagent.text import mqm
 from mtagent.text.spans import find_spans
 
@@ -50,10 +50,10 @@ def stated(answer: Answer, errors: Iterable[ErrorSpan | None]) -> list[ErrorSpan
 
     Raises :class:`RatingParseError` where nothing is left of JSON inside a sentence: that may quote what was asked for.
     """
-    found = [error for error in errors if error is not None]
-    if not found and not answer.alone:
+    marked = [error for error in errors if error is not None]
+    if not marked and not answer.alone:
         raise RatingParseError("it speaks of no error in a sentence, and does not give that as its answer")
-    return found
+    return marked
 
 
 def named_severity(value: Any) -> Weighed:
@@ -80,7 +80,7 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
     if data == {}:
         raise RatingParseError("an empty object says neither which errors there are nor that there is none")
     pairs = data if isinstance(data, Pairs) else list(data.items()) if isinstance(data, dict) else []
-    lists = [value for key, value in pairs if _is_list(key, value)]
+    lists = [value for key, value in pairs if str(key).strip().casefold() in _LISTS and isinstance(value, list | dict)]
     if len(lists) > 1 or (lists and isinstance(data, Pairs)):
         raise RatingParseError("it has several lists of errors")
     data = lists[0] if lists else data
@@ -88,15 +88,11 @@ def read_items(data: Any) -> Iterator[dict[str, Any]]:
         for span, info in data if isinstance(data, Pairs) else data.items():
             if info == [] and str(span).strip().casefold() not in NO_ERROR:
                 raise RatingParseError(f"it says nothing about {str(span)[:40]!r}")
-            for one in info if type(info) is list else [info]:
-                yield {"span": span, **_fields(one)}  # a key such as "issues" is no span beside the item's own
+            for item in info if type(info) is list else [info]:
+                yield {"span": span, **_fields(item)}  # a key such as "issues" is no span beside the item's own
         return
-    for one in data if isinstance(data, list) else [data]:
-        yield _fields(one)
-
-
-def _is_list(key: object, value: Any) -> bool:
-    return str(key).strip().casefold() in _LISTS and isinstance(value, list | dict)
+    for item in data if isinstance(data, list) else [data]:
+        yield _fields(item)
 
 
 def _fields(info: Any) -> dict[str, Any]:
@@ -116,59 +112,50 @@ def _fields(info: Any) -> dict[str, Any]:
 def read_error(item: dict[str, Any], translation: str, severity: ReadSeverity) -> ErrorSpan | None:
     """The error of one item of :func:`read_items`, without offsets; ``None`` where it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
-    said = span.strip().casefold() if isinstance(span, str) else ""
-    if category == "none" and said and said in translation.casefold():  # an error of no category, not no error
+    words = span.strip().casefold() if isinstance(span, str) else ""
+    stands_there = words in translation.casefold()
+    if category == "none" and words and stands_there:  # an error of no category, not no error
         category = ""
-    if _denies(category, said, translation):
-        if said and said in translation.casefold() and str(item.get("severity")).strip().casefold() in _GRAVE:
-            raise RatingParseError(f"it marks {said[:40]!r} as {item['severity']} and says that it is no error")
+    no_category = category in NO_ERROR or category.endswith("/no-error")
+    if no_category or (words in NO_ERROR - {"none"} and not stands_there):
+        if words and stands_there and str(item.get("severity")).strip().casefold() in _GRAVE:
+            raise RatingParseError(f"it marks {words[:40]!r} as {item['severity']} and says that it is no error")
         return None
-    if said in _PLACEHOLDERS and said not in translation:
+    if words in _PLACEHOLDERS and words not in translation:
         raise RatingParseError("it repeats the form of the reply instead of filling it in")
-    weighed = severity(item.get("severity"))
-    if mqm.is_non_translation(category) and (said in _WHOLE or not said):
-        return _whole(translation, category, weighed)
+    weighed, penalty = severity(item.get("severity"))
+    if mqm.is_non_translation(category) and (words in _WHOLE or not words):  # which marks all of the text
+        end = len(translation)
+        return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)
     omission = category.rpartition("/")[2].strip() == "omission"
     if not isinstance(span, str) or not (span or omission):
         raise RatingParseError("an error has no span")
-    before, after = _context(item.get("before")), _context(item.get("after"))
-    suggestion, explanation = item.get("suggestion"), item.get("explanation")
-    marked = not omission or (span != "" and stands_in(translation, span, before, after))
+    texts = ((name, item.get(name)) for name in ("before", "after", "suggestion", "explanation"))
+    told = {name: text for name, text in texts if isinstance(text, str)}
+    before, after = told.get("before") or None, told.get("after") or None
     from_source = str(item.get("is_source_error", "")).strip().casefold() in _YES or mqm.is_source_error(category)
+    side: Side = "translation"
+    if from_source and span not in translation:
+        side = "source"
+    elif omission and (span == "" or not _stands_in(translation, span, before, after)):
+        side = "omission"
     return ErrorSpan(
         text=span,
         category=category or "other",
-        severity=weighed.severity,
-        side="source" if from_source and span not in translation else "translation" if marked else "omission",
-        suggestion=suggestion if isinstance(suggestion, str) else None,
-        explanation=explanation if isinstance(explanation, str) and explanation.strip() else None,
+        severity=weighed,
+        side=side,
+        suggestion=told.get("suggestion"),
+        explanation=told["explanation"] if told.get("explanation", "").strip() else None,
         before=before,
         after=after,
-        penalty=weighed.penalty,
+        penalty=penalty,
     )
 
 
-def _denies(category: str, said: str, translation: str) -> bool:
-    """Whether an item states that there is no error, in its category or in the place of a span."""
-    no_category = category in NO_ERROR or category.endswith("/no-error")
-    return no_category or (said in NO_ERROR - {"none"} and said not in translation.casefold())
-
-
-def _whole(translation: str, category: str, weighed: Weighed) -> ErrorSpan:
-    """A non-translation marks all of the text."""
-    severity, penalty = weighed
-    end = len(translation)
-    return ErrorSpan(text=translation, start=0, end=end, category=category, severity=severity, penalty=penalty)
-
-
-def stands_in(translation: str, span: str, before: str | None = None, after: str | None = None) -> bool:
+def _stands_in(translation: str, span: str, before: str | None, after: str | None) -> bool:
     """Whether an omission marks words of the translation. The missing source words may stand there by chance."""
     if not (before or after):
         return span in translation
     joined = [f"{before}{glue}{span}" for glue in ("", " ") if before]
     joined += [f"{span}{glue}{after}" for glue in ("", " ") if after]
     return any(text in translation for text in joined)
-
-
-def _context(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

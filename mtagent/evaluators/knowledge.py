@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from mtagent.errors import InputError, StoreError
 from mtagent.formats.files import Line, lines_of
 from mtagent.formats.glossary import read_glossary
-from mtagent.formats.jsonl import parsed_lines
+from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.records import Found, Record
 from mtagent.store.database import make_private_file, make_private_folder

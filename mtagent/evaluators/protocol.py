@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from pydantic import ValidationError
 
@@ -16,13 +16,7 @@ from mtagent.errors import ConfigError, EvaluationError, MtagentError
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
-from mtagent.records import (
-    Rating,
-    Segment,
-)
-
-if TYPE_CHECKING:
-    pass
+from mtagent.records import Rating, Segment
 
 
 @runtime_checkable
@@ -55,6 +49,44 @@ class RatesSystems(Evaluator, Protocol):
         ``alone``: no other system is rated beside it, so that ``system`` may be the name of any file.
         """
         ...
+
+
+@runtime_checkable
+class Suggests(Evaluator, Protocol):
+    """An evaluator that suggests corrections: with ``suggests`` true, a span without one is to stay as it is."""
+
+    suggests: bool
+
+
+@runtime_checkable
+class HasBestScore(Evaluator, Protocol):
+    """An evaluator whose ``best_score`` says that a text is free of errors."""
+
+    best_score: float
+
+
+@runtime_checkable
+class CountsCalls(Evaluator, Protocol):
+    """An evaluator that knows the fewest and the most calls of one rating: ``mtagent estimate`` goes by it."""
+
+    calls: tuple[int, int]
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """An evaluator or a gate that says what its decisions depend on."""
+
+    name: str
+
+    @property
+    def signature(self) -> str:
+        """Name, model, prompts, settings, options and version, as :func:`signed` writes them."""
+        ...
+
+
+def suggests_edits(evaluator: Evaluator) -> bool:
+    """Whether ``evaluator`` itself suggests every edit that it wants."""
+    return isinstance(evaluator, Suggests) and evaluator.suggests
 
 
 def signed(name: str, llm: LLM, prompts: Iterable[Prompt], *parts: str, **options: object) -> str:
@@ -181,9 +213,8 @@ def signature_of(part: Named) -> str:
 
     The file is left out where it cannot be read. What it imports, and the options of the object, are not seen.
     """
-    signature = getattr(part, "signature", None)
-    if isinstance(signature, str) and signature:
-        return signature
+    if isinstance(part, Signed) and part.signature:
+        return part.signature
     kind = type(part)
     return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{_source_hash(kind)}"
 

@@ -1,105 +1,183 @@
-"""File formats: one file each, all behind one small protocol.
+"""File formats: one file each, with its reader, writer and export; by name in the four tables below.
 
-Another package adds a format through the entry-point group ``mtagent.formats``: the entry's name is the format's, its
-object is anything with the methods of :class:`Format`.
+==================  ======================================================  =======================
+``FORMATS``         segments in files: :class:`Format`                      ``postedit -s``, ``-o``
+``RATING_FORMATS``  ratings to write: :class:`RatingFormat`                 ``rate -o``
+``SPAN_FORMATS``    error spans to read: :class:`SpanFormat`                ``spans-file:path=``
+``EXPORTS``         what a run holds, for other tools: :class:`Export`      ``export --format``
+==================  ======================================================  =======================
+
+Another package adds a format of segments through the entry-point group ``mtagent.formats``: the entry's name is the
+format's, its object is anything with the methods of :class:`Format`.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Literal
 
-from mtagent.errors import ConfigError
-from mtagent.formats.files import STANDARD, spooled
+from mtagent.errors import ConfigError, InputError
+from mtagent.formats.annotations import Annotation, SpanFormat
+from mtagent.formats.bio_mqm import BIO_MQM
+from mtagent.formats.comet import COMET
+from mtagent.formats.esa import ESA
+from mtagent.formats.exports import STAGES, Export
+from mtagent.formats.files import STANDARD, lines_of, spooled
+from mtagent.formats.json_text import parsed, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
 from mtagent.formats.lines import Lines, read_lines
-from mtagent.formats.segments import NO_DEFAULTS, Format, Result, SegmentDefaults
+from mtagent.formats.marot import MAROT
+from mtagent.formats.mtme import MTME
+from mtagent.formats.ratings import RatingFormat
+from mtagent.formats.segments import Format, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
-from mtagent.text import languages
+from mtagent.formats.wmt import WMT, WMT25
 
 ENTRY_POINTS = "mtagent.formats"
 
-_SIDES = frozenset({"src", "source", "tgt", "trg", "target", "ref", "hyp", "mt", "pe"})
-FORMATS: dict[str, Format] = {own.name: own for own in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT)}
-"""The formats that come with the package, by name."""
+FORMATS: dict[str, Format] = {form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT)}
+RATING_FORMATS: dict[str, RatingFormat] = {form.name: form for form in (JSONL, MTME, MAROT)}
+SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME, ESA, WMT, COMET, BIO_MQM, JSONL)}
+SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
+"""The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
+
+EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
+
+_UNSUPPORTED = {
+    "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", "convert it to csv with the columns id, source and translation"),
+    "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
+    "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
+    "tbx": ("a termbase", "convert it to csv with the columns source and target, for --glossary"),
+    "doc docx odt rtf pdf": ("a document with layout", "save its text as .txt, a segment a line"),
+    "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
+    "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
+    "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
+    "srt vtt": ("subtitles", "extract the texts to .txt, a subtitle a line"),
+    "zip gz bz2 xz zst 7z tar": ("compressed", "decompress it first"),
+}
+"""Endings of files that are known and not read: what such a file is, and the way out."""
 
 
 def by_path(path: Path, format_name: str | None = None) -> Format:
-    """The format called ``format_name``, or else the one that the end of the file's name stands for.
+    """The format called ``format_name``, or else the one that the end of the file's name stands for, or ``lines``.
 
-    Formats of other packages are found too; the package's own go before them. Raises :class:`ConfigError`.
+    Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` where the name of
+    standard input or of a pipe tells nothing, and for files that are known not to be plain text.
     """
     if format_name is not None:
-        return _by_name(format_name)
-    found = _by_suffix(path, FORMATS) or _by_suffix(path, _installed())
-    if found is None and _is_plain(path):
-        return FORMATS["lines"]
-    if found is None:
-        known = ", ".join(sorted({*FORMATS, *_installed()}))
-        what = "standard input or output" if path == STANDARD else str(path)
-        raise ConfigError(
-            f"{what}: the name does not tell the format; give --format ({known}; `mtagent rate`: --input-format)"
-        )
-    return found
-
-
-def _is_plain(path: Path) -> bool:
-    """Whether a file is called as line-aligned texts are in the field: ``dev.src``, ``newstest.de``, ``test.ref``."""
-    ending = path.suffix[1:].casefold()
-    return ending in _SIDES or (path != STANDARD and languages.is_code(ending))
-
-
-def check(path: Path, source: Format, defaults: SegmentDefaults = NO_DEFAULTS) -> int:
-    """Read a whole file, keep nothing, and return the number of its segments.
-
-    A defect in the last line is found here, before anything has been paid for. Raises what ``source.read`` raises.
-    """
-    return sum(1 for _ in source.read(path, defaults))
-
-
-def _by_name(name: str) -> Format:
-    found = FORMATS.get(name) or _installed().get(name)
-    if found is None:
-        known = sorted({*FORMATS, *_installed()})
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        raise ConfigError(f"unknown format {name!r}; {hint}")
-    return found
-
-
-def _by_suffix(path: Path, formats: dict[str, Format]) -> Format | None:
+        known = FORMATS if format_name in FORMATS else {**_installed(), **FORMATS}
+        if format_name not in known:
+            raise ConfigError(f"unknown format {format_name!r}; {_meant(format_name, sorted(known))}")
+        return known[format_name]
     name = path.name.casefold()
-    return next((one for one in formats.values() if any(name.endswith(end) for end in one.suffixes)), None)
+    for known in (FORMATS, _installed()):
+        if form := next((form for form in known.values() if name.endswith(form.suffixes)), None):
+            return form
+    if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
+        what = "standard input or output" if path == STANDARD else str(path)
+        names = ", ".join(sorted({*FORMATS, *_installed()}))
+        raise ConfigError(
+            f"{what}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
+        )
+    for endings, (kind, way_out) in _UNSUPPORTED.items():
+        if path.suffix[1:].casefold() in endings.split():
+            raise ConfigError(f"{path}: is {kind}, which mtagent does not read or write; {way_out}")
+    return FORMATS["lines"]
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
 
 
 def _installed() -> dict[str, Format]:
     """The formats that other installed packages offer."""
-    found: dict[str, Format] = {}
+    offered: dict[str, Format] = {}
     for entry in entry_points(group=ENTRY_POINTS):
-        offered = entry.load()
-        if not isinstance(offered, Format):
+        form = entry.load()
+        if not isinstance(form, Format):
             raise ConfigError(f"the format {entry.name!r} ({entry.value}) lacks a name, suffixes, read or write")
-        found[entry.name] = offered
-    return found
+        offered[entry.name] = form
+    return offered
+
+
+def rating_format(output: Path, name: str | None = None) -> RatingFormat:
+    """The format called ``name``, or else the one that the end of the file's name stands for, or else ``jsonl``."""
+    if name is None:
+        forms = (form for form in RATING_FORMATS.values() if output.name.endswith(form.suffixes))
+        return next(forms, RATING_FORMATS["jsonl"])
+    if name not in RATING_FORMATS:
+        raise ConfigError(f"unknown format of ratings {name!r}; {_meant(name, RATING_FORMATS)}")
+    return RATING_FORMATS[name]
+
+
+def span_format(path: Path, name: str | None = None) -> SpanFormat:
+    """The format of error spans that is called ``name``, or else the one that the content of ``path`` has.
+
+    Raises :class:`InputError` where the file is empty, and where its content tells no known format.
+    """
+    first = next((line.text for line in lines_of(path) if line.text.strip()), None)
+    if first is None:
+        raise InputError(f"{path}: is empty")
+    if name is not None:
+        return SPAN_FORMATS[name]
+    first, value = first.rstrip("\r"), None
+    if first.startswith(("{", "[")):
+        try:  # JSON Lines have a whole object in their first line, and the other formats all in one
+            value = parsed(first, str(path))
+        except InputError:
+            value = whole_file(path)
+    for form in SPAN_FORMATS.values():
+        if form.recognises(first, value):
+            return form
+    raise InputError(f"{path}:1: the content tells no known format; name one: format={'|'.join(SPAN_FORMATS)}")
+
+
+def read_annotations(path: Path, name: str | None = None) -> list[Annotation]:
+    """The annotations of ``path``, in its order; without a format's ``name`` its content tells the format.
+
+    Raises :class:`InputError`, beginning with ``file:line``.
+    """
+    annotations = span_format(path, name).read_spans(path)
+    if not annotations:
+        raise InputError(f"{path}: there is no annotation in it")
+    return annotations
+
+
+def texts_around(path: Path) -> list[Path]:
+    """The further files that an annotated file takes its texts from; only mt-metrics-eval's ratings have such."""
+    return MTME.texts_around(path) if path.is_file() and span_format(path) is MTME else []
 
 
 __all__ = [
     "CSV",
+    "EXPORTS",
     "FORMATS",
     "JSONL",
     "JSONL_LENIENT",
+    "RATING_FORMATS",
+    "SPAN_FORMATS",
     "STANDARD",
     "TSV",
     "TSV_QUOTED",
+    "Export",
     "Format",
     "JsonLines",
     "Lines",
+    "RatingFormat",
     "Result",
     "SegmentDefaults",
+    "SpanFormat",
+    "SpanFormatName",
     "Table",
     "by_path",
-    "check",
+    "rating_format",
+    "read_annotations",
     "read_lines",
+    "span_format",
     "spooled",
+    "texts_around",
 ]

@@ -1,8 +1,9 @@
-"""What every reader of annotated files gives: who marked which errors in which translation."""
+"""Error annotations in files: who marked which errors in which translation, whatever the format."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from pydantic import ValidationError
 
@@ -12,7 +13,8 @@ from mtagent.text import mqm
 
 NO_CATEGORY = "other"
 OMISSION = "accuracy/omission"
-_UNDECIDED = "undecided"
+MISSING = "missing"
+"""What WMT's files write in place of the offsets of an omission."""
 
 
 class Annotation(Record):
@@ -36,41 +38,25 @@ class Annotation(Record):
     note: str | None = None
 
 
-class Unmarked(NamedTuple):
-    """A text without its ``<v>`` marks, and the places that they enclosed."""
+class SpanFormat(Protocol):
+    """Reads files in which people or tools have marked errors."""
 
-    text: str
-    places: list[tuple[int, int]]
+    @property
+    def name(self) -> str: ...
 
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether a file is of this format whose first line is ``first``, and which holds the JSON ``value``.
 
-def named_severity(word: object, where: str) -> Severity:
-    """A severity in any case; ``undecided`` (ESA's, before a click) weighs nothing. Raises :class:`InputError`."""
-    plain = word.strip().casefold() if isinstance(word, str) else ""
-    for known in mqm.SEVERITIES:
-        if plain == known:
-            return known
-    if plain == _UNDECIDED:
-        return "neutral"
-    raise InputError(f"{where}: the severity {word!r} is none of {', '.join(mqm.SEVERITIES)}; correct it")
+        ``value`` is that of the first line where that is whole, else that of the file; ``None`` where it is no JSON.
+        """
+        ...
 
-
-def is_omission(category: str) -> bool:
-    """Whether a category is omission, whatever the tool adds to it (``Accuracy/Omission (Translation)``)."""
-    return category.casefold().rpartition("/")[2].strip().startswith("omission")
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file, in its order. Raises :class:`InputError`, beginning with ``file:line``."""
+        ...
 
 
-def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
-    """A whole number from 0, also written as text. Raises :class:`InputError`."""
-    plain = value.strip() if isinstance(value, str) else value
-    if isinstance(plain, str) and plain.isascii() and plain.removeprefix("-").isdecimal() and len(plain) < 20:
-        plain = int(plain)
-    least = -1 if inclusive_end else 0
-    if not isinstance(plain, int) or isinstance(plain, bool) or plain < least:
-        raise InputError(f"{where}: the offset {value!r} is no whole number from {least}; correct it")
-    return plain + inclusive_end
-
-
-def marked(
+def error_span(
     where: str,
     *,
     severity: object,
@@ -93,20 +79,74 @@ def marked(
         raise InputError(
             f"{where}: the category {category!r} is no text, or the score {penalty!r} no number; correct it"
         )
-    named = (category or "").strip().strip("/") or NO_CATEGORY
-    omitted = is_omission(named) and (side == "source" or start == end)
-    if omitted and side == "source" and start == end:  # no words of the source, and no place in the translation either
+    category = (category or "").strip().strip("/") or NO_CATEGORY
+    omission = is_omission(category) and (side == "source" or start == end)
+    if omission and side == "source" and start == end:  # no words of the source, no place in the translation either
         start = end = None
     return ErrorSpan(
         text=text,
-        category=named,
+        category=category,
         severity=named_severity(severity, where),
         start=start,
         end=end,
-        side="omission" if omitted else side,
+        side="omission" if omission else side,
         explanation=explanation,
         suggestion=suggestion,
         penalty=penalty,
+    )
+
+
+def named_severity(word: object, where: str) -> Severity:
+    """A severity in any case; ``undecided`` (ESA's, before a click) weighs nothing. Raises :class:`InputError`."""
+    plain = word.strip().casefold() if isinstance(word, str) else ""
+    for known in mqm.SEVERITIES:
+        if plain == known:
+            return known
+    if plain == "undecided":
+        return "neutral"
+    raise InputError(f"{where}: the severity {word!r} is none of {', '.join(mqm.SEVERITIES)}; correct it")
+
+
+def is_omission(category: str) -> bool:
+    """Whether a category is omission, whatever the tool adds to it (``Accuracy/Omission (Translation)``)."""
+    return category.casefold().rpartition("/")[2].strip().startswith("omission")
+
+
+def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
+    """A whole number from 0, also written as text. Raises :class:`InputError`."""
+    plain = value.strip() if isinstance(value, str) else value
+    if isinstance(plain, str) and plain.isascii() and plain.removeprefix("-").isdecimal() and len(plain) < 20:
+        plain = int(plain)
+    least = -1 if inclusive_end else 0
+    if not isinstance(plain, int) or isinstance(plain, bool) or plain < least:
+        raise InputError(f"{where}: the offset {value!r} is no whole number from {least}; correct it")
+    return plain + inclusive_end
+
+
+def annotation(
+    values: dict[str, Any],
+    where: str,
+    errors: tuple[ErrorSpan, ...] | None,
+    *,
+    names: tuple[str, str, str, str],
+    texts: tuple[str, str],
+    warnings: tuple[str, ...] = (),
+    note: str | None = None,
+) -> Annotation:
+    """What a record with both texts says; ``names`` are its fields of segment, document, system and rater."""
+    segment, document, system, rater = (name_field(values, name) for name in names)
+    source, translation = (text_field(values, name, where) for name in texts)
+    return Annotation(
+        where=where,
+        errors=errors,
+        segment=segment,
+        document=document,
+        system=system,
+        rater=rater,
+        source=source,
+        translation=translation,
+        warnings=warnings,
+        note=note,
     )
 
 
@@ -126,28 +166,29 @@ def name_field(values: dict[str, Any], name: str) -> str | None:
 
 def objects_in(value: object, what: str, where: str) -> list[dict[str, Any]]:
     """A list of objects, or an :class:`InputError` that says ``what`` should be one."""
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError(f"{where}: {what} must be a list of objects")
     return value
 
 
-def own_span(values: dict[str, Any], where: str) -> ErrorSpan:
-    """An :class:`ErrorSpan` in the form of this project. Raises :class:`InputError`."""
+def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
+    """The error spans of a list in the form of this project. Raises :class:`InputError`."""
+    items = objects_in(value, "'errors'", where)
+    return tuple(_own_span(item, f"{where}: error {n} of {len(items)}") for n, item in enumerate(items, start=1))
+
+
+def _own_span(values: dict[str, Any], where: str) -> ErrorSpan:
     try:
         return ErrorSpan.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{where}: {_wrong_with_span(error)}") from None
-
-
-def _wrong_with_span(error: ValidationError) -> str:
-    """What is wrong, with the fields that a span needs and may have, where that is the question."""
-    first = error.errors()[0]
+        details, first = error.errors(), error.errors()[0]
     place = ".".join(map(str, first["loc"]))
     if first["type"] not in ("missing", "extra_forbidden"):
-        return ": ".join(filter(None, [place, first["msg"].removeprefix("Value error, ").lower()]))
+        why = ": ".join(filter(None, [place, first["msg"].removeprefix("Value error, ").lower()]))
+        raise InputError(f"{where}: {why}")
+    lacking = [repr(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
+    why = f"no {' and no '.join(lacking)}" if lacking else f"unknown field {place!r}"
     fields = ErrorSpan.model_fields
-    missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
-    what = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {place!r}"
-    needed = [name for name, field in fields.items() if field.is_required()]
-    more = [name for name, field in fields.items() if not field.is_required()]
-    return f"{what}; an error needs {', '.join(needed)}, and may have {', '.join(more)}"
+    needed = ", ".join(name for name, field in fields.items() if field.is_required())
+    more = ", ".join(name for name, field in fields.items() if not field.is_required())
+    raise InputError(f"{where}: {why}; an error needs {needed}, and may have {more}")

@@ -1,14 +1,18 @@
-"""What an export is, and the names that files of other tools can bear."""
+"""What an export is, the names that files of other tools can bear, and a folder with a file per stage."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from mtagent.errors import OutputError
+from mtagent.formats.jsonl import JSONL
+from mtagent.formats.lines import Lines
+from mtagent.formats.segments import Format, Result
 from mtagent.records import Rated, Rating, Segment, comparable
 
 
@@ -61,7 +65,7 @@ class Export(Protocol):
     @property
     def one_system(self) -> bool: ...
 
-    def write(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, held: Held, output: Path) -> tuple[str, ...]:
         """Write the file ``output``, or files into the empty folder ``output``, and return remarks for the user.
 
         Raises :class:`mtagent.errors.OutputError` for what this form cannot hold.
@@ -74,12 +78,9 @@ def plain_name(name: str) -> str:
     return re.sub(r"[.\-\s]", "_", name)
 
 
-_NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f]')
-
-
 def file_name(name: str) -> str:
     """``name`` without what a file name cannot hold anywhere."""
-    return _NOT_IN_FILE_NAMES.sub("_", name) or "_"
+    return re.sub(r'[/\\:*?"<>|\x00-\x1f]', "_", name) or "_"
 
 
 def strict_name(name: str) -> str:
@@ -89,18 +90,18 @@ def strict_name(name: str) -> str:
 
 def pair_name(segment: Segment) -> str:
     """The language pair as WMT writes it: ``en-sr_Latn_RS``."""
-    return "-".join(strict_name(code) for code in (segment.source_lang, segment.target_lang))
+    return f"{strict_name(segment.source_lang)}-{strict_name(segment.target_lang)}"
 
 
 def mapped(names: Sequence[str], plain: Callable[[str], str], output: Path) -> dict[str, str]:
     """Each of ``names`` with its ``plain`` form. Raises :class:`OutputError` where two would become one."""
-    found = {name: plain(name) for name in names}
-    for name, written in found.items():
-        if twin := next((other for other in found if other != name and found[other] == written), None):
+    written = {name: plain(name) for name in names}
+    for name in written:
+        if twin := next((other for other in written if other != name and written[other] == written[name]), None):
             raise OutputError(
-                f"{output}: {name!r} and {twin!r} would both be called {written!r}: choose one with --systems"
+                f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: choose one with --systems"
             )
-    return found
+    return written
 
 
 def renamed(names: dict[str, str]) -> tuple[str, ...]:
@@ -126,14 +127,38 @@ class Raters:
         key = (rating.evaluator, comparable(rating.signature))
         if key not in self._names:
             plain = self.plain_names[rating.evaluator] = self._plain(rating.evaluator)
-            self._names[key] = self._fresh(plain, rating.signature)
+            self._names[key] = unused(plain, self._names.values())
+            if self._names[key] != plain:
+                self.remarks.append(f"{self._names[key]} is another {plain}: {rating.signature}")
         return self._names[key]
 
-    def _fresh(self, name: str, signature: str) -> str:
-        taken, number, fresh = set(self._names.values()), 1, name
-        while fresh in taken:
-            number += 1
-            fresh = f"{name}_{number}"
-        if number > 1:
-            self.remarks.append(f"{fresh} is another {name}: {signature}")
-        return fresh
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """``name``, or else ``name_2``, ``name_3`` …, whichever is not ``taken``."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return name if name not in taken else next(fresh for fresh in numbered if fresh not in taken)
+
+
+class Stages:
+    """``RUN.STAGE.txt``, a segment a line; ``RUN.STAGE.jsonl`` for all stages where any text has a line break."""
+
+    name = "stages"
+    folder = True
+    one_system = False
+
+    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+        """Write one file per stage."""
+        broken = held.survey.broken
+        form: Format = JSONL if broken else Lines()
+        names = mapped(held.systems, file_name, output)
+        for system, name in names.items():
+            results = (Result(segment=entry.segment, text=entry.texts[system] or "") for entry in held.entries())
+            form.write(output / f"{file_name(held.run)}.{name}{form.suffixes[0]}", results)
+        remarks = renamed(names)
+        if broken:
+            why = f"JSON Lines, for there are segments with a line break: {len(broken)} (first: {broken[0]!r})"
+            remarks = (why, *remarks)
+        return remarks
+
+
+STAGES = Stages()

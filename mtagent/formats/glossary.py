@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.files import Line, lines_of
-from mtagent.formats.tables import Dialect, Row, rows, table_rows
+from mtagent.formats.files import lines_of
+from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.records import Term
 
 _COLUMNS = ("source", "target", "pos", "case", "note", "forbidden")
@@ -22,8 +22,6 @@ _CASE = {"sensitive": True, "case-sensitive": True, "insensitive": False, "case-
 _SPACELESS = r"\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 # Words end where these characters do. Scripts without spaces have no such ends: their terms match anywhere.
 _IN_WORD = regex.compile(rf"[[\w\p{{M}}]--[{_SPACELESS}]]++", regex.V1)
-_END = ""  # the key of a trie's node under which the terms that end there are kept
-_Trie = dict[str, Any]
 
 
 class Glossary:
@@ -35,15 +33,44 @@ class Glossary:
 
     def __init__(self, terms: Iterable[Term]) -> None:
         self.terms = tuple(dict.fromkeys(terms))
-        self._exact: _Trie = {}
-        self._folded: _Trie = {}
-        for index, term in enumerate(self.terms):
-            _plant(self._exact if term.case_sensitive else self._folded, _view(term.source, term.case_sensitive), index)
+        self._exact, self._folded = _Index(), _Index()
+        for number, term in enumerate(self.terms):
+            index = self._exact if term.case_sensitive else self._folded
+            index.add(_view(term.source, term.case_sensitive), number)
 
     def relevant(self, source: str) -> tuple[Term, ...]:
         """The terms that occur in ``source``, in the glossary's order; takes time linear in the text's length."""
-        found = _found(self._exact, _view(source, exact=True)) | _found(self._folded, _view(source, exact=False))
-        return tuple(self.terms[index] for index in sorted(found))
+        numbers = self._exact.within(_view(source, exact=True)) | self._folded.within(_view(source, exact=False))
+        return tuple(self.terms[number] for number in sorted(numbers))
+
+
+class _Index:
+    """Where in the glossary each term stands, and how long the terms are that begin with a character."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        self._lengths: dict[str, set[int]] = defaultdict(set)
+
+    def add(self, term: str, number: int) -> None:
+        self._numbers[term].append(number)
+        self._lengths[term[:1]].add(len(term))
+
+    def within(self, text: str) -> set[int]:
+        """The numbers of the terms that stand in ``text`` between the ends of words."""
+        numbers: set[int] = set()
+        if not self._numbers:
+            return numbers
+        inside = bytearray(len(text) + 1)  # whether a place is between two characters of a word
+        for word in _IN_WORD.finditer(text):
+            inside[word.start() + 1 : word.end()] = b"\1" * (len(word[0]) - 1)
+        for start, char in enumerate(text):
+            if inside[start] or char not in self._lengths:
+                continue
+            for length in self._lengths[char]:
+                end = start + length
+                if end <= len(text) and (not inside[end] or "\uac00" <= text[end - 1] <= "\ud7a3"):  # Hangul
+                    numbers.update(self._numbers.get(text[start:end], ()))
+        return numbers
 
 
 @lru_cache(maxsize=8)
@@ -66,8 +93,14 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
     header = next(lines, None)
     if header is None:
         raise InputError(f"{path}: is empty; the first line must be a header: source,target")
-    dialect = _dialect(header, path)
-    names = _names(header, dialect, path)
+    delimiter = next((mark for mark in "\t;," if mark in header.text), ",")
+    dialect = Dialect(delimiter, quoted=path.suffix.lower() not in (".tsv", ".tab"))
+    names = [name.strip().casefold() for name in next(rows([header], dialect, path)).cells]
+    for name in names:
+        if name not in _COLUMNS or names.count(name) > 1:
+            raise InputError(f"{path}:1: unknown or repeated column {name!r}; the columns are {', '.join(_COLUMNS)}")
+    if not {"source", "target"} <= set(names):
+        raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
     table = table_rows(rows(lines, dialect, path), len(names), dialect, path)
     return tuple(_term(dict(zip(names, row.cells, strict=True)), f"{path}:{row.line}") for row in table)
 
@@ -76,22 +109,6 @@ def read_do_not_translate(path: Path) -> tuple[Term, ...]:
     """Read a list of terms that stay as they are, one per line; empty lines are skipped. They are case-sensitive."""
     terms = (line.text.strip() for line in lines_of(path))
     return tuple(Term(source=term, case_sensitive=True) for term in terms if term)
-
-
-def _dialect(header: Line, path: Path) -> Dialect:
-    delimiter = next((mark for mark in "\t;," if mark in header.text), ",")
-    return Dialect(delimiter, quoted=path.suffix.lower() not in (".tsv", ".tab"))
-
-
-def _names(header: Line, dialect: Dialect, path: Path) -> list[str]:
-    first: Row = next(rows(iter([header]), dialect, path))
-    names = [name.strip().casefold() for name in first.cells]
-    for name in names:
-        if name not in _COLUMNS or names.count(name) > 1:
-            raise InputError(f"{path}:1: unknown or repeated column {name!r}; the columns are {', '.join(_COLUMNS)}")
-    if not {"source", "target"} <= set(names):
-        raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
-    return names
 
 
 def _term(cells: dict[str, str], where: str) -> Term:
@@ -119,44 +136,3 @@ def _view(text: str, exact: bool) -> str:
     """The text as it is compared; only whether a term occurs counts, so offsets may shift."""
     composed = unicodedata.normalize("NFC", text)
     return composed if exact else unicodedata.normalize("NFC", composed.casefold())
-
-
-def _plant(trie: _Trie, term: str, index: int) -> None:
-    for char in term:
-        trie = trie.setdefault(char, {})
-    trie.setdefault(_END, []).append(index)
-
-
-def _found(trie: _Trie, text: str) -> set[int]:
-    """The indices of the trie's terms in ``text``: from each start, walk as far as any term reaches."""
-    found: set[int] = set()
-    if not trie:
-        return found
-    inside = _inside_words(text)
-    for start, char in enumerate(text):
-        if char in trie and not inside[start]:
-            found.update(*_walked(trie, text, start, inside))
-    return found
-
-
-def _walked(trie: _Trie, text: str, start: int, inside: bytearray) -> Iterator[list[int]]:
-    for place in range(start, len(text)):
-        node = trie.get(text[place])
-        if node is None:
-            return
-        trie = node
-        if _END in trie and (not inside[place + 1] or _is_hangul(text[place])):
-            yield trie[_END]
-
-
-def _inside_words(text: str) -> bytearray:
-    """For each position, whether it lies inside a word: between two of its characters."""
-    inside = bytearray(len(text) + 1)
-    for word in _IN_WORD.finditer(text):
-        for place in range(word.start() + 1, word.end()):
-            inside[place] = 1
-    return inside
-
-
-def _is_hangul(char: str) -> bool:
-    return "\uac00" <= char <= "\ud7a3"

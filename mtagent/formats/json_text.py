@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,21 @@ from typing import Any
 from pydantic import BaseModel
 
 from mtagent.errors import InputError
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import Line, lines_of
 
 
 def dumped(value: object, *, indent: int | None = None) -> str:
     """``value`` as JSON. A lone surrogate, which UTF-8 cannot hold, is written as an escape."""
-    told = plain(value)
-    text = json.dumps(told, ensure_ascii=False, allow_nan=False, indent=indent)
+    return encoded(plain(value), indent=indent)
+
+
+def encoded(value: object, *, indent: int | None = None) -> str:
+    """The same for plain data, in which a number that is not finite is a :class:`ValueError`."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(told, allow_nan=False, indent=indent)
+        return json.dumps(value, allow_nan=False, indent=indent)
     return text
 
 
@@ -35,28 +39,77 @@ def plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def parsed(text: str, where: str) -> Any:
+_IN_CELL = "{where}: not JSON: {reason} at character {column}"
+_IN_LINE = "{where}:{column}: not JSON: {reason}"
+_IN_FILE = "{where}:{line}:{column}: not JSON: {reason}"
+
+
+def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, message: str = _IN_CELL) -> Any:
     """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``."""
     try:
-        return json.loads(text)
+        return load(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        place = {"where": where, "line": error.lineno, "column": error.colno}
+        raise InputError(message.format(**place, reason=error.msg.lower())) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not usable JSON: {error}") from None
 
 
 def whole_file(path: Path) -> Any:
     """The value that a whole file holds, with or without a byte order mark. Raises :class:`InputError`."""
-    text = "".join(line.text + line.end for line in lines_of(path))
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg.lower()}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not usable JSON: {error}") from None
+    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), message=_IN_FILE)
+
+
+def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Each line of JSON Lines with its object; empty lines at the end of the file are none.
+
+    Refused are, beside what is not JSON, a name that comes twice in an object, NaN, lone surrogates and NUL.
+    """
+    blank: Line | None = None
+    for line in lines_of(path):
+        if not line.text.strip():
+            blank = blank or line
+            continue
+        if blank:
+            raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
+        where = f"{path}:{line.number}"
+        values = parsed(line.text, where, _strict, _IN_LINE)
+        if not isinstance(values, dict):
+            raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
+        if any("\0" in value for value in values.values() if isinstance(value, str)):
+            raise InputError(f"{where}: an escaped NUL (\\u0000); text has none")
+        yield line, values
+
+
+def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and its object; see :func:`object_lines`."""
+    return ((line.number, values) for line, values in object_lines(path))
+
+
+def _strict(text: str) -> Any:
+    values = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refused)
+    if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            code = ord(error.object[error.start])
+            raise ValueError(f"an escaped lone surrogate (\\u{code:04x})") from None
+    return values
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
+    return values
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,127 +1,57 @@
-"""This project's own JSON Lines, as ``mtagent rate`` writes them: an object per rated translation.
-
-``id``, ``translation`` and ``errors`` (a list of error spans, or ``null``: none were marked) must be there; ``source``,
-``system`` and ``evaluator`` are read where they are, all else is left alone. A line with an ``error`` is not rated.
-"""
+"""JSON Lines: segments, this project's own ratings with their error spans, and the account of what a run did."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.annotations import Annotation, name_field, objects_in, own_span, text_field
-from mtagent.formats.files import BOM, Line, Sink, has_bom, lines_of, replacing
+from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
+from mtagent.formats.files import byte_order_mark, replacing
+from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
     Result,
     SegmentDefaults,
-    extra_names,
     named_fields,
     paired,
     segment,
     suggested,
     unique,
 )
-from mtagent.records import Call, Chain, Message, Rated, Record, Segment, Step
-
-_DECODER = json.JSONDecoder()
-_SPACE = frozenset(" \t\r\n")
-
-
-class Member(NamedTuple):
-    """A key of an object, and where the key and its value stand; ``key_end`` and ``end`` are exclusive."""
-
-    key: str
-    key_start: int
-    key_end: int
-    start: int
-    end: int
-
-
-def members(raw: str) -> list[Member]:
-    """The members of the object that ``raw`` is, not those of the objects in it. ``raw`` must be valid JSON."""
-    found = []
-    at = _filled(raw, _filled(raw, 0) + 1)
-    while raw[at] != "}":
-        key, key_end = _DECODER.raw_decode(raw, at)
-        start = _filled(raw, _filled(raw, key_end) + 1)
-        _, end = _DECODER.raw_decode(raw, start)
-        found.append(Member(key, at, key_end, start, end))
-        at = _filled(raw, end)
-        if raw[at] == ",":
-            at = _filled(raw, at + 1)
-    return found
-
-
-def replaced(raw: str, changes: Mapping[str, Any], dumps: Callable[..., str]) -> str:
-    """``raw`` with the values of ``changes``; a key that it lacks is added at its end, spaced as the last one is.
-
-    ``dumps`` is called as :func:`json.dumps`, with the separators and the escapes that ``raw`` has.
-    """
-    found = members(raw)
-    comma, colon = _spacing(raw, found)
-    style = {"ensure_ascii": _escapes(raw), "separators": (",", ":") if colon == ":" else (", ", ": ")}
-    parts: list[str] = []
-    at = 0
-    for member in found:
-        if member.key in changes:
-            parts += raw[at : member.start], dumps(changes[member.key], **style)
-            at = member.end
-    last = found[-1].end if found else raw.index("{") + 1
-    parts.append(raw[at:last])
-    kept = {member.key for member in found}
-    added = [dumps(key, **style) + colon + dumps(changes[key], **style) for key in changes if key not in kept]
-    return "".join([*parts, comma if found and added else "", comma.join(added), raw[last:]])
-
-
-def _spacing(raw: str, found: list[Member]) -> tuple[str, str]:
-    """What stands before the last member, and between its key and its value."""
-    if not found:
-        return ", ", ": "
-    colon = raw[found[-1].key_end : found[-1].start]
-    if len(found) > 1:
-        return raw[found[-2].end : found[-1].key_start], colon
-    return "," if colon == ":" else ", ", colon
-
-
-def _escapes(raw: str) -> bool:
-    """Whether ``raw`` writes other characters than ASCII as escapes."""
-    if "\\u" not in raw or not raw.isascii():
-        return False
-    return not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
-
-
-def _filled(raw: str, at: int) -> int:
-    """The first place from ``at`` that is not white space."""
-    while raw[at] in _SPACE:
-        at += 1
-    return at
-
+from mtagent.records import Call, Chain, Rated, Segment, Step
 
 logger = logging.getLogger("mtagent.formats")
 
-_ABSENT = object()
-_dumped = partial(json.dumps, allow_nan=False)
-_OWN = frozenset(Segment.model_fields)
+_FIELDS = frozenset(Segment.model_fields)
+_ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
+"""What an account says of its segment."""
+
+_UNRATED: dict[str, Any] = {
+    **dict.fromkeys(("evaluator", "score", "errors", "explanation", "confidence")),
+    **{"gaps": [], "warnings": [], "correction": None, "signature": None},
+}
+"""The fields of a rating, as they are where there is none."""
 
 
 class _Object(NamedTuple):
     """A line's object, which of its keys holds which field, and the very characters it consists of."""
 
-    id: str
     line: int
     values: dict[str, Any]
     keys: dict[str, str]
     raw: str
     end: str
+
+    def id(self, number: int) -> str:
+        """The object's own id, or else its number."""
+        own = self.values[self.keys["id"]] if "id" in self.keys else None
+        return str(number if own is None else own)
 
 
 @dataclass(frozen=True)
@@ -140,131 +70,159 @@ class JsonLines:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
         return unique(self._segments(path, defaults), path)
 
-    def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
-        """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
-
-        With ``like`` only the texts (and ``extra``) change; every other character of an object is copied as it is.
-        """
-        with replacing(path) as sink:
-            _, results = extra_names(results, path)
-            return _write_plain(sink, results) if like is None else self._write_like(sink, results, like)
-
     def _segments(self, path: Path, defaults: SegmentDefaults) -> Iterator[tuple[int, Segment]]:
         reported: set[str] = set()
-        for number, found in enumerate(self._objects(path), start=1):
-            for field, key in found.keys.items():
+        for number, item in enumerate(self._objects(path), start=1):
+            for field, key in item.keys.items():
                 if key != field and key not in reported:
                     reported.add(key)
                     logger.info("%s: field %r is read as %s", path, key, field)
-            where = f"{path}:{found.line}"
-            values = {field: found.values[key] for field, key in found.keys.items()}
+            values = {field: item.values[key] for field, key in item.keys.items()}
             if type(values.get("id")) is int:  # a number will do, but not true or false
-                values["id"] = found.id
-            yield found.line, segment(values, defaults, number, where)
+                values["id"] = item.id(number)
+            yield item.line, segment(values, defaults, number, f"{path}:{item.line}")
 
     def _objects(self, path: Path) -> Iterator[_Object]:
-        for number, line in enumerate(_jsonl_filled(lines_of(path), path), start=1):
+        for line, values in object_lines(path):
+            names = list(values)
+            keys = {name: name for name in names if name in _FIELDS}
             where = f"{path}:{line.number}"
-            values = _parsed(line.text, where)
-            keys = self._keys(list(values), where)
-            own = values[keys["id"]] if "id" in keys else None
-            yield _Object(str(number if own is None else own), line.number, values, keys, line.text, line.end)
+            if self.lenient:
+                keys |= {field: names[index] for field, index in named_fields(names, where).items()}
+            elif unknown := [name for name in names if name not in keys]:
+                way_out = suggested(unknown[0]) or "; --format jsonl-lenient carries unknown fields through"
+                raise InputError(f"{where}: unknown field {unknown[0]!r}{way_out}")
+            yield _Object(line.number, values, keys, line.text, line.end)
 
-    def _keys(self, names: list[str], where: str) -> dict[str, str]:
-        """Which key holds which field."""
-        own = {name: name for name in names if name in _OWN}
-        if self.lenient:
-            return own | {field: names[index] for field, index in named_fields(names, where).items()}
-        unknown = next((name for name in names if name not in own), None)
-        if unknown is not None:
-            way_out = suggested(unknown) or "; --format jsonl-lenient carries unknown fields through"
-            raise InputError(f"{where}: unknown field {unknown!r}{way_out}")
-        return own
+    def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
+        """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
 
-    def _write_like(self, sink: Sink, results: Iterable[Result], like: Path) -> int:
-        sink.write(BOM if has_bom(like) else "")
+        With ``like`` only the texts change; every other character of an object is copied as it is.
+        """
         count = 0
-        for found, result in paired(self._objects(like), results, sink.path, like):
-            key = found.keys.get("translation", "translation")
-            wanted = {key: result.text, **result.extra}
-            if result.text == "" and found.values.get(key) is None and not result.extra:
-                wanted = {}
-            changes = {name: value for name, value in wanted.items() if found.values.get(name, _ABSENT) != value}
-            with _reported(sink, result):
-                sink.write((replaced(found.raw, changes, _dumped) if changes else found.raw) + found.end)
-            count += 1
+        with replacing(path) as sink:
+            if like is None:
+                for result in results:
+                    fields = result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+                    sink.write(json.dumps({**fields, "translation": result.text}, ensure_ascii=False) + "\n")
+                    count += 1
+                return count
+            sink.write(byte_order_mark(like))
+            entries = ((item.id(number), item.line, item) for number, item in enumerate(self._objects(like), start=1))
+            for item, result in paired(entries, results, path, like):
+                key = item.keys.get("translation", "translation")
+                same = result.text == (item.values.get(key) or "")  # no translation stays none
+                sink.write((item.raw if same else replaced(item.raw, key, result.text)) + item.end)
+                count += 1
         return count
+
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether a file that begins so holds ratings in this project's own form."""
+        if not isinstance(value, dict):
+            return False
+        names = _flat(value)
+        return ("errors" in names or "error" in names) and "translation" in value
+
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file as ``mtagent rate`` writes it.
+
+        ``id``, ``translation`` and ``errors`` (error spans, or ``null``: none were marked) must be there; ``source``,
+        ``system`` and ``evaluator`` are read where they are, all else is left alone. A line with an ``error`` is not
+        rated. Raises :class:`InputError`.
+        """
+        annotations = []
+        for number, line in parsed_lines(path):
+            values, where, errors = _flat(line), f"{path}:{number}", None
+            if not values.get("error"):
+                if "errors" not in values:
+                    raise InputError(
+                        f"{where}: no 'errors'; write [] for a translation without errors, null for one not rated"
+                    )
+                errors = None if values["errors"] is None else own_spans(values["errors"], where)
+            annotations.append(
+                Annotation(
+                    where=where,
+                    errors=errors,
+                    segment=name_field(values, "id"),
+                    document=name_field(values, "document"),
+                    system=name_field(values, "system"),
+                    rater=name_field(values, "evaluator"),
+                    source=values["source"] if isinstance(values.get("source"), str) else None,
+                    translation=text_field(values, "translation", where),
+                )
+            )
+        return annotations
+
+    def paths(self, output: Path) -> tuple[Path, ...]:
+        """Ratings go to one file."""
+        return (output,)
+
+    def refuse(self, candidates: Candidates, output: Path) -> None:
+        """JSON holds every text."""
+
+    def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
+        """Write an object per rating, a failed one with its ``error``; all but the dialogues, which the store has."""
+        with replacing(output) as sink:
+            for rated in ratings.read(None):
+                sink.write(dumped(as_object(rated), output) + "\n")
+        return ()
 
 
 JSONL = JsonLines()
 JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 
-def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and its object. Raises :class:`InputError` as the format does, whatever the fields are."""
-    for line in _jsonl_filled(lines_of(path), path):
-        yield line.number, _parsed(line.text, f"{path}:{line.number}")
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """A record's fields beside those of its segment and its rating."""
+    inner = [values[name] for name in ("segment", "rating") if isinstance(values.get(name), dict)]
+    own = {name: value for name, value in values.items() if name not in ("segment", "rating")}
+    return {name: value for layer in (*inner, own) for name, value in layer.items()}
 
 
-def _write_plain(sink: Sink, results: Iterable[Result]) -> int:
-    count = 0
-    for result in results:
-        fields = result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        values = {**fields, "translation": result.text, **result.extra}
-        with _reported(sink, result):
-            sink.write(_dumped(values, ensure_ascii=False) + "\n")
-        count += 1
-    return count
+def _members(raw: str) -> list[tuple[str, int, int, int, int]]:
+    """The keys of the object that ``raw`` is, each with start and end (exclusive) of the key and of its value."""
+    decode = json.JSONDecoder().raw_decode
+
+    def skip_space(at: int) -> int:
+        while raw[at] in " \t\r\n":
+            at += 1
+        return at
+
+    members = []
+    at = skip_space(skip_space(0) + 1)
+    while raw[at] != "}":
+        key, key_end = decode(raw, at)
+        start = skip_space(skip_space(key_end) + 1)
+        _, end = decode(raw, start)
+        members.append((key, at, key_end, start, end))
+        at = skip_space(end)
+        if raw[at] == ",":
+            at = skip_space(at + 1)
+    return members
 
 
-def _jsonl_filled(lines: Iterable[Line], path: Path) -> Iterator[Line]:
-    """The lines without empty ones at the end of the file; one in between is an error."""
-    blank: Line | None = None
-    for line in lines:
-        if not line.text.strip():
-            blank = blank or line
-        elif blank:
-            raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
-        else:
-            yield line
+def replaced(raw: str, key: str, text: str) -> str:
+    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
+    members = _members(raw)
+    escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
+    value = json.dumps(text, ensure_ascii=escapes)
+    for own_key, _, _, start, end in members:
+        if own_key == key:
+            return raw[:start] + value + raw[end:]
+    comma, colon, last = "", ": ", raw.index("{") + 1
+    if members:
+        _, key_start, key_end, start, last = members[-1]
+        colon = raw[key_end:start]
+        comma = raw[members[-2][-1] : key_start] if len(members) > 1 else "," if colon == ":" else ", "
+    return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
 
 
-def _parsed(text: str, where: str) -> dict[str, Any]:
+def dumped(account: dict[str, Any], path: Path) -> str:
+    """A segment's account as JSON; a model's reply may hold a lone surrogate, on which it must not fail."""
     try:
-        values = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refused)
-        if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
-            json.dumps(values, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"{where}: an escaped lone surrogate (\\u{ord(error.object[error.start]):04x})") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}:{error.pos + 1}: not JSON: {error.msg.lower()}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not usable JSON: {error}") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
-    if any("\0" in value for value in values.values() if isinstance(value, str)):
-        raise InputError(f"{where}: an escaped NUL (\\u0000); text has none")
-    return values
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
-    return values
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a JSON number")
-
-
-@contextmanager
-def _reported(sink: Sink, result: Result) -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise OutputError(f"{sink.path}: segment {result.segment.id!r}: {error}") from error
+        return encoded(account)
+    except ValueError as error:
+        raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
 
 
 def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
@@ -283,93 +241,43 @@ def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False
 
 def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
     """The account of one chain as plain data: texts, stages, edits, ratings, calls and what they cost."""
-    segment = chain.segment
     return {
-        "id": segment.id,
-        "source_lang": segment.source_lang,
-        "target_lang": segment.target_lang,
-        "document": segment.document,
-        "domain": segment.domain,
-        "source": segment.source,
+        **_about(chain.segment),
         "given": chain.given,
         "text": chain.text,
         "changed": chain.changed,
         "error": chain.failed.reason if chain.failed else None,
-        "stages": [_step(step, messages) for step in chain.steps],
-        "usage": _plain(chain.usage),
+        "stages": [_stage(step, messages) for step in chain.steps],
+        "usage": chain.usage.model_dump(),
     }
 
 
-def _step(step: Step, messages: bool) -> dict[str, Any]:
+def _stage(step: Step, messages: bool) -> dict[str, Any]:
     return {
         "stage": step.stage,
         "verdict": step.verdict,
         "reason": step.reason,
+        "cause": step.cause.model_dump(exclude_defaults=True),
         "text": step.text,
         "proposed": step.proposed,
-        "edits": [_plain(edit) for edit in step.edits],
+        "edits": [edit.model_dump() for edit in step.edits],
         # The calls stand with the step, which paid for them.
-        "ratings": [_plain(rating, without={"calls"}) for rating in step.ratings],
+        "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
         "calls": [_call(call, messages) for call in step.calls],
-        "usage": _plain(step.usage),
+        "usage": step.usage.model_dump(),
         "seconds": step.seconds,
     }
 
 
 def _call(call: Call, messages: bool) -> dict[str, Any]:
-    told = _plain(call, without={"messages", "reply", "tool_calls"})
+    account = call.model_dump(exclude={"messages", "reply", "tool_calls"})
     if messages:
-        told |= {"messages": [_message(message) for message in call.messages], "reply": call.reply}
-        told["tool_calls"] = [_plain(wish) for wish in call.tool_calls]
-    return told
-
-
-def _message(message: Message) -> dict[str, Any]:
-    """A message with the fields of tool calls only where it has any: few have."""
-    return {"role": message.role, "content": message.content} | message.model_dump(exclude_defaults=True)
-
-
-def _plain(record: Record, without: set[str] | None = None) -> dict[str, Any]:
-    return record.model_dump(exclude=without)
-
-
-def dumped(account: dict[str, Any], path: Path) -> str:
-    try:
-        text = json.dumps(account, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
-    # A model's reply may hold a lone surrogate, which only an escape can write; the account must not fail on it.
-    return text if _encodable(text) else json.dumps(account, allow_nan=False)
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@dataclass(frozen=True)
-class RatingLines:
-    """Holds everything but the dialogues, which ``mtagent rate --show`` prints."""
-
-    name: str = "jsonl"
-    suffixes: tuple[str, ...] = (".jsonl", ".ndjson")
-
-    def paths(self, output: Path) -> tuple[Path, ...]:
-        """The output itself."""
-        return (output,)
-
-    def refuse(self, candidates: Candidates, output: Path) -> None:
-        """JSON holds every text."""
-
-    def write(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
-        """Write the ratings, a failed one as an object with its ``error``."""
-        with replacing(output) as sink:
-            for rated in ratings.read(None):
-                sink.write(dumped(as_object(rated), output) + "\n")
-        return ()
+        account["messages"] = [  # with the fields of tool calls only where there are any: few have
+            {"role": message.role, "content": message.content} | message.model_dump(exclude_defaults=True)
+            for message in call.messages
+        ]
+        account |= {"reply": call.reply, "tool_calls": [tool_call.model_dump() for tool_call in call.tool_calls]}
+    return account
 
 
 def as_object(rated: Rated) -> dict[str, Any]:
@@ -378,64 +286,20 @@ def as_object(rated: Rated) -> dict[str, Any]:
     ``errors`` is ``[]`` for a text judged error-free, and ``null`` where nothing is known about spans.
     """
     segment, rating = rated.segment, rated.rating
-    reference = {} if segment.reference is None else {"reference": segment.reference}
     return {
         "id": segment.id,
         "system": rated.system,
-        "source_lang": segment.source_lang,
-        "target_lang": segment.target_lang,
-        "document": segment.document,
-        "domain": segment.domain,
-        "source": segment.source,
+        **_about(segment),
         "translation": rated.translation,
-        **reference,
-        "evaluator": rating.evaluator if rating else None,
-        "score": rating.score if rating else None,
-        "errors": None if rating is None or rating.errors is None else [span.model_dump() for span in rating.errors],
-        "explanation": rating.explanation if rating else None,
-        "confidence": rating.confidence if rating else None,
-        "gaps": list(rating.gaps) if rating else [],
-        "warnings": list(rating.warnings) if rating else [],
-        "correction": rating.correction if rating else None,
-        "signature": rating.signature if rating else None,
+        **({} if segment.reference is None else {"reference": segment.reference}),
+        **_UNRATED,
+        **(rating.model_dump(include=set(_UNRATED)) if rating else {}),
         "usage": rated.usage.model_dump(),
         "seconds": rated.seconds,
         "error": rated.error,
     }
 
 
-def is_rated(values: Any) -> bool:
-    """Whether the object of a line has this form."""
-    return isinstance(values, dict) and ("errors" in _flat(values) or "error" in values) and "translation" in values
-
-
-def read_rated(path: Path) -> list[Annotation]:
-    """The annotations of a file. Raises :class:`InputError`."""
-    return [_annotation(_flat(values), f"{path}:{number}") for number, values in parsed_lines(path)]
-
-
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """A record's fields beside those of its segment and its rating."""
-    inner = [values[name] for name in ("segment", "rating") if isinstance(values.get(name), dict)]
-    own = {name: value for name, value in values.items() if name not in ("segment", "rating")}
-    return {name: value for layer in (*inner, own) for name, value in layer.items()}
-
-
-def _annotation(values: dict[str, Any], where: str) -> Annotation:
-    errors = None
-    if not values.get("error"):
-        if "errors" not in values:
-            raise InputError(f"{where}: no 'errors'; write [] for a translation without errors, null for one not rated")
-        if values["errors"] is not None:
-            found = objects_in(values["errors"], "'errors'", where)
-            errors = tuple(own_span(one, f"{where}: error {n} of {len(found)}") for n, one in enumerate(found, start=1))
-    return Annotation(
-        where=where,
-        errors=errors,
-        segment=name_field(values, "id"),
-        document=name_field(values, "document"),
-        system=name_field(values, "system"),
-        rater=name_field(values, "evaluator"),
-        source=values.get("source") if isinstance(values.get("source"), str) else None,
-        translation=text_field(values, "translation", where),
-    )
+def _about(segment: Segment) -> dict[str, Any]:
+    fields = segment.model_dump(include=set(_ABOUT))
+    return {name: fields[name] for name in _ABOUT}

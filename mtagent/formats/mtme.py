@@ -5,47 +5,110 @@
 ``system-outputs/LP/NAME.txt``                  those of each stage or system
 ``documents/LP.docs``                           ``DOMAIN⇥DOCUMENT`` per segment
 ``metric-scores/LP/EVALUATOR-REF.*.score``      ``SYSTEM⇥SCORE``; ``REF`` is ``refA`` for who saw references, or ``src``
+``human-scores/LP.NAME.seg.rating``             ``SYSTEM⇥JSON⇥RATER``, or ``SYSTEM⇥None`` = not rated
 ==============================================  ================================================================
 """
 
 from __future__ import annotations
 
 import json
-import os.path
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import fsum
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats.annotations import Annotation, marked, objects_in, offset
-from mtagent.formats.exports import Entry, Held, Raters, mapped, pair_name, plain_name, renamed, strict_name
+from mtagent.formats.annotations import Annotation, error_span, objects_in, offset
+from mtagent.formats.exports import Entry, Held, Raters, mapped, pair_name, plain_name, renamed, strict_name, unused
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
 from mtagent.formats.ratings import Candidates, Place, Ratings, place_of
-from mtagent.records import ErrorSpan, Rated, Rating, Segment
+from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
-_ENDS = (".seg.score", ".sys.score", ".seg.rating")
+NOT_RATED = "None"
+REFERENCE = "refA"
+ESCAPED = (
+    r"escaped: in all texts a line feed is written \n, a carriage return \r, a backslash \\; "
+    "read these from left to right to undo it"
+)
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class MtmeRatings:
-    """Three files with the name that is given and the three ends, whichever of them was named."""
+class Mtme:
+    """Reads error spans; writes ratings into three files, and whole runs into folders.
+
+    ``escape`` allows line breaks in the segments of a run: they, and backslashes, are escaped in all texts.
+    """
 
     name: str = "mtme"
-    suffixes: tuple[str, ...] = _ENDS
+    suffixes: tuple[str, ...] = (".seg.score", ".sys.score", ".seg.rating")
+    folder: bool = True
+    one_system: bool = False
+    escape: bool = False
+
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether a file that begins so is one of ratings."""
+        cells = first.split("\t")
+        return len(cells) in (2, 3) and (cells[1] == NOT_RATED or cells[1].startswith("{"))
+
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file of ratings, with the texts in the folders around it where these are there.
+
+        Raises :class:`InputError`, also where there are not equally many texts.
+        """
+        counts: Counter[str] = Counter()
+        annotations = []
+        for line in lines_of(path):
+            where = f"{path}:{line.number}"
+            cells = line.text.split("\t")
+            if len(cells) not in (2, 3):
+                raise InputError(f"{where}: {len(cells)} columns; a line is SYSTEM⇥JSON⇥RATER or SYSTEM⇥None")
+            counts[cells[0]] += 1
+            annotations.append(
+                Annotation(
+                    where=where,
+                    errors=None if cells[1] == NOT_RATED else _read_errors(parsed(cells[1], where), where),
+                    segment=str(counts[cells[0]]),
+                    system=cells[0],
+                    rater=cells[2] if len(cells) == 3 else None,
+                )
+            )
+        sources, files = _text_files(path, counts)
+        if not sources.is_file() or None in files.values():
+            return annotations
+        source = [line.text for line in lines_of(sources)]
+        texts = {system: [line.text for line in lines_of(file)] for system, file in files.items() if file}
+        for system, lines in texts.items():
+            if not len(lines) == len(source) == counts[system]:
+                numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source)} sources"
+                raise InputError(f"{path}: system {system!r} has {numbers}; they must be equally many")
+        at = Counter[str]()
+        for place, annotation in enumerate(annotations):
+            system = annotation.system or ""
+            both = {"source": source[at[system]], "translation": texts[system][at[system]]}
+            annotations[place] = annotation.model_copy(update=both)
+            at[system] += 1
+        return annotations
+
+    def texts_around(self, path: Path) -> list[Path]:
+        """The files with sources and translations in the folders around ``path``, as far as they are there."""
+        sources, files = _text_files(path, dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path)))
+        return [*([sources] if sources.is_file() else []), *(file for file in files.values() if file)]
 
     def paths(self, output: Path) -> tuple[Path, ...]:
-        """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``."""
+        """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``, whichever of them is named."""
         if output == STANDARD:
             raise ConfigError("mtme writes several files: give -o NAME.seg.score")
-        stem = next((output.name.removesuffix(end) for end in _ENDS if output.name.endswith(end)), output.name)
-        return tuple(output.with_name(stem + end) for end in _ENDS)
+        stem = next((output.name.removesuffix(end) for end in self.suffixes if output.name.endswith(end)), output.name)
+        return tuple(output.with_name(stem + end) for end in self.suffixes)
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
         """The files hold no texts; only the names of systems may get into each other's way."""
@@ -56,26 +119,89 @@ class MtmeRatings:
                 "are the same: name them otherwise with -t NAME=FILE"
             )
 
-    def write(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
+    def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the three files."""
         unplaced = 0
         with ExitStack() as stack:
             scores, averages, spans = (stack.enter_context(replacing(path)) for path in self.paths(output))
             for system in ratings.systems:
-                unplaced += _write_system(system, ratings, scores, averages, spans)
-        return _remarks(ratings.systems, unplaced)
+                name, values = plain_name(system), []
+                for rated in ratings.read(system):
+                    rating = rated.rating
+                    values.append(rating.score if rating else None)
+                    errors, rater = (rating.errors, rating.evaluator) if rating else (None, "")
+                    line, lost = rating_line(errors, rater, rated.segment.source, rated.translation)
+                    spans.write(f"{name}\t{line}\n")
+                    unplaced += lost
+                write_scores(name, values, scores, averages)
+        names = [f"{system} is {plain_name(system)}" for system in ratings.systems if plain_name(system) != system]
+        remarks = [f"mtme allows no '.' and '-' in names: {', '.join(names)} in the files"] if names else []
+        if unplaced:
+            remarks.append(f"{unplaced} errors have no known place in the text: they stand as empty spans at its start")
+        return tuple(remarks)
+
+    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+        """Write the folders. Raises :class:`OutputError` for a segment with a line break, unless ``escape``."""
+        broken = held.survey.broken
+        if broken and not self.escape:
+            raise OutputError(
+                f"segment {broken[0]!r} (and {len(broken) - 1} more): has a line break, and mt-metrics-eval holds a "
+                "segment a line; --escape writes \\n for it"
+            )
+        names = mapped(held.systems, strict_name, output)
+        pairs: dict[str, _Pair] = {}
+        with ExitStack() as stack:
+
+            def create(*parts: str) -> Sink:
+                """A file of the folder; all stay open until the last segment."""
+                path = output.joinpath(*parts)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                return stack.enter_context(replacing(path))
+
+            for entry in held.entries():
+                lp = pair_name(entry.segment)
+                if lp not in pairs:
+                    pairs[lp] = _Pair(create, lp, names, held.survey.referenced.get(lp, 0), self.escape)
+                pairs[lp].add(entry)
+            remarks = [remark for pair in pairs.values() for remark in pair.finish(held.run)]
+        evaluators = {name: plain for pair in pairs.values() for name, plain in pair.raters.plain_names.items()}
+        return (*([ESCAPED] if self.escape else []), *renamed(names | evaluators), *remarks)
 
 
-def _write_system(system: str, ratings: Ratings, scores: Sink, averages: Sink, spans: Sink) -> int:
-    """Write the lines of one system, and return how many of its spans have no place in the text."""
-    name, found, unplaced = plain_name(system), [], 0
-    for rated in ratings.read(system):
-        found.append(rated.rating.score if rated.rating else None)
-        line, lost = _rating(rated)
-        spans.write(f"{name}\t{line}\n")
-        unplaced += lost
-    write_scores(name, found, scores, averages)
-    return unplaced
+MTME = Mtme()
+
+
+def _read_errors(data: Any, where: str) -> tuple[ErrorSpan, ...]:
+    errors = []
+    for error in objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where):
+        start, end = offset(error.get("start"), where), offset(error.get("end"), where)
+        placed = end > 0  # an empty span at the start is how this format writes an error without a place
+        errors.append(
+            error_span(
+                where,
+                severity=error.get("severity"),
+                start=start if placed else None,
+                end=end if placed else None,
+                category=error.get("category"),
+                side="source" if error.get("is_source_error") else "translation",
+                penalty=error.get("score"),
+            )
+        )
+    return tuple(errors)
+
+
+def _text_files(path: Path, systems: Iterable[str]) -> tuple[Path, dict[str, Path | None]]:
+    """Where the sources should be, and the translations of each system, in the folders around ``path``."""
+    root, lp = path.absolute().parent.parent, path.name.split(".")[0]
+    return root / "sources" / f"{lp}.txt", {system: text_file(root, lp, system) for system in systems}
+
+
+def text_file(root: Path, lp: str, system: str) -> Path | None:
+    """Where a system's translations are; references are rated like systems."""
+    if "/" in system:
+        return None
+    places = (root / "system-outputs" / lp / f"{system}.txt", root / "references" / f"{lp}.{system}.txt")
+    return next((place for place in places if isfile(place)), None)  # noqa: PTH113 Path's raises for long names
 
 
 def write_scores(
@@ -88,211 +214,48 @@ def write_scores(
     rated = [score for score in found if score is not None]
     for score in found:
         scores.write(f"{name}\t{score}\n")
-    if given is not None:
-        averages.write(f"{name}\t{given}\n")
-        return
-    averages.write(f"{name}\t{fsum(rated) / len(rated) if rated and len(rated) == len(found) else None}\n")
-
-
-def _rating(rated: Rated) -> tuple[str, int]:
-    """``JSON⇥RATER`` or ``None``, and how many spans have no place."""
-    rating = rated.rating
-    if rating is None:
-        return "None", 0
-    return rating_line(rating.errors, rating.evaluator, rated.segment.source, rated.translation)
+    if given is None and rated and len(rated) == len(found):
+        given = fsum(rated) / len(rated)
+    averages.write(f"{name}\t{given}\n")
 
 
 def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, translation: str) -> tuple[str, int]:
-    """``JSON⇥RATER``, or ``None`` where no errors are known of; and how many errors have no place."""
+    """``JSON⇥RATER``, or ``None`` where no errors are known of; and how many errors have no place.
+
+    An error without a place is an empty span at the start: it overlaps nothing, and its severity still counts.
+    """
     if errors is None:
-        return "None", 0
-    placed = [(span, place_of(span, source, translation)) for span in errors]
-    found = json.dumps({"errors": [_error(span, place) for span, place in placed]}, ensure_ascii=False)
-    rater = re.sub(r"\s", "_", rater)
-    return f"{found}\t{rater}", sum(place is None for _, place in placed)
-
-
-def _error(span: ErrorSpan, place: Place | None) -> dict[str, Any]:
-    """An error without a place is an empty span at the start: it overlaps nothing, and its severity still counts."""
-    start, end, in_source = place or Place(0, 0, span.side != "translation")
-    return {
-        "start": start,
-        "end": end,
-        "category": span.category,
-        "severity": span.severity,
-        "score": mqm.weight(span) if span.penalty is None else span.penalty,
-        "is_source_error": in_source,
-    }
-
-
-def _remarks(systems: tuple[str, ...], unplaced: int) -> tuple[str, ...]:
-    renamed = [f"{system} is {plain_name(system)}" for system in systems if plain_name(system) != system]
-    remarks = [f"mtme allows no '.' and '-' in names: {', '.join(renamed)} in the files"] if renamed else []
-    if unplaced:
-        remarks.append(f"{unplaced} errors have no known place in the text: they stand as empty spans at its start")
-    return tuple(remarks)
-
-
-NOT_RATED = "None"
-
-
-def recognised(line: str) -> bool:
-    """Whether ``line`` is one of this format."""
-    cells = line.split("\t")
-    return len(cells) in (2, 3) and (cells[1] == NOT_RATED or cells[1].startswith("{"))
-
-
-def read_mtme(path: Path) -> list[Annotation]:
-    """The annotations of a file. Raises :class:`InputError`, also where the texts around it have other numbers."""
-    counts: Counter[str] = Counter()
-    found = []
-    for line in lines_of(path):
-        where = f"{path}:{line.number}"
-        cells = line.text.split("\t")
-        if len(cells) not in (2, 3):
-            raise InputError(f"{where}: {len(cells)} columns; a line is SYSTEM⇥JSON⇥RATER or SYSTEM⇥None")
-        counts[cells[0]] += 1
-        found.append(
-            Annotation(
-                where=where,
-                errors=None if cells[1] == NOT_RATED else _errors(parsed(cells[1], where), where),
-                segment=str(counts[cells[0]]),
-                system=cells[0],
-                rater=cells[2] if len(cells) == 3 else None,
-            )
+        return NOT_RATED, 0
+    items, unplaced = [], 0
+    for span in errors:
+        place = place_of(span, source, translation)
+        unplaced += place is None
+        start, end, in_source = place or Place(0, 0, span.side != "translation")
+        items.append(
+            {
+                "start": start,
+                "end": end,
+                "category": span.category,
+                "severity": span.severity,
+                "score": mqm.weight(span) if span.penalty is None else span.penalty,
+                "is_source_error": in_source,
+            }
         )
-    return _with_texts(found, path, counts)
-
-
-def _errors(data: Any, where: str) -> tuple[ErrorSpan, ...]:
-    errors = objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where)
-    return tuple(_mtme_error(error, where) for error in errors)
-
-
-def _mtme_error(error: dict[str, Any], where: str) -> ErrorSpan:
-    """An empty span at the start is how this format writes an error without a place, an omission too."""
-    start, end = offset(error.get("start"), where), offset(error.get("end"), where)
-    placed = end > 0
-    return marked(
-        where,
-        severity=error.get("severity"),
-        start=start if placed else None,
-        end=end if placed else None,
-        category=error.get("category"),
-        side="source" if error.get("is_source_error") else "translation",
-        penalty=error.get("score"),
-    )
-
-
-def texts_around(path: Path) -> list[Path]:
-    """The files with sources and translations in MTME's folders around ``path``, as far as they are there."""
-    root, lp = path.absolute().parent.parent, path.name.split(".")[0]
-    systems = dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path))
-    texts = [text_file(root, lp, system) for system in systems]
-    sources = root / "sources" / f"{lp}.txt"
-    return [*([sources] if sources.is_file() else []), *(text for text in texts if text)]
-
-
-def _with_texts(found: list[Annotation], path: Path, counts: Counter[str]) -> list[Annotation]:
-    root, lp = path.absolute().parent.parent, path.name.split(".")[0]
-    sources = root / "sources" / f"{lp}.txt"
-    texts = {system: text_file(root, lp, system) for system in counts}
-    if not sources.is_file() or any(text is None for text in texts.values()):
-        return found
-    source = _lines(sources)
-    outputs = {system: _lines(text) for system, text in texts.items() if text}
-    for system, lines in outputs.items():
-        if not len(lines) == len(source) == counts[system]:
-            numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source)} sources"
-            raise InputError(f"{path}: system {system!r} has {numbers}; they must be equally many")
-    return [_with_text(one, source, outputs) for one in found]
-
-
-def _with_text(one: Annotation, source: list[str], outputs: dict[str, list[str]]) -> Annotation:
-    at = int(one.segment or 1) - 1
-    return one.model_copy(update={"source": source[at], "translation": outputs[one.system or ""][at]})
-
-
-def text_file(root: Path, lp: str, system: str) -> Path | None:
-    """Where a system's translations are; references are rated like systems."""
-    if "/" in system:
-        return None
-    places = (root / "system-outputs" / lp / f"{system}.txt", root / "references" / f"{lp}.{system}.txt")
-    isfile = os.path.isfile
-    return next((place for place in places if isfile(place)), None)
-
-
-def _lines(path: Path) -> list[str]:
-    return [line.text for line in lines_of(path)]
-
-
-REFERENCE = "refA"
-_UNKNOWN = "unknown"
-_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r"})
-ESCAPED = (
-    r"escaped: in all texts a line feed is written \n, a carriage return \r, a backslash \\; "
-    "read these from left to right to undo it"
-)
-
-
-@dataclass(frozen=True)
-class MtmeExport:
-    """``escape`` allows line breaks in segments: they, and backslashes, are escaped in all texts."""
-
-    escape: bool = False
-    name: str = "mtme"
-    folder: bool = True
-    one_system: bool = False
-
-    def write(self, held: Held, output: Path) -> tuple[str, ...]:
-        """Write the folders. Raises :class:`OutputError` for a segment with a line break, unless ``escape``."""
-        broken = held.survey.broken
-        if broken and not self.escape:
-            raise OutputError(
-                f"segment {broken[0]!r} (and {len(broken) - 1} more): has a line break, and mt-metrics-eval holds a "
-                "segment a line; --escape writes \\n for it"
-            )
-        names = mapped(held.systems, strict_name, output)
-        pairs: dict[str, _Pair] = {}
-        with ExitStack() as stack:
-            for entry in held.entries():
-                lp = pair_name(entry.segment)
-                if lp not in pairs:
-                    pairs[lp] = _Pair(_Folder(output, stack, self.escape), lp, names, held.survey.referenced.get(lp, 0))
-                pairs[lp].add(entry)
-            remarks = [remark for pair in pairs.values() for remark in pair.finish(held.run)]
-        evaluators = {name: plain for pair in pairs.values() for name, plain in pair.raters.plain_names.items()}
-        return (*([ESCAPED] if self.escape else []), *renamed(names | evaluators), *remarks)
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """Where the files go, all of which stay open until the last segment."""
-
-    path: Path
-    stack: ExitStack
-    escape: bool
-
-    def open(self, *parts: str) -> Sink:
-        path = self.path.joinpath(*parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return self.stack.enter_context(replacing(path))
-
-    def write(self, sink: Sink, text: str | None) -> None:
-        """Write one line; there is none of a text that is missing."""
-        text = text or ""
-        sink.write((text.translate(_ESCAPES) if self.escape else text) + "\n")
+    rater = re.sub(r"\s", "_", rater)
+    return f"{json.dumps({'errors': items}, ensure_ascii=False)}\t{rater}", unplaced
 
 
 class _Pair:
-    """The files of one language pair."""
+    """The files of one language pair, as a run is written."""
 
-    def __init__(self, folder: _Folder, lp: str, names: dict[str, str], referenced: int) -> None:
-        self._folder, self._lp, self._names, self._referenced = folder, lp, names, referenced
-        self._sources = folder.open("sources", f"{lp}.txt")
-        self._references = folder.open("references", f"{lp}.{REFERENCE}.txt") if referenced else None
-        self._outputs = {system: folder.open("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
-        self._docs = folder.open("documents", f"{lp}.docs")
+    def __init__(
+        self, create: Callable[..., Sink], lp: str, names: dict[str, str], referenced: int, escape: bool
+    ) -> None:
+        self._create, self._lp, self._names, self._referenced, self._escape = create, lp, names, referenced, escape
+        self._sources = create("sources", f"{lp}.txt")
+        self._references = create("references", f"{lp}.{REFERENCE}.txt") if referenced else None
+        self._outputs = {system: create("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
+        self._docs = create("documents", f"{lp}.docs")
         self._documents, self.raters = _Documents(), Raters(strict_name)
         self._scores: dict[str, dict[str, list[float | None]]] = {}
         self._count = 0
@@ -300,87 +263,81 @@ class _Pair:
     def add(self, entry: Entry) -> None:
         """Write the lines of one segment, and remember its scores, which stand system by system."""
         segment = entry.segment
-        self._folder.write(self._sources, segment.source)
+        self._write(self._sources, segment.source)
         if self._references is not None:
-            self._folder.write(self._references, segment.reference)
+            self._write(self._references, segment.reference)
         for system, sink in self._outputs.items():
-            self._folder.write(sink, entry.texts[system])
-        self._docs.write("\t".join(self._documents.line(segment)) + "\n")
-        self._remember(entry)
-        self._count += 1
-
-    def finish(self, run: str) -> list[str]:
-        """Write the scores, and return the remarks on this language pair."""
-        for metric, by_system in self._scores.items():
-            scores, averages = (
-                self._folder.open("metric-scores", self._lp, f"{metric}.{level}.score") for level in ("seg", "sys")
-            )
-            for system, found in by_system.items():
-                write_scores(self._names[system], found, scores, averages)
-        remarks = [*self.raters.remarks, *self._documents.remarks(), *self._unrated(run)]
-        if 0 < self._referenced < self._count:
-            remarks.append(f"{self._count - self._referenced} of {self._count} segments have no reference: empty lines")
-        return [f"{self._lp}: {remark}" for remark in remarks]
-
-    def _remember(self, entry: Entry) -> None:
-        found: dict[tuple[str, str], float] = {}
+            self._write(sink, entry.texts[system])
+        self._docs.write(f"{_bare(segment.domain)}\t{self._documents.name(segment)}\n")
+        scores: dict[tuple[str, str], float] = {}
         for rated in entry.rated:
             if rated.rating is not None:
                 metric = self._metric(rated.rating)
                 if metric not in self._scores:  # a default that is made for every rating would be quadratic
                     self._scores[metric] = {system: [None] * self._count for system in self._names}
-                found[metric, rated.system] = rated.rating.score
+                scores[metric, rated.system] = rated.rating.score
         for metric, by_system in self._scores.items():
-            for system, scores in by_system.items():
-                scores.append(found.get((metric, system)))
+            for system, values in by_system.items():
+                values.append(scores.get((metric, system)))
+        self._count += 1
+
+    def _write(self, sink: Sink, text: str | None) -> None:
+        """Write one line; there is none of a text that is missing."""
+        text = text or ""
+        sink.write((text.translate(_ESCAPES) if self._escape else text) + "\n")
 
     def _metric(self, rating: Rating) -> str:
         """``NAME-REF`` as mt-metrics-eval wants it."""
         seen = self._referenced and "reference:yes" in rating.signature.split("|")
         return f"{self.raters.name(rating)}-{REFERENCE if seen else 'src'}"
 
-    def _unrated(self, run: str) -> list[str]:
-        if not self._scores:
-            return [] if not run else ["the run holds no rating of these texts: no metric-scores"]
-        return [
-            f"{metric}: {missing} of {sum(map(len, by_system.values()))} texts are not rated (None), which "
-            f"mt-metrics-eval does not read as a metric's scores: `mtagent rate --run {run}` rates all"
-            for metric, by_system in self._scores.items()
-            if (missing := sum(scores.count(None) for scores in by_system.values()))
-        ]
+    def finish(self, run: str) -> list[str]:
+        """Write the scores, and return the remarks on this language pair."""
+        unrated = []
+        for metric, by_system in self._scores.items():
+            scores, averages = (
+                self._create("metric-scores", self._lp, f"{metric}.{level}.score") for level in ("seg", "sys")
+            )
+            for system, values in by_system.items():
+                write_scores(self._names[system], values, scores, averages)
+            if missing := sum(values.count(None) for values in by_system.values()):
+                unrated.append(
+                    f"{metric}: {missing} of {sum(map(len, by_system.values()))} texts are not rated (None), which "
+                    f"mt-metrics-eval does not read as a metric's scores: `mtagent rate --run {run}` rates all"
+                )
+        if run and not self._scores:
+            unrated.append("the run holds no rating of these texts: no metric-scores")
+        remarks = [*self.raters.remarks, *self._documents.remarks(), *unrated]
+        if 0 < self._referenced < self._count:
+            remarks.append(f"{self._count - self._referenced} of {self._count} segments have no reference: empty lines")
+        return [f"{self._lp}: {remark}" for remark in remarks]
 
 
 class _Documents:
-    """Names of domains and documents as mt-metrics-eval needs them: without white space, each document in one piece."""
+    """Names of documents as mt-metrics-eval needs them: without white space, each document in one piece."""
 
     def __init__(self) -> None:
-        self._raw: str | None = None
+        self._last: str | None = None
         self._name = ""
         self._used: set[str] = set()
-        self._changed: dict[str, None] = {}
+        self._renamed: dict[str, None] = {}
 
-    def line(self, segment: Segment) -> tuple[str, str]:
-        """Domain and document of the next segment."""
-        if not self._used or segment.document != self._raw:
-            self._raw, self._name = segment.document, self._fresh(_bare(segment.document))
-            if segment.document and self._name != segment.document:
-                self._changed[f"{segment.document} is {self._name}"] = None
-        return _bare(segment.domain), self._name
+    def name(self, segment: Segment) -> str:
+        """The name of the next segment's document."""
+        document = segment.document
+        if not self._used or document != self._last:
+            self._last, self._name = document, unused(_bare(document), self._used)
+            self._used.add(self._name)
+            if document and self._name != document:
+                self._renamed[f"{document} is {self._name}"] = None
+        return self._name
 
     def remarks(self) -> list[str]:
         """What was renamed."""
-        if not self._changed:
+        if not self._renamed:
             return []
-        shown = ", ".join([*list(self._changed)[:3], *(["…"] if len(self._changed) > 3 else [])])
-        return [f"documents renamed, to stand in one piece and without spaces: {len(self._changed)} ({shown})"]
-
-    def _fresh(self, name: str) -> str:
-        number, fresh = 1, name
-        while fresh in self._used:
-            number += 1
-            fresh = f"{name}_{number}"
-        self._used.add(fresh)
-        return fresh
+        shown = ", ".join([*list(self._renamed)[:3], *(["…"] if len(self._renamed) > 3 else [])])
+        return [f"documents renamed, to stand in one piece and without spaces: {len(self._renamed)} ({shown})"]
 
 
 def _bare(name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Where an error stands, for formats that know spans of the source and of the translation only."""
+"""What is rated and what came of it, for the formats that write ratings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def stages_of(
     def candidates() -> Iterator[Candidates]:
         return (side_by_side(chain.segment, texts_of(chain, systems)) for chain in chains())
 
-    inputs = {"run": name, "systems": list(systems), "texts": _digest(candidates())}
+    digest = hashlib.sha256()  # a run that went on, or in which an edit was taken back, is another input
+    for item in candidates():
+        digest.update(item.model_dump_json().encode() + b"\n")
+    inputs = {"run": name, "systems": list(systems), "texts": digest.hexdigest()}
     return Material(systems, inputs, lambda: islice(candidates(), limit))
 
 
@@ -88,14 +91,6 @@ def texts_of(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
         text = steps[stage].text if stage in steps else text
         texts[stage] = text
     return {system: texts[system] for system in systems}
-
-
-def _digest(candidates: Iterable[Candidates]) -> str:
-    """A hash of all texts: a run that went on, or in which an edit was taken back, is another input."""
-    digest = hashlib.sha256()
-    for one in candidates:
-        digest.update(one.model_dump_json().encode() + b"\n")
-    return digest.hexdigest()
 
 
 class Ratings(NamedTuple):
@@ -122,7 +117,7 @@ class RatingFormat(Protocol):
         """Raise :class:`OutputError` for what this format cannot hold, before anything is paid for."""
         ...
 
-    def write(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
+    def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the files, each of which appears when it is complete, and return remarks for the user.
 
         Raises :class:`OutputError`.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.records import Record, Segment
@@ -26,15 +25,10 @@ class SegmentDefaults(Record):
 
 
 class Result(Record):
-    """One segment and the text to write for it.
-
-    ``extra`` holds further columns or fields by name (a status, a score), for the formats that have room for them. All
-    results of one file name the same ones.
-    """
+    """One segment and the text to write for it."""
 
     segment: Segment
     text: str
-    extra: dict[str, Any] = Field(default_factory=dict)
 
 
 NO_DEFAULTS = SegmentDefaults()
@@ -73,57 +67,32 @@ class Format(Protocol):
         ...
 
 
-TEXT_FIELDS = ("source", "translation", "reference", "document", "domain", "context", "notes")
-FIELDS = ("id", "source_lang", "target_lang", *TEXT_FIELDS)
+FIELDS = (
+    *("id", "source_lang", "target_lang", "source", "translation", "reference"),
+    *("document", "domain", "context", "notes"),
+)
 """The fields that a table column can hold."""
 
 PAIR = "lp"
 """A column of other tools that holds both languages, such as ``en-is``."""
 
 ALIASES = {
-    "src": "source",
-    "src_text": "source",
-    "source_text": "source",
-    "source_segment": "source",
-    "target": "translation",
-    "tgt": "translation",
-    "tgt_text": "translation",
-    "mt": "translation",
-    "mt_text": "translation",
-    "hyp": "translation",
-    "hypothesis": "translation",
-    "hypothesis_segment": "translation",
-    "ref": "reference",
-    "ref_text": "reference",
-    "reference_segment": "reference",
-    "src_lang": "source_lang",
-    "source_language": "source_lang",
-    "tgt_lang": "target_lang",
-    "target_language": "target_lang",
-    "seg_id": "id",
-    "segment_id": "id",
-    "doc": "document",
-    "doc_id": "document",
-    "document_id": "document",
-    "language_pair": PAIR,
-    "domain_name": "domain",
-    "note": "notes",
-    "comment": "notes",
+    alias: field
+    for field, aliases in {
+        "source": "src src_text source_text source_segment",
+        "translation": "target tgt tgt_text mt mt_text hyp hypothesis hypothesis_segment",
+        "reference": "ref ref_text reference_segment",
+        "source_lang": "src_lang source_language",
+        "target_lang": "tgt_lang target_language",
+        "id": "seg_id segment_id",
+        "document": "doc doc_id document_id",
+        PAIR: "language_pair",
+        "domain": "domain_name",
+        "notes": "note comment",
+    }.items()
+    for alias in aliases.split()
 }
 """What other tools call the fields: Multi-agentMT, WMT's tasks, COMET, quality estimation data."""
-
-
-class Entry(Protocol):
-    """One segment as it stands in a file that is read again while the output is written."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def line(self) -> int: ...
-
-
-E_ = TypeVar("E_", bound=Entry)
 
 
 def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
@@ -148,20 +117,20 @@ def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
 def suggested(unknown: str) -> str:
     """The field that was probably meant, as the end of an error message."""
     plain = unknown.strip().casefold()
-    close = (
-        [ALIASES[plain]]
-        if ALIASES.get(plain, PAIR) != PAIR
-        else difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
-    )
+    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
+    if ALIASES.get(plain, PAIR) != PAIR:
+        close = [ALIASES[plain]]
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def segment(values: Mapping[str, Any], defaults: SegmentDefaults, number: int, where: str) -> Segment:
     """The segment that a file's ``values`` make; ``number`` is its id where they give none."""
-    given = {field: value for field, value in values.items() if value is not None}
+    fields = {"id": str(number), **defaults.model_dump(exclude_none=True)}
+    told = {field: value for field, value in values.items() if value is not None}
     try:
-        fields = {"id": str(number), **_known(defaults), **_languages(given), **given}
-        fields.pop(PAIR, None)
+        if PAIR in told:
+            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(told.pop(PAIR)))
+        fields |= told
         for side in ("source_lang", "target_lang"):
             if side not in fields:
                 raise InputError(f"{where}: no {side}; add it to the file or give --{side.replace('_', '-')}")
@@ -175,62 +144,33 @@ def segment(values: Mapping[str, Any], defaults: SegmentDefaults, number: int, w
         raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
 
 
-def _languages(given: Mapping[str, Any]) -> dict[str, str]:
-    """The two languages that a language pair stands for."""
-    if PAIR not in given:
-        return {}
-    source_lang, target_lang = languages.parse_pair(str(given[PAIR]))
-    return {"source_lang": source_lang, "target_lang": target_lang}
-
-
-@lru_cache(maxsize=16)
-def _known(defaults: SegmentDefaults) -> dict[str, str]:
-    return defaults.model_dump(exclude_none=True)
-
-
 def unique(segments: Iterable[tuple[int, Segment]], path: Path) -> Iterator[Segment]:
     """Yield the segments of ``(line, segment)`` pairs; an id that comes twice is an :class:`InputError`."""
     lines: dict[str, int] = {}
-    for line, one in segments:
-        if one.id in lines:
-            raise InputError(f"{path}:{line}: the id {one.id!r} was already used in line {lines[one.id]}")
-        lines[one.id] = line
-        yield one
+    for line, segment in segments:
+        if segment.id in lines:
+            raise InputError(f"{path}:{line}: the id {segment.id!r} was already used in line {lines[segment.id]}")
+        lines[segment.id] = line
+        yield segment
 
 
-def paired(entries: Iterable[E_], results: Iterable[Result], path: Path, like: Path) -> Iterator[tuple[E_, Result]]:
-    """Yield each entry of the file ``like`` with its result; they must agree one by one.
+T = TypeVar("T")
+
+
+def paired(
+    entries: Iterable[tuple[str, int, T]], results: Iterable[Result], path: Path, like: Path
+) -> Iterator[tuple[T, Result]]:
+    """Yield what the file ``like`` holds of each segment with its result; ``entries`` are ``(id, line, content)``.
 
     Raises :class:`OutputError` for a result too many, too few, or in the wrong place.
     """
     for number, (entry, result) in enumerate(zip_longest(entries, results), start=1):
         if entry is None:
             raise OutputError(f"{path}: result {number} is one more than {like} has segments")
+        own_id, line, content = entry
         if result is None:
-            raise OutputError(f"{path}: the results end after {number - 1}, before {like}:{entry.line}")
-        if entry.id != result.segment.id:
-            found = f"result {number} is for segment {result.segment.id!r}"
-            raise OutputError(f"{path}: {found}, but {like}:{entry.line} holds segment {entry.id!r}")
-        yield entry, result
-
-
-def extra_names(results: Iterable[Result], path: Path) -> tuple[tuple[str, ...], Iterator[Result]]:
-    """The names of the results' ``extra`` values, and the results again; all must have the same ones.
-
-    Raises :class:`OutputError`, also for a name that is a field's or an alias of one.
-    """
-    results = iter(results)
-    first = next(results, None)
-    names = tuple(first.extra) if first else ()
-    for name in names:
-        if name in ALIASES or name in FIELDS:
-            raise OutputError(f"{path}: {name!r} is a segment's own field and cannot be an extra column")
-    return names, _with_the_same(names, results if first is None else chain([first], results), path)
-
-
-def _with_the_same(names: tuple[str, ...], results: Iterable[Result], path: Path) -> Iterator[Result]:
-    for result in results:
-        if result.extra.keys() != set(names):
-            found = f"segment {result.segment.id!r} has the extra values {sorted(result.extra)}"
-            raise OutputError(f"{path}: {found}, but the first segment has {sorted(names)}")
-        yield result
+            raise OutputError(f"{path}: the results end after {number - 1}, before {like}:{line}")
+        if own_id != result.segment.id:
+            misplaced = f"result {number} is for segment {result.segment.id!r}"
+            raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {own_id!r}")
+        yield content, result

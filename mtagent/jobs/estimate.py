@@ -17,7 +17,7 @@ from mtagent.chain.gate import PairwiseGate
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, Role
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
-from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
@@ -27,7 +27,7 @@ from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
 from mtagent.llm.server import server_address
-from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Stage, Tool, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Stage, Tool, Usage
 from mtagent.translators.llm import LLMTranslator
 
 Counting = Literal["o200k", "length"]
@@ -267,7 +267,7 @@ class _Asking:
     async def _postedit(self, segment: Segment, text: Text, *, judged: bool) -> Range:
         rating = await self._rating("postedit", self._evaluator, segment, text)
         gate = await self._gate(segment, text, judged=judged)
-        if self._llm is None or getattr(self._evaluator, "suggests", False):
+        if self._llm is None or suggests_edits(self._evaluator):
             return rating.plus(_only_high(gate))
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
@@ -381,7 +381,7 @@ class _Asking:
 
 def _stated_calls(evaluator: Evaluator) -> tuple[int, int] | None:
     """The fewest and the most calls of a rating; ``None`` where the evaluator, perhaps a foreign one, is silent."""
-    match getattr(evaluator, "calls", None):
+    match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
         case (int(fewest), int(most)):
             return fewest, most
     return None
@@ -392,7 +392,7 @@ def _only_high(needed: Range) -> Range:
     return Range(Usage(), needed.high)
 
 
-async def _nobody(evaluator: Evaluator, text: str) -> Rating:
+async def _nobody(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
     raise ModelError("nothing is rated in an estimate")
 
 

@@ -1,12 +1,4 @@
-"""What a run holds, for other tools: one file per form, all behind one small protocol.
-
-==========  =====================================================================================
-``mtme``    a folder like mt-metrics-eval's: sources, references, outputs, documents, scores
-``marot``   error spans as MQM annotations, a TSV
-``wmt25``   one document a line, as submitted to WMT's general translation task
-``stages``  a folder with a text file per stage
-==========  =====================================================================================
-"""
+"""What a run holds, written again: in its own form, or in that of another tool (:data:`mtagent.formats.EXPORTS`)."""
 
 from __future__ import annotations
 
@@ -20,20 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
-from mtagent.formats.exports import Entry, Export, Held, Survey, file_name, mapped, pair_name, renamed
+from mtagent.formats import Export
+from mtagent.formats.exports import Entry, Held, Survey, pair_name
 from mtagent.formats.files import STANDARD
-from mtagent.formats.jsonl import JSONL
-from mtagent.formats.lines import Lines
-from mtagent.formats.marot import MarotExport
-from mtagent.formats.mtme import MtmeExport
 from mtagent.formats.ratings import FINAL, chosen, systems_of, texts_of
-from mtagent.formats.segments import Result
-from mtagent.formats.wmt import Wmt25Export
-from mtagent.jobs.inputs import companions, content_hashes, refuse_unwritable, same_file
-from mtagent.jobs.rate import NO_TRANSLATION
-from mtagent.records import Chain, Rated, Rating, Step
+from mtagent.jobs.improve import write_outputs
+from mtagent.jobs.inputs import (
+    Files,
+    RatingOutput,
+    belongs_to,
+    content_hashes,
+    refuse_overwriting,
+    refuse_unwritable,
+    same_file,
+    spooled_copies,
+)
+from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
+from mtagent.records import Chain, Rated, Rating, Step, same_rater
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
@@ -61,29 +59,27 @@ def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
     the judge is the editor, that of the text before stands once. What is not of this shape, and what is about a text
     that was rejected or that the user has taken edits back from, is left out.
     """
-    found: list[tuple[str, Rating]] = []
+    ratings: list[tuple[str, Rating]] = []
     before = chain.segment.translation
     for step in chain.steps:
+        reverted = any(edit.outcome == "reverted" for edit in step.edits)
         if before is not None:
-            found += _of_step(step, before)
-        if _reverted(step):
+            ratings += _of_step(step, before, counts=step.verdict == "kept" and not reverted)
+        if reverted:
             break
         before = step.text
-    return found
+    return ratings
 
 
-def _of_step(step: Step, before: str) -> Iterator[tuple[str, Rating]]:
-    editors = step.ratings[:1] if step.stage == "postedit" else ()
-    judges = step.ratings[len(editors) :]
-    for rating in (*editors, *(judges[:1] if len(judges) == 2 else ())):
-        yield before, rating
-    shared = bool(editors) and [judge.evaluator for judge in judges] == [editors[0].evaluator]
-    if (len(judges) == 2 or shared) and step.verdict == "kept" and not _reverted(step):
-        yield step.text, judges[-1]
-
-
-def _reverted(step: Step) -> bool:
-    return any(edit.outcome == "reverted" for edit in step.edits)
+def _of_step(step: Step, before: str, *, counts: bool) -> Iterator[tuple[str, Rating]]:
+    """The ratings of the text before a step and, where its own text ``counts``, of that."""
+    editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
+    if editor is not None:
+        yield before, editor
+    if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
+        yield before, judged
+    if after is not None and counts:
+        yield step.text, after
 
 
 def _of_chain(chain: Chain, systems: Sequence[str]) -> Entry:
@@ -103,7 +99,7 @@ def _by_segment(ratings: Iterable[Rated]) -> Iterator[list[Rated]]:
     """The ratings of each segment, which come one after the other, a system once."""
     group: list[Rated] = []
     for rated in ratings:
-        if group and (rated.segment.id != group[0].segment.id or rated.system in {one.system for one in group}):
+        if group and (rated.segment.id != group[0].segment.id or rated.system in {other.system for other in group}):
             yield group
             group = []
         group.append(rated)
@@ -112,14 +108,10 @@ def _by_segment(ratings: Iterable[Rated]) -> Iterator[list[Rated]]:
 
 
 def _of_ratings(group: Sequence[Rated], systems: Sequence[str]) -> Entry:
-    by_system: Mapping[str, Rated] = {rated.system: rated for rated in group}
+    by_system = {rated.system: rated for rated in group}
     rated = tuple(by_system[system] for system in systems if system in by_system)
-    texts = dict.fromkeys(systems) | {one.system: _text(one) for one in rated}
-    return Entry(group[0].segment, texts, rated)
-
-
-def _text(rated: Rated) -> str | None:
-    return None if rated.error == NO_TRANSLATION else rated.translation
+    texts = {item.system: None if item.error == NO_TRANSLATION else item.translation for item in rated}
+    return Entry(group[0].segment, dict.fromkeys(systems) | texts, rated)
 
 
 def _survey(run: str, entries: Callable[[], Iterator[Entry]]) -> Survey:
@@ -161,7 +153,7 @@ class Target:
     def refuse_taken_file(self) -> None:
         """Raise :class:`OutputError` where the file cannot be written, or must not."""
         refuse_unwritable(self.path)
-        if any(same_file(self.path, file) for file in companions(self.store)):
+        if belongs_to(self.path, self.store):
             raise OutputError(f"{self.path}: is the store; give -o another name")
         if self.path != STANDARD and self.path.is_file():
             if not self.force:
@@ -176,8 +168,7 @@ class Target:
             refuse_unwritable(self.path)
             return
         refuse_unwritable(self.path / "file")
-        others = [entry for entry in self.path.iterdir() if not entry.match(_LEFTOVER)]
-        if others and not self.force:
+        if not self.force and not all(entry.match(_LEFTOVER) for entry in self.path.iterdir()):
             raise OutputError(f"{self.path}: is not empty; --force writes into it and replaces files of the same name")
 
     @contextmanager
@@ -199,10 +190,6 @@ class Target:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
-    def left(self, written: int) -> int:
-        """How many files there are in the folder besides those ``written``."""
-        return sum(path.is_file() for path in self.path.rglob("*")) - written
-
     def _merge(self, fresh: Path) -> None:
         """Move the files into the folder that is there. All are looked at before the first one is moved."""
         files = {path: self.path / path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file()}
@@ -221,37 +208,6 @@ class Target:
             raise OutputError(f"{path}: the run was made from this file; give -o another name")
 
 
-@dataclass(frozen=True)
-class Stages:
-    """``RUN.STAGE.txt``, a segment a line; ``RUN.STAGE.jsonl`` for all stages where any text has a line break."""
-
-    name: str = "stages"
-    folder: bool = True
-    one_system: bool = False
-
-    def write(self, held: Held, output: Path) -> tuple[str, ...]:
-        """Write one file per stage."""
-        broken = held.survey.broken
-        kind, end = (JSONL, ".jsonl") if broken else (Lines(), ".txt")
-        names = mapped(held.systems, file_name, output)
-        for system, name in names.items():
-            kind.write(output / f"{file_name(held.run)}.{name}{end}", _results(held, system))
-        why = (
-            f"JSON Lines, for there are segments with a line break: {len(broken)} (first: {broken[0]!r})"
-            if broken
-            else ""
-        )
-        return (*([why] if why else []), *renamed(names))
-
-
-def _results(held: Held, system: str) -> Iterator[Result]:
-    return (Result(segment=entry.segment, text=entry.texts[system] or "") for entry in held.entries())
-
-
-EXPORTS: dict[str, Export] = {own.name: own for own in (MtmeExport(), MarotExport(), Wmt25Export(), Stages())}
-"""The exports by name."""
-
-
 class ExportReport(NamedTuple):
     """What an export came to: remarks for the user, and the ids of the segments that lack a translation."""
 
@@ -262,14 +218,14 @@ class ExportReport(NamedTuple):
 def export_run(
     store: Store,
     name: str,
-    kind: Export,
+    form: Export,
     output: Path,
     *,
     systems: Sequence[str] = (),
     partial: bool = False,
     force: bool = False,
 ) -> ExportReport:
-    """Write what the run ``name`` holds as ``kind``, the given ``systems`` or stages or all of them.
+    """Write what the run ``name`` holds in ``form``, the given ``systems`` or stages or all of them.
 
     Where there is room for one, it is by default the ``final`` one. ``partial`` allows a run that is not complete,
     ``force`` an output that is there already. Raises :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
@@ -278,29 +234,82 @@ def export_run(
     if not partial:
         refuse_incomplete(run)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
-    (target.refuse_taken_folder if kind.folder else target.refuse_taken_file)()
-    held = held_by(run, systems or ((FINAL,) if kind.one_system and run.kind == "chain" else ()))
-    if kind.one_system and len(held.systems) != 1:
-        raise ConfigError(f"{kind.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
-    remarks = _written(kind, held, target)
-    return ExportReport(remarks, held.survey.missing)
+    (target.refuse_taken_folder if form.folder else target.refuse_taken_file)()
+    held = held_by(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
+    if form.one_system and len(held.systems) != 1:
+        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
+    if not form.folder:
+        remarks = form.export(held, output)
+        return ExportReport((*remarks, *_written([output])), held.survey.missing)
+    with target.filled() as folder:
+        remarks = form.export(held, folder)
+        written = sum(path.is_file() for path in folder.rglob("*"))
+    others = sum(path.is_file() for path in output.rglob("*")) - written
+    left = (f"other files in {output}, left as they are: {others}",) if others else ()
+    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), held.survey.missing)
+
+
+def export_own(
+    store: Store,
+    name: str,
+    output: Path,
+    *,
+    format_name: str | None = None,
+    details: Path | None = None,
+    like: Path | None = None,
+    partial: bool = False,
+    force: bool = False,
+) -> ExportReport:
+    """Write the run's own output again: the improved texts, in the form of ``like``, and the details; or the ratings.
+
+    ``partial`` allows a run that is not complete, ``force`` outputs that are there already. Raises
+    :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
+    """
+    run, database = store.read(name), Path(store.database.path)
+    if not partial:
+        refuse_incomplete(run)
+    if run.kind == "rating":
+        if details or like:
+            raise ConfigError(f"run {name!r} holds ratings: --details and --like are for runs with texts")
+        ratings = RatingOutput(output, format_name)
+        outputs = list(ratings.paths)
+    else:
+        if same_file(output, details):
+            raise ConfigError(f"{output}: texts and details cannot both go to one file")
+        outputs = [path for path in (output, details) if path is not None]
+    for path in outputs:
+        Target(path, force, stored_inputs(store, name), database).refuse_taken_file()
+    if run.kind == "rating":
+        ratings.refuse_unwritable()
+        _, remarks = write_ratings(run, ratings)
+        return ExportReport((*remarks, *_written(outputs)), ())
+    refuse_overwriting([details], {"--like": like} if like else {})
+    files = Files(source=like or output, output=output, details=details, format=format_name)
+    files.refuse_unwritable()
+    name_told = format_name or ("lines" if output == STANDARD and like is None else None)
+    form = formats.by_path(like if like and output == STANDARD else output, name_told)
+    with spooled_copies({"--like": like} if like else {}) as copies:
+        write_outputs(run, form, files, like=copies.get("--like"))
+    missing = tuple(chain.segment.id for chain in run.chains() if chain.given is None)
+    return ExportReport(_written(outputs), missing)
+
+
+def _written(paths: Iterable[Path]) -> tuple[str, ...]:
+    files = [str(path) for path in paths if path != STANDARD]
+    return (f"written: {', '.join(files)}",) if files else ()
 
 
 def stored_inputs(store: Store, name: str) -> frozenset[str]:
     """All that is stored about the inputs of the run ``name``, among them the hashes of its files."""
-    return frozenset(_texts_in(store.run(name).inputs))
 
+    def texts_in(inputs: Any) -> Iterator[str]:
+        if isinstance(inputs, str):
+            yield inputs
+        parts = inputs.values() if isinstance(inputs, Mapping) else inputs if isinstance(inputs, list) else ()
+        for part in parts:
+            yield from texts_in(part)
 
-def _written(kind: Export, held: Held, target: Target) -> tuple[str, ...]:
-    if not kind.folder:
-        remarks = kind.write(held, target.path)
-        return remarks if target.path == STANDARD else (*remarks, f"written: {target.path}")
-    with target.filled() as folder:
-        remarks = kind.write(held, folder)
-        written = sum(path.is_file() for path in folder.rglob("*"))
-    others = target.left(written)
-    left = (f"other files in {target.path}, left as they are: {others}",) if others else ()
-    return (*remarks, *left, f"written: {target.path} ({written} files)")
+    return frozenset(texts_in(store.run(name).inputs))
 
 
 def refuse_incomplete(run: StoredRun) -> None:
@@ -312,12 +321,3 @@ def refuse_incomplete(run: StoredRun) -> None:
             f"run {run.name!r}: only {tried} of {counts.total} segments were tried: the command that began it goes on "
             "with it; --partial exports what there is"
         )
-
-
-def _texts_in(inputs: object) -> Iterator[str]:
-    """All texts in the stored description of the inputs, among them the hashes of the files."""
-    if isinstance(inputs, str):
-        yield inputs
-    parts: Sequence[Any] = list(inputs.values()) if isinstance(inputs, Mapping) else []
-    for part in inputs if isinstance(inputs, list) else parts:
-        yield from _texts_in(part)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import Check, HiMATE
+from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting, refuse_unwritable
-from mtagent.jobs.parts import Given, RunModels, assembled, settings_for_results
-from mtagent.jobs.run import improve_all
-from mtagent.llm.limits import Sleepers
-from mtagent.records import Chain, Segment, Step
+from mtagent.jobs.parts import Given, assembled, settings_for_results
+from mtagent.jobs.run import Job, RunModels, run_job
+from mtagent.records import Cause, Chain, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
@@ -51,19 +49,38 @@ async def calibrate_file(
     spec = f"himate:stages=se+sr,confidence={kind}"
     config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
     settings = settings_for_results(config)
+    checks: list[Check] = []
     with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models = RunModels(config, store)
         async with assembled(config, given, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
-            run = _start(store, config, settings, files, total)
-            with models.working_on(run):
-                on_start(run.name, total, run.counts().done)
-                checks = await _reflect_all(config, files, plan.evaluator, run, models.sleepers, on_chain)
-            run.finish()
+            evaluator = plan.evaluator
+
+            async def reflect(run: Run, position: int, segment: Segment) -> Chain:
+                step, confident = await _reflect(evaluator, segment)
+                checks.extend(confident)
+                return Chain(segment=segment, steps=(step,))
+
+            def save(run: Run, position: int, chain: Chain) -> None:
+                if not run.done(position):
+                    run.save(position, chain)
+
+            job = Job(
+                command="calibrate",
+                settings=settings,
+                inputs=files.fingerprint(config),
+                total=total,
+                items=read_segments(config, files),
+                work=reflect,
+                save=save,
+                outcome=outcome_of_chain,
+                redo=True,
+            )
+            run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             counts = run.counts()
-            found = _calibration(plan.evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
-        return found, store.run(run.name)
+            calibration = _calibration(evaluator, pair, checks, percent, (counts.done + counts.failed, counts.failed))
+        return calibration, store.run(run.name)
 
 
 def data_folder(config: Config) -> Path:
@@ -87,60 +104,21 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     return next(iter(pairs)), pairs.total()
 
 
-def _start(store: Store, config: Config, settings: dict[str, Any], files: Files, total: int) -> Run:
-    inputs = files.fingerprint(config)
-    digest = hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]
-    return store.start(config.run or f"calibrate-{digest}", settings=settings, inputs=inputs, total=total)
-
-
-async def _reflect_all(
-    config: Config,
-    files: Files,
-    evaluator: HiMATE,
-    run: Run,
-    sleepers: Sleepers,
-    on_chain: Callable[[Chain], None],
-) -> list[Check]:
-    """The checks of all segments that do not fail. What was paid for before is answered from the store."""
-    checks: list[Check] = []
-
-    async def reflect(segment: Segment) -> Chain:
-        step, found = await _reflect(evaluator, segment)
-        checks.extend(found)
-        return Chain(segment=segment, steps=(step,))
-
-    def save(position: int, chain: Chain) -> None:
-        if not run.done(position):
-            run.save(position, chain)
-        on_chain(chain)
-
-    await improve_all(
-        read_segments(config, files),
-        reflect,
-        save,
-        concurrency=config.concurrency,
-        sleepers=sleepers,
-        done=lambda position: False,
-        give_up_after=config.give_up_after,
-    )
-    return checks
-
-
 async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Check]]:
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
-        return Step(stage="postedit", text=text, verdict="unchanged", reason="nothing to evaluate"), []
+        return Step(stage="postedit", text=text, verdict="unchanged", cause=Cause(kind="blank")), []
     try:
         rating, findings = await evaluator.assess(segment, text)
     except FATAL:
         raise
     except MtagentError as error:
-        why = f"{type(error).__name__}: {error}"
-        return Step(stage="postedit", text=text, verdict="failed", reason=why, calls=error.calls), []
+        cause = Cause(kind="error", error=type(error).__name__, detail=str(error))
+        return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
     checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
-    reason = f"calibration: {len(checks)} confidences"
-    step = Step(stage="postedit", text=text, verdict="unchanged", reason=reason, ratings=(rating,), calls=rating.calls)
+    cause = Cause(kind="other", detail=f"calibration: {len(checks)} confidences")
+    step = Step(stage="postedit", text=text, verdict="unchanged", cause=cause, ratings=(rating,), calls=rating.calls)
     return step, checks
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -23,7 +24,6 @@ from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of, refuse_pipe
 from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
 from mtagent.formats.lines import check_counts, read_lines
-from mtagent.formats.named import by_path
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -77,9 +77,7 @@ def _beside(name: str, options: dict[str, str], config: Config) -> list[Path]:
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
-    from mtagent.formats.named import texts_around
-
-    return texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
+    return formats.texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,7 @@ class Files:
     output: Path = formats.STANDARD
     details: Path | None = None
     format: str | None = None
+    force: bool = False
 
     def reader(self) -> formats.Format:
         """The format of ``source``, together with its line-aligned companions."""
@@ -126,8 +125,17 @@ class Files:
         inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
         given = {name: path for name, path in inputs.items() if path is not None}
         with spooled_inputs(given, config) as (copies, config):
-            known = self.format or formats.by_path(self.source).name
-            yield replace(self, **copies, format=known if copies["source"] != self.source else self.format), config
+            copied = copies["source"] != self.source
+            yield (
+                replace(
+                    self,
+                    source=copies["source"],
+                    translation=copies.get("translation"),
+                    reference=copies.get("reference"),
+                    format=self.format or formats.by_path(self.source).name if copied else self.format,
+                ),
+                config,
+            )
 
     def refuse_collisions(self, limit: int | None) -> None:
         """Raise :class:`ConfigError` where an output would take the place of another file that is still needed."""
@@ -149,6 +157,11 @@ class Files:
         for path in (self.output, self.details):
             if path is not None:
                 refuse_unwritable(path)
+
+    def refuse_existing(self) -> None:
+        """Raise :class:`OutputError` where an output is there already, unless it is to be replaced (``force``)."""
+        if not self.force:
+            refuse_existing(path for path in (self.output, self.details) if path is not None)
 
     def fingerprint(self, config: Config) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -208,14 +221,26 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
 def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
     """Raise :class:`ConfigError` where a file to be written is one of those that are read, by option."""
     for path in written:
-        taken = (option for option, read in reads.items() if any(same_file(path, file) for file in companions(read)))
-        if option := next(taken, None):
+        if option := next((option for option, read in reads.items() if belongs_to(path, read)), None):
             raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
 
 
-def companions(path: Path) -> list[Path]:
-    """``path``, and the files that SQLite keeps beside it where it is a database."""
-    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal") if path.name)]
+_KEPT_BESIDE = re.compile(r"-(wal|shm|journal)|\.run-\d+\.lock")
+
+
+def belongs_to(written: Path | None, path: Path) -> bool:
+    """Whether ``written`` is the file ``path``, or has the name of one that is kept beside it where it is a store."""
+    if same_file(written, path):
+        return True
+    if written is None or written == formats.STANDARD:
+        return False
+    written = written.resolve()
+    return any(
+        written.parent == file.parent.resolve()
+        and written.name.startswith(file.name)
+        and _KEPT_BESIDE.fullmatch(written.name.removeprefix(file.name)) is not None
+        for file in (path.absolute(), path.resolve())
+    )
 
 
 def same_file(one: Path | None, other: Path | None) -> bool:
@@ -231,6 +256,13 @@ def refuse_unwritable(path: Path) -> None:
         raise OutputError(f"{path}: is a folder; name a file in it")
     if path != formats.STANDARD and (path.is_file() or not path.exists()):
         _refuse_unwritable_folder(path)
+
+
+def refuse_existing(paths: Iterable[Path]) -> None:
+    """Raise :class:`OutputError` for the first of ``paths`` at which there is a file."""
+    for path in paths:
+        if path != formats.STANDARD and path.is_file():
+            raise OutputError(f"{path}: is there already; --force replaces it")
 
 
 def _refuse_unwritable_folder(path: Path) -> None:
@@ -387,11 +419,12 @@ class RatingOutput:
 
     path: Path = formats.STANDARD
     format: str | None = None
+    force: bool = False
 
     @property
     def kind(self) -> RatingFormat:
         """The format. Raises :class:`ConfigError` for an unknown one."""
-        return by_path(self.path, self.format)
+        return formats.rating_format(self.path, self.format)
 
     @property
     def paths(self) -> tuple[Path, ...]:

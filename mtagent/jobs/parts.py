@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +14,17 @@ from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import Gate, OpenGate, PairwiseGate, RateGate
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, unforced
-from mtagent.errors import BudgetSpent, ConfigError, ServerPaused
+from mtagent.errors import ConfigError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
 from mtagent.llm.budget import (
     Budget,
     Budgeted,
 )
-from mtagent.llm.cache import Cached
-from mtagent.llm.limits import Sleepers
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import LLM, KeyedLLM
+from mtagent.llm.protocol import LLM
 from mtagent.llm.request import Sampling
-from mtagent.store.runs import Run
-from mtagent.store.store import Store, default_path
+from mtagent.store.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
@@ -47,39 +44,6 @@ def within_budget(config: Config) -> Callable[[LLM], LLM]:
     """Something that puts the budget of ``config`` around each model that it is given."""
     budget = budget_of(config)
     return lambda llm: Budgeted(llm, budget) if budget else llm
-
-
-class RunModels:
-    """Made before the run is started, so that a setting that fails leaves no run behind."""
-
-    def __init__(self, config: Config, store: Store) -> None:
-        self._store, self._budget = store, budget_of(config)
-        self._cached: list[Cached] = []
-        self.sleepers = Sleepers()
-
-    def wrap(self, llm: LLM) -> LLM:
-        """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
-        if limiter := getattr(llm, "limiter", None):
-            limiter.sleepers = self.sleepers
-        paid = Budgeted(llm, self._budget) if self._budget else llm
-        if not isinstance(paid, KeyedLLM):
-            return paid
-        self._cached.append(Cached(paid, self._store))
-        return self._cached[-1]
-
-    @contextmanager
-    def working_on(self, run: Run) -> Iterator[None]:
-        """Let the models work on ``run``, which is marked as stopped where the budget is spent or the
-        server asks for a long pause."""
-        for model in self._cached:
-            model.run_id = run.id
-        if self._budget:
-            self._budget.begin(run.name, run.usages())
-        try:
-            yield
-        except (BudgetSpent, ServerPaused):
-            run.finish("stopped")
-            raise
 
 
 WrapLLM = Callable[[LLM], LLM]

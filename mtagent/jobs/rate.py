@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, OffScript
+from mtagent.errors import FATAL, ConfigError, EvaluationError, OffScript, calls_of
 from mtagent.evaluators.protocol import (
     Evaluator,
     RatesSystems,
@@ -25,12 +24,11 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
-from mtagent.jobs.parts import Given, RunModels, assembled_evaluator, effective
-from mtagent.jobs.run import Outcome, in_order, work_all
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, refuse_existing
+from mtagent.jobs.parts import Given, assembled_evaluator, effective
+from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, in_order, run_job, run_name
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
-from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
@@ -139,7 +137,7 @@ def _verdict(found: Rating | Exception, evaluator: Evaluator) -> _Verdict:
 def _failed(error: Exception, seconds: float) -> _Verdict:
     if isinstance(error, (*FATAL, OffScript)):  # in a list of results, too, it concerns every segment
         raise error
-    calls: tuple[Call, ...] = tuple(getattr(error, "calls", ()))
+    calls = calls_of(error)
     return _Verdict(None, f"{type(error).__name__}: {error}", calls, seconds)
 
 
@@ -161,7 +159,6 @@ def _rated(segment: Segment, system: str, text: str | None, verdict: _Verdict) -
     return Rated(segment=segment, system=system, translation=text or "", **verdict._asdict())
 
 
-OnStart = Callable[[str, int, int], None]
 OnRated = Callable[[Sequence[Rated]], None]
 SETTINGS = {"source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep", "prompts"}
 """The settings that ratings depend on, besides those of the model; all others are the chain's."""
@@ -187,8 +184,7 @@ async def rate_file(
     """Rate the translations in ``inputs``, and write the ratings when all are there.
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
-    again resumes it. ``on_start`` gets its name, the number of segments, and how many are done already; ``on_rated``
-    the ratings of each segment.
+    again resumes it. ``on_rated`` gets the ratings of each segment.
     """
     output.refuse_collisions(inputs.paths | files_named(config))
     output.refuse_unwritable()
@@ -197,7 +193,7 @@ async def rate_file(
         total = output.refuse_unfit(material)
         config = config.model_copy(update={"prices": spooled.prices})
         with Store(config.store or default_path()) as store:
-            return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+            return await _rate(config, given, store, material, total, output, on_start, on_rated)
 
 
 async def rate_run(
@@ -216,7 +212,7 @@ async def rate_run(
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)
         total = output.refuse_unfit(material)
-        return await _Job(config, given, store, on_start, on_rated).run(material, total, output)
+        return await _rate(config, given, store, material, total, output, on_start, on_rated)
 
 
 def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
@@ -224,7 +220,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
     stored = store.read(name)
     if stored.kind == "rating":
         raise ConfigError(
-            f"run {name!r} holds ratings already: `mtagent runs export {name}` writes them again, "
+            f"run {name!r} holds ratings already: `mtagent export {name}` writes them again, "
             f"`mtagent rate --show SEGMENT --run {name}` shows one"
         )
     material = stages_of(stored.chains, name, systems, config.limit)
@@ -232,68 +228,51 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
     return Material(material.systems, {**material.inputs, **prompts}, material.candidates)
 
 
-class _Job:
-    """A rating run from its start to its files."""
+async def _rate(
+    config: Config,
+    given: Given,
+    store: Store,
+    material: Material,
+    total: int,
+    output: RatingOutput,
+    on_start: OnStart,
+    on_rated: OnRated,
+) -> RatingReport:
+    models = RunModels(config, store)
+    async with assembled_evaluator(config, given, wrap_llm=models.wrap) as evaluator:
 
-    def __init__(self, config: Config, given: Given, store: Store, on_start: OnStart, on_rated: OnRated) -> None:
-        self._config, self._given, self._store = config, given, store
-        self._on_start, self._on_rated = on_start, on_rated
-
-    async def run(self, material: Material, total: int, output: RatingOutput) -> RatingReport:
-        models = RunModels(self._config, self._store)
-        async with assembled_evaluator(self._config, self._given, wrap_llm=models.wrap) as evaluator:
-            settings = self._settings(evaluator)
-            name = self._config.run or _name(settings, material.inputs)
-            # Only now: a setting that fails must not leave a run behind that the corrected one does not fit.
-            run = self._store.start(name, settings=settings, inputs=material.inputs, total=total, kind="rating")
-            with models.working_on(run):
-                self._on_start(name, total, min(total, run.counts().done))
-                await self._rate(material, evaluator, run, models.sleepers)
-        run.finish()
-        systems, remarks = write_ratings(self._store.read(name), output, limit=self._config.limit)
-        return RatingReport(self._store.run(name), systems, remarks)
-
-    def _settings(self, evaluator: Evaluator) -> dict[str, Any]:
-        """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
-        decided = effective(self._config, self._given).for_results()
-        settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
-        if self._given.llm:
-            settings["model"] = self._given.llm.model
-        if self._given.evaluator:
-            settings["evaluator"] = evaluator.name
-        return {**settings, "signature": signature_of(evaluator)}
-
-    async def _rate(self, material: Material, evaluator: Evaluator, run: Run, sleepers: Sleepers) -> None:
-        fruitful, fruitless = run.counts().done > 0, ""
-
-        async def work(item: tuple[int, Candidates]) -> Sequence[Rated]:
-            position, candidates = item
-            known = {one.system: one for one in run.ratings_at(position)}
+        async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:
+            known = {rated.system: rated for rated in run.ratings_at(position)}
             return await rate_segment(candidates, evaluator, known=known)
 
-        def save(position: int, rated: Sequence[Rated]) -> None:
-            nonlocal fruitful, fruitless
-            run.save_ratings(position, rated)
-            self._on_rated(rated)
-            succeeded, failure = _outcome(rated)
-            fruitful, fruitless = fruitful or succeeded, fruitless or failure or ""
-
-        await work_all(
-            enumerate(material.candidates()),
-            work,
-            save,
-            concurrency=self._config.concurrency,
-            sleepers=sleepers,
-            done=run.done,
-            give_up_after=self._config.give_up_after,
+        job = Job(
+            command="rate",
+            settings=_settings(config, given, evaluator),
+            inputs=material.inputs,
+            total=total,
+            items=material.candidates(),
+            work=work,
+            save=Run.save_ratings,
             outcome=_outcome,
+            is_output=lambda rated: _outcome(rated).succeeded,
+            kind="rating",
         )
-        if fruitless and not fruitful:
-            raise MtagentError(f"nothing could be rated, and nothing was written: {fruitless}")
+        if not output.force and store.settings(config.run or run_name("rate", job.settings, job.inputs)) is None:
+            refuse_existing(output.paths)
+        run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
+    systems, remarks = write_ratings(store.read(run.name), output, limit=config.limit)
+    return RatingReport(store.run(run.name), systems, remarks)
 
 
-def _name(settings: dict[str, Any], inputs: dict[str, Any]) -> str:
-    return f"rate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+def _settings(config: Config, given: Given, evaluator: Evaluator) -> dict[str, Any]:
+    """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
+    decided = effective(config, given).for_results()
+    settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
+    if given.llm:
+        settings["model"] = given.llm.model
+    if given.evaluator:
+        settings["evaluator"] = evaluator.name
+    return {**settings, "signature": signature_of(evaluator)}
 
 
 def _outcome(rated: Sequence[Rated]) -> Outcome:
@@ -313,7 +292,7 @@ def write_ratings(
             systems[rated.system].add(rated)
             yield rated
 
-    remarks = output.kind.write(Ratings(tuple(systems), read), output.path)
+    remarks = output.kind.write_ratings(Ratings(tuple(systems), read), output.path)
     return tuple(systems.values()), remarks
 
 

@@ -1,20 +1,34 @@
-"""Many pieces of work: bounded, resumable, and one failure stops nothing."""
+"""The one choreography of a stored run, whatever is done with its segments.
+
+A job says what its results depend on, what it does with one item, and how it saves the result. Everything else is here:
+the run's name, resuming, the cache and the budget around its models, many items at a time, stopping, and what is said
+where nothing came of it. ``improve``, ``rate`` and ``himate`` are jobs.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
+from mtagent.config import Config
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.jobs.parts import budget_of
+from mtagent.llm.budget import Budgeted
+from mtagent.llm.cache import Cached
 from mtagent.llm.limits import Sleepers
-from mtagent.records import Chain, Segment
+from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
+from mtagent.store.runs import Run
+from mtagent.store.store import Store
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Improve = Callable[[Segment], Awaitable[Chain]]
-Save = Callable[[int, Chain], None]
+OnStart = Callable[[str, int, int], None]
+"""Gets the run's name, the number of segments, and how many of them are done already."""
 GRACE = 1.0
 """Seconds that requests under way have left to end, where the server asks for a long pause."""
 MANY = 10
@@ -22,38 +36,118 @@ MANY = 10
 
 
 class Outcome(NamedTuple):
-    """How a piece of work ended. Neither success nor failure: there was nothing to do."""
+    """How the work on one item ended. Neither success nor failure: there was nothing to do."""
 
     succeeded: bool
     failure: str | None
 
 
-async def improve_all(
-    segments: Iterable[Segment],
-    improve: Improve,
-    save: Save,
+@dataclass(frozen=True)
+class Job(Generic[Item, Result]):
+    """A job over the items of a file or a stored run.
+
+    ``command`` begins the name of a run that the user did not name. ``settings`` and ``inputs`` are what the results
+    depend on: the same command again must have the same. ``work`` makes the result of the item at a position, ``save``
+    keeps it, ``outcome`` says how it ended, and ``is_output`` whether there is something to write for it. ``redo``:
+    work on items that are done, too; what was paid for is answered from the store.
+    """
+
+    command: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    total: int
+    items: Iterable[Item]
+    work: Callable[[Run, int, Item], Awaitable[Result]]
+    save: Callable[[Run, int, Result], None]
+    outcome: Callable[[Result], Outcome]
+    is_output: Callable[[Result], bool] = lambda result: True
+    kind: Literal["chain", "rating"] = "chain"
+    redo: bool = False
+
+
+def run_name(command: str, settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """The name of a run that the user did not name: the same for the same settings and inputs."""
+    return f"{command}-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
+
+
+async def run_job(
+    job: Job[Item, Result],
+    config: Config,
+    store: Store,
+    models: RunModels,
     *,
-    concurrency: int,
-    done: Callable[[int], bool],
-    give_up_after: int = 0,
-    sleepers: Sleepers | None = None,
-) -> None:
-    """Improve every segment that is not ``done`` yet, as :func:`work_all` does."""
-    await work_all(
-        segments,
-        improve,
-        save,
-        concurrency=concurrency,
-        done=done,
-        give_up_after=give_up_after,
-        sleepers=sleepers,
-        outcome=_outcome_of_chain,
-    )
+    on_start: OnStart,
+    on_result: Callable[[Result], None],
+) -> Run:
+    """Do ``job`` in a stored run, or go on with it where it was stopped.
+
+    Called when everything is built: a setting that fails must not leave a run behind that the corrected one does not
+    fit. Raises :class:`MtagentError` where nothing came of any item.
+    """
+    name = config.run or run_name(job.command, job.settings, job.inputs)
+    run = store.start(name, settings=dict(job.settings), inputs=dict(job.inputs), total=job.total, kind=job.kind)
+    has_output, first_failure = run.counts().done > 0, ""
+
+    def save(position: int, result: Result) -> None:
+        nonlocal has_output, first_failure
+        job.save(run, position, result)
+        on_result(result)
+        has_output = has_output or job.is_output(result)
+        first_failure = first_failure or job.outcome(result).failure or ""
+
+    with models.working_on(run):
+        on_start(name, job.total, min(job.total, run.counts().done))
+        await work_all(
+            job.items,
+            lambda position, item: job.work(run, position, item),
+            save,
+            concurrency=config.concurrency,
+            done=(lambda position: False) if job.redo else run.done,
+            give_up_after=config.give_up_after,
+            outcome=job.outcome,
+            sleepers=models.sleepers,
+        )
+        if first_failure and not has_output:
+            raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
+    run.finish()
+    return run
+
+
+class RunModels:
+    """What a run puts around each of its models: the budget, and the cache of stored replies."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self._store, self._budget = store, budget_of(config)
+        self._cached: list[Cached] = []
+        self.sleepers = Sleepers()
+
+    def wrap(self, llm: LLM) -> LLM:
+        """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
+        if isinstance(llm, LimitedLLM):
+            llm.limiter.sleepers = self.sleepers
+        paid = Budgeted(llm, self._budget) if self._budget else llm
+        if not isinstance(paid, KeyedLLM):
+            return paid
+        self._cached.append(Cached(paid, self._store))
+        return self._cached[-1]
+
+    @contextmanager
+    def working_on(self, run: Run) -> Iterator[None]:
+        """Let the models work on ``run``; it is marked as stopped where the budget is spent or the server pauses."""
+        for model in self._cached:
+            model.run_id = run.id
+        if self._budget:
+            self._budget.begin(run.name, run.usages())
+        try:
+            yield
+        except (BudgetSpent, ServerPaused):
+            run.finish("stopped")
+            raise
 
 
 async def work_all(
     items: Iterable[Item],
-    work: Callable[[Item], Awaitable[Result]],
+    work: Callable[[int, Item], Awaitable[Result]],
     save: Callable[[int, Result], None],
     *,
     concurrency: int,
@@ -64,11 +158,11 @@ async def work_all(
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
-    ``items`` is read as places become free, so that memory does not grow with its length. What ``work`` or ``save``
-    raises stops the run; what concerns one item alone is in its result. Raises :class:`MtagentError` where the first
-    ``give_up_after`` items, in input order, have all failed: a wrong model name is not asked for 100,000 times. Where
-    the budget is spent, the items that need no further call are finished first; where the server asks for a long
-    pause, those that end within ``GRACE`` seconds.
+    ``work`` gets an item's position and the item. ``items`` is read as places become free, so that memory does not grow
+    with its length. What ``work`` or ``save`` raises stops the run; what concerns one item alone is in its result.
+    Raises :class:`MtagentError` where the first ``give_up_after`` items, in input order, have all failed: a wrong model
+    name is not asked for 100,000 times. Where the budget is spent, the items that need no further call are finished
+    first; where the server asks for a long pause, those that end within ``GRACE`` seconds.
 
     For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
     the ``sleepers`` do not keep the others from working.
@@ -88,7 +182,7 @@ async def work_all(
         position, item = following
         doubt.begin(position)
         try:
-            result = await work(item)
+            result = await work(position, item)
             save(position, result)
             doubt.end(position, outcome(result))
         except BudgetSpent as error:
@@ -166,10 +260,6 @@ class _Doubt:
             f"stopped: {failed}, the last one with {outcome.failure} "
             "Nothing is lost: the same command again goes on from there (--give-up-after 0: whatever fails)"
         )
-
-
-def _outcome_of_chain(chain: Chain) -> Outcome:
-    return Outcome(bool(chain.steps and not chain.failed), chain.failed.reason if chain.failed else None)
 
 
 async def in_order(

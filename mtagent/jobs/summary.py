@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from mtagent.errors import StoreError
-from mtagent.records import Call, Chain, ErrorSpan, Message, Rated, Rating, Segment, Step, ToolCall, Usage
+from mtagent.records import Call, Chain, ErrorSpan, Message, Rated, Rating, RatingRole, Segment, Step, ToolCall, Usage
 from mtagent.store.runs import StoredRun
 from mtagent.text.escaping import visible
 from mtagent.text.mqm import SEVERITIES
@@ -188,11 +188,21 @@ def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
     return "\n".join(lines)
 
 
+_ROLES: dict[RatingRole | None, str] = {
+    "before": ", judge of the text before",
+    "after": ", judge of the text after",
+}
+
+
 def step_trajectories(chain: Chain, stage: str | None = None, *, full: bool = False) -> list[str]:
     """The story of every rating that the steps of ``chain`` hold, or those of one ``stage``; the editor's first."""
     return [
         "\n".join(
-            [*_head(chain.segment, f"stage {step.stage}", None), *_dialogue(rating.calls, full), *_result(rating)]
+            [
+                *_head(chain.segment, f"stage {step.stage}{_ROLES.get(rating.role, '')}", None),
+                *_dialogue(rating.calls, full),
+                *_result(rating),
+            ]
         )
         for step in chain.steps
         for rating in step.ratings

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Unpack
 
-from mtagent.errors import BudgetSpent, ConfigError
-from mtagent.llm.protocol import LLM, Asked, KeyedLLM
+from mtagent.errors import BudgetSpent, ConfigError, calls_of
+from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
 from mtagent.llm.request import ROOM, Form, Sampling
 from mtagent.records import Call, Completion, Message, Tool, Usage
 
@@ -60,7 +60,7 @@ class Budget:
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
-        price: PriceOf = getattr(llm, "price", _unknown)
+        price: PriceOf = llm.price if isinstance(llm, PricedLLM) else _unknown
         if self.limit.dollars == inf:
             return lambda usage: 0.0
         if price(Usage(input_tokens=1, output_tokens=1)) is None:
@@ -124,7 +124,7 @@ class Budgeted:
 
     def __init__(self, llm: LLM, budget: Budget) -> None:
         self.model = llm.model
-        self.sampling = getattr(llm, "sampling", None)
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         if isinstance(llm, KeyedLLM):
             self.key = llm.key
         self._llm, self._budget = llm, budget
@@ -143,7 +143,7 @@ class Budgeted:
             paid = self._paid(completion.usage, completion.attempts)
             return completion
         except Exception as error:
-            calls = getattr(error, "calls", ())
+            calls = calls_of(error)
             paid = self._paid(Usage.total(call.usage for call in calls), calls)
             raise
         finally:

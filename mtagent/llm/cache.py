@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.protocol import Asked, KeyedLLM
+from mtagent.llm.protocol import Asked, KeyedLLM, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.llm.request import Form
 from mtagent.records import Call, Completion, Message, ToolCall, Usage
@@ -29,7 +29,7 @@ class Cached:
 
     def __init__(self, llm: KeyedLLM, store: Store, run_id: int = 0) -> None:
         self.model = llm.model
-        self.sampling = getattr(llm, "sampling", None)
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         self._llm = llm
         self._store = store
         self.run_id = run_id

@@ -171,6 +171,7 @@ def _says_no_tools(message: str) -> bool:
 
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
 YEAR = 366 * 86_400
 UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 
@@ -186,7 +187,8 @@ def backoff(state: RetryCallState) -> float:
     """What the server asked for, however long; else twice as long each time, with jitter."""
     failure = last_outcome(state)
     assert isinstance(failure, Failure)
-    longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(state.attempt_number - 1, 10))
+    most = LONGEST_THROTTLED if failure.status == 429 else LONGEST_WAIT
+    longest = min(most, FIRST_WAIT * 2.0 ** min(state.attempt_number - 1, 10))
     seconds = random.uniform(longest / 2, longest)
     if failure.retry_after is not None:
         seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again

@@ -29,7 +29,7 @@ class Clock:
 
 MINUTE = 60.0
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
-PAUSE = 0.5  # seconds, where the server does not say
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, where the server does not say
 
 
 class PauseTooLong(Exception):
@@ -65,9 +65,9 @@ class Limiter:
     At most ``concurrency`` requests are under way. A server that turns away some requests slows down only those: they
     sleep without a place. A server that turns away one after the other (half as many as may be under way, with no
     success of a later request between them) is at its limit: until the time that it names (Retry-After) nobody is
-    admitted, and from then on half as many at once. Each success admits one more, up to the last number that was safe;
-    beyond that, a whole round of successes does. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60
-    seconds.
+    admitted, and from then on half as many at once. Where it names none, the pause is a quarter of the time since its
+    last success. Each success admits one more, up to the last number that was safe; beyond that, two rounds of
+    successes do. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60 seconds.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class Limiter:
         self._safe = concurrency  # up to here the limit grows fast
         self._successes = 0  # since the limit last changed
         self._answered = True  # whether there was a success since the limit was halved
+        self._last_success = -inf  # when it was
 
     @property
     def pause(self) -> float:
@@ -151,7 +152,9 @@ class Limiter:
         known = number <= self._halved_at  # it was under way when the limit was halved
         if not everybody and (not self.pause if known else self._in_a_row < too_many):
             return
-        self._paused_until = max(self._paused_until, self._clock.now() + (retry_after or PAUSE))
+        now = self._clock.now()
+        pause = retry_after or min(LONGEST_PAUSE, max(SHORTEST_PAUSE, (now - self._last_success) / 4))
+        self._paused_until = max(self._paused_until, now + pause)
         if not known:
             self.limit = max(1, self.limit // 2)
             self._safe = self.limit if self._answered else self._safe
@@ -166,6 +169,7 @@ class Limiter:
             self._in_a_row = 0
             self._patience = min(self._patience + 1, self.concurrency)
         self._answered = True
+        self._last_success = self._clock.now()
         if self.limit == self.concurrency:
             return
         self._successes += 1

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
 
-from mtagent.records import (
-    Completion,
-    Message,
-    Schema,
-    Tool,
-)
+from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
-    pass
+    from mtagent.llm.limits import Limiter
+    from mtagent.llm.request import Sampling
 
 
 @runtime_checkable
@@ -35,8 +31,8 @@ class LLM(Protocol):
         """Ask for one reply.
 
         ``schema`` asks for JSON of that shape where the server can; ``tools`` may be called in place of an answer.
-        ``purpose`` and ``segment`` say who asks, for the
-        records only: they change nothing in the request. Raises :class:`mtagent.errors.ModelError`.
+        ``purpose`` and ``segment`` say who asks, for the records only: they change nothing in the request.
+        Raises :class:`mtagent.errors.ModelError`.
         """
         ...
 
@@ -63,3 +59,26 @@ class KeyedLLM(LLM, Protocol):
     ) -> str:
         """A hash of everything that would be sent: model, settings and content."""
         ...
+
+
+@runtime_checkable
+class SampledLLM(LLM, Protocol):
+    """A model that says with which sampling settings it is asked: they stand in the signatures of ratings."""
+
+    sampling: Sampling | None
+
+
+@runtime_checkable
+class PricedLLM(LLM, Protocol):
+    """A model that knows what it costs."""
+
+    def price(self, usage: Usage) -> float | None:
+        """Dollars for ``usage``; ``None`` where the price is not known."""
+        ...
+
+
+@runtime_checkable
+class LimitedLLM(LLM, Protocol):
+    """A model whose requests go through a limiter."""
+
+    limiter: Limiter

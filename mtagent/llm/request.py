@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from mtagent.llm.protocol import Asked
+from mtagent.llm.protocol import LLM, Asked, SampledLLM
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Message, Record, Schema, Tool, ToolCall
 
@@ -32,12 +32,11 @@ class Sampling(Record):
         return self.model_dump(exclude_none=True, exclude={"extra"}) | self.extra
 
 
-def settings_of(llm: object) -> list[str]:
+def settings_of(llm: LLM) -> list[str]:
     """The settings that are sent with each request to ``llm``, for a signature: ``temperature:0.0`` …"""
-    sampling = getattr(llm, "sampling", None)
-    return (
-        [f"{name}:{value}" for name, value in sampling.parameters().items()] if isinstance(sampling, Sampling) else []
-    )
+    if not isinstance(llm, SampledLLM) or llm.sampling is None:
+        return []
+    return [f"{name}:{value}" for name, value in llm.sampling.parameters().items()]
 
 
 ID_LENGTH = 9  # some chat templates take no other length

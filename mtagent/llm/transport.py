@@ -12,10 +12,12 @@ from contextvars import ContextVar
 from typing import Any
 
 import aiohttp
+import httpx2
 import openai
 
 from mtagent.errors import (
     BadRequest,
+    ConfigError,
     ServerError,
 )
 from mtagent.llm.limits import Clock
@@ -99,6 +101,11 @@ class Transport:
     """Posts chat completions to one server."""
 
     def __init__(self, base_url: str, key: str, timeout: float, clock: Clock) -> None:
+        try:
+            httpx2.URL(base_url)
+        except httpx2.InvalidURL:
+            message = "the base URL (--base-url or OPENAI_BASE_URL) names no possible server"
+            raise ConfigError(f"{message}: write for example http://localhost:8000/v1") from None
         self._base_url, _, query = base_url.partition("?")
         self._path = f"/chat/completions?{query}" if query else "/chat/completions"
         self._key = key
@@ -121,7 +128,7 @@ class Transport:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
         except TimeoutError:
-            return self._failure(f"no answer within {seconds:.0f} s")
+            return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
         except (openai.APIError, aiohttp.ClientError, OSError) as error:
             causes = _causes(error)
             unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ import numpy as np
 
 from mtagent.analysis.comparison import Cell, Comparison, Row
 from mtagent.analysis.score import digits
-from mtagent.chain.guards import GUARDS
 from mtagent.formats.ratings import FINAL, GIVEN, systems_of, texts_of
 from mtagent.jobs.export import ratings_of_texts
 from mtagent.records import Chain, Edit, Outcome, Rating, Severity, Stage, Step, Usage
@@ -245,9 +243,6 @@ OUTCOMES: dict[Outcome, str] = {
     "reverted": "taken back by the user",
 }
 """What becomes of edits, in the order in which it is shown."""
-_SCORED_REASON = re.compile(r"gate: \S.* (?:-|–|\+)?\d\S* -> \S+: (better|worse|below the margin|a tie)")
-_PAIR_REASON = re.compile(r"gate: compared in both orders(?: by .+)?: (before|after|tie), (before|after|tie)$")
-_TOGETHER = "together with other edits: "
 _SEVERAL = "several guards"
 
 
@@ -266,7 +261,9 @@ def fate(step: Step) -> Fate:
         case "unchanged":
             return _unchanged(step)
         case "failed":
-            return Fate("failed", _error_name(step.reason))
+            if step.cause.kind == "error" and step.cause.error:
+                return Fate("failed", _ERRORS.get(step.cause.error, step.cause.error))
+            return Fate("failed", "no translation" if step.cause.kind == "no-translation" else "other")
         case "rejected":
             return _rejected(step)
 
@@ -298,8 +295,8 @@ def final_fate(chain: Chain) -> Fate:
 
 def guards_of(edits: Iterable[Edit]) -> tuple[str, ...]:
     """The guards that refused any of ``edits``, each once; ``other`` for one that has no known name."""
-    refused = (edit.detail or "" for edit in edits if edit.outcome == "refused")
-    return tuple(dict.fromkeys(name for detail in refused for name in _named_guards(detail)))
+    refused = (edit for edit in edits if edit.outcome == "refused")
+    return tuple(dict.fromkeys(name for edit in refused for name in edit.guards or ("other",)))
 
 
 def edit_fate(edit: Edit) -> str:
@@ -335,41 +332,26 @@ def _unchanged(step: Step) -> Fate:
 
 
 def _rejected(step: Step) -> Fate:
-    """A gate rejects the edits that the guards let pass; where it did not get to decide, the guards have refused."""
-    by_gate = step.reason.startswith("gate: ")
-    if not by_gate and (guards := guards_of(step.edits)) and not _has(step, "rejected"):
-        return Fate("guard", _one(guards))
-    if by_gate:
-        return Fate("gate", _gate_reason(step))
-    return Fate("guard", "lines" if "several lines" in step.reason else "other")
-
-
-def _has(step: Step, outcome: Outcome) -> bool:
-    return any(edit.outcome == outcome for edit in step.edits)
-
-
-def _gate_reason(step: Step) -> str:
-    if pair := _PAIR_REASON.match(step.reason):
-        return _pair_reason(pair[1], pair[2])
-    if not _SCORED_REASON.match(step.reason) or len(step.ratings) < 2:
-        return "other"
-    before, after = step.ratings[-2:]
-    gain = round(after.score - before.score, _DIGITS)
-    return "rated worse" if gain < 0 else "rated the same" if gain == 0 else "rated better, but below the margin"
+    cause = step.cause
+    match cause.kind:
+        case "guards":
+            return Fate("guard", _one(guards_of(step.edits) or cause.guards))
+        case "lines":
+            return Fate("guard", "lines")
+        case "scores":
+            gain = cause.judgements[0].gain or 0.0
+            reason = "worse" if gain < 0 else "the same" if gain == 0 else "better, but below the margin"
+            return Fate("gate", f"rated {reason}")
+        case "choices":
+            return Fate("gate", _pair_reason(*cause.judgements[0].choices))
+        case _:
+            return Fate("gate", "other")
 
 
 def _pair_reason(first: str, second: str) -> str:
     if first == second:
         return {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}.get(first, "other")
     return "the judge is not sure"
-
-
-def _named_guards(detail: str) -> list[str]:
-    """The guards that ``detail`` speaks of: ``numbers: 5 is missing; tags: <b> is missing``."""
-    told = detail.removeprefix(_TOGETHER)
-    first = told.partition(": ")[0]
-    rest = [part.partition(": ")[0] for part in told.split("; ")[1:]]
-    return [first if first in GUARDS else "other", *(name for name in rest if name in GUARDS)]
 
 
 def _one(guards: tuple[str, ...]) -> str:
@@ -390,14 +372,6 @@ _ERRORS = {
     "UnreadableReply": "unreadable reply",
     "UnusableTranslation": "no translation came back",
 }
-
-
-def _error_name(reason: str) -> str:
-    """``RatingParseError: the reply …`` → ``unreadable rating``; the name of an error that is none of ours."""
-    name = reason.partition(":")[0]
-    if name.isidentifier():
-        return _ERRORS.get(name, name)
-    return "no translation" if reason.startswith("there is no translation") else "other"
 
 
 @dataclass(frozen=True)

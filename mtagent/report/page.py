@@ -97,7 +97,8 @@ def _step(step: Step, before: str, number: int) -> Packed:
     compared, usage = _compared(step, before), step.usage
     known = (step.text, before, compared if step.verdict == "kept" else before)
     proposed = None if step.proposed in known else step.proposed
-    spans = step.ratings[0].errors or () if step.ratings else ()
+    editor = step.rating("editor")
+    spans = (editor.errors if editor else None) or ()
     fields = {
         "text": step.text if step.text != before or (step.stage, step.verdict) == ("translate", "kept") else None,
         "proposed": proposed,
@@ -132,17 +133,9 @@ def _reverted(step: Step) -> bool:
 
 
 def _ratings(step: Step) -> Iterator[tuple[Rating, str]]:
-    """The ratings of a step, each with what it is about: the text ``before``, or the one ``after`` its edits.
-
-    The editor's comes first. Of the judge's two, that of the text before is missing where the judge is the editor.
-    """
-    editors = step.ratings[:1] if step.stage == "postedit" else ()
-    judges = step.ratings[len(editors) :]
-    yield from ((rating, "before") for rating in editors)
-    for rating in judges[:-1]:
-        yield rating, "before"
-    for rating in judges[-1:]:
-        yield rating, "after"
+    """The ratings of a step, each with what it is about: the text ``before``, or the one ``after`` its edits."""
+    for rating in step.ratings:
+        yield rating, "after" if rating.role == "after" else "before"
 
 
 def _rating(rating: Rating, about: str, text: str) -> Packed:

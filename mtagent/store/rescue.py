@@ -17,7 +17,7 @@ from mtagent.store.store import Store
 _TABLES = ("runs", "segments", "steps", "edits", "ratings", "rated", "texts", "calls")
 _OF_A_SEGMENT = ("segments", "steps", "edits", "ratings", "rated")
 _ROWS = 1000
-_BESIDE = 100  # segments are saved as they are done, so those of lost rows may lie this far from their neighbours
+_BESIDE = 100  # segments are saved as they are done, so that of an unreadable row may lie this far from its neighbours
 _UNKNOWN_LAST = 2**20  # rows that are looked for where the end of a table is damaged
 
 
@@ -59,7 +59,7 @@ _FIRST, _LAST = (0, 0), (2**62, 2**62)
 
 
 def _copy(source: sqlite3.Connection, target: Database, table: str) -> list[tuple[_Place, _Place]]:
-    """Copy the rows that can be read; where rows of segments cannot, the places of those around them are returned."""
+    """Copy the rows that can be read. Returns the places, from the first to the last, where segments may lack one."""
     known = {row[1] for row in target.query(f"PRAGMA table_info({table})")}
     try:
         columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})") if row[1] in known]
@@ -69,23 +69,37 @@ def _copy(source: sqlite3.Connection, target: Database, table: str) -> list[tupl
         return []
     named = ", ".join(f'"{column}"' for column in columns)
     insert = f"INSERT OR IGNORE INTO {table} ({named}) VALUES ({', '.join('?' * len(columns))})"
-    gaps, before, lost = [], _FIRST, False
+    gaps, before, lost = set[tuple[_Place, _Place]](), _FIRST, set[_Place | None]()
     for rows in _readable(source, table, named):
-        if not rows:
-            lost = True
+        if isinstance(rows, int):
+            lost |= {_place_of(source, table, rows)} if table in _OF_A_SEGMENT else set()
             continue
         with target.writing(f"table {table}") as connection:
             connection.executemany(insert, rows)
         if table in _OF_A_SEGMENT:
             at = columns.index("position")
-            if lost:
-                gaps.append((before, (rows[0][0], rows[0][at])))
-            before, lost = (rows[-1][0], rows[-1][at]), False
-    return [*gaps, *([(before, _LAST)] if lost and table in _OF_A_SEGMENT else [])]
+            gaps |= _gaps(before, lost, (rows[0][0], rows[0][at]))
+            before, lost = (rows[-1][0], rows[-1][at]), set()
+    return [*gaps, *_gaps(before, lost, _LAST)]
 
 
-def _readable(source: sqlite3.Connection, table: str, columns: str) -> Iterator[Sequence[tuple[Any, ...]]]:
-    """The rows of a table in order; ``()`` for one that cannot be read.
+def _gaps(before: _Place, lost: set[_Place | None], after: _Place) -> set[tuple[_Place, _Place]]:
+    """The segments of ``lost`` rows that stand between those of two places; all around where a place is not known."""
+    first, last = (before[0], before[1] - _BESIDE), (after[0], after[1] + _BESIDE)
+    return {(place, place) if place and first <= place <= last else (first, last) for place in lost}
+
+
+def _place_of(source: sqlite3.Connection, table: str, rowid: int) -> _Place | None:
+    """Run and position of a row of which another column cannot be read."""
+    try:
+        row = source.execute(f"SELECT run_id, position FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return row if row and all(isinstance(value, int) for value in row) else None
+
+
+def _readable(source: sqlite3.Connection, table: str, columns: str) -> Iterator[list[tuple[Any, ...]] | int]:
+    """The rows of a table in order, some at a time; in the place of one that cannot be read, its number.
 
     Where a range of them cannot, its halves are tried, down to single rows.
     """
@@ -101,7 +115,7 @@ def _readable(source: sqlite3.Connection, table: str, columns: str) -> Iterator[
             rows = source.execute(select, (low, high)).fetchall()
         except sqlite3.Error:
             if low == high:
-                yield ()
+                yield low
             else:
                 ranges += [((low + high) // 2 + 1, high), (low, (low + high) // 2)]
         else:
@@ -116,18 +130,15 @@ def _checked(store: Store, name: str, gaps: Sequence[tuple[_Place, _Place]]) -> 
     broken = [
         position
         for position, state, text in positions
-        if any(_is_near((run.id, position), *gap) for gap in gaps) or not _is_whole(run, position, state, text)
+        if any(first <= (run.id, position) <= last for first, last in gaps) or not _is_whole(run, position, state, text)
     ]
     with store.database.writing(f"run {name!r}") as connection:
         for table in _OF_A_SEGMENT:
             values = [(run.id, position) for position in broken]
             connection.executemany(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", values)
         connection.execute("UPDATE runs SET state = 'stopped', pid = NULL WHERE id = ?", (run.id,))
-    return Rescued(name, len(positions) - len(broken), len(broken))
-
-
-def _is_near(place: _Place, before: _Place, after: _Place) -> bool:
-    return (before[0], before[1] - _BESIDE) <= place <= (after[0], after[1] + _BESIDE)
+    lost = {first[1] for first, last in gaps if first == last and first[0] == run.id}
+    return Rescued(name, len(positions) - len(broken), len(lost.union(broken)))
 
 
 def _is_whole(run: StoredRun, position: int, state: str, text: str) -> bool:

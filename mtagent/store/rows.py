@@ -12,22 +12,37 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from mtagent.records import Call, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step, Term, ToolCall, Usage
+from mtagent.records import (
+    Call,
+    Cause,
+    Chain,
+    Edit,
+    ErrorSpan,
+    Message,
+    Rating,
+    RatingRole,
+    Segment,
+    Step,
+    Term,
+    ToolCall,
+    Usage,
+)
 
 Row = tuple[Any, ...]
-SegmentState = Literal["changed", "kept", "rejected", "failed", "rated"]
+SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
 
 SEGMENT_COLUMNS = (
     "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, context, "
     "notes, terms, state, text"
 )
-STEP_COLUMNS = "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls"
+STEP_COLUMNS = "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause"
 EDIT_COLUMNS = (
-    'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, detail'
+    'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, '
+    "detail, guards"
 )
 RATING_COLUMNS = (
     "run_id, position, step, number, segment, stage, evaluator, score, signature, explanation, errors, calls, "
-    "correction, confidence, gaps, warnings, seconds"
+    "correction, confidence, gaps, warnings, seconds, role"
 )
 
 
@@ -43,7 +58,7 @@ def segment_state(chain: Chain) -> SegmentState:
         return "failed"
     if chain.changed:
         return "changed"
-    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "kept"
+    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "unchanged"
 
 
 def segment_row(run_id: int, position: int, of: Segment, state: SegmentState, text: str) -> Row:
@@ -57,7 +72,8 @@ def step_row(run_id: int, position: int, chain: Chain, number: int, texts: dict[
     """The row of table ``steps``; the texts of its calls are added to ``texts`` by hash."""
     step = chain.steps[number]
     said = (step.stage, step.verdict, step.reason, step.text, step.proposed, step.seconds)
-    return (run_id, position, number, chain.segment.id, *said, pack_calls(step.calls, texts))
+    cause = _json(step.cause.model_dump(exclude_defaults=True))
+    return (run_id, position, number, chain.segment.id, *said, pack_calls(step.calls, texts), cause)
 
 
 def edit_rows(run_id: int, position: int, chain: Chain, number: int) -> list[Row]:
@@ -72,14 +88,14 @@ def edit_rows(run_id: int, position: int, chain: Chain, number: int) -> list[Row
 def _edit_values(edit: Edit) -> Row:
     span = edit.span
     about = (span.category, span.severity, _json(span.model_dump())) if span else (None, None, None)
-    return (edit.outcome, edit.old, edit.new, edit.start, edit.end, *about, edit.detail)
+    return (edit.outcome, edit.old, edit.new, edit.start, edit.end, *about, edit.detail, _json(edit.guards))
 
 
 def rating_rows(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> list[Row]:
     """The rows of table ``ratings`` for step ``number``; the texts of their calls are added to ``texts``."""
     step = chain.steps[number]
     return [
-        (run_id, position, number, index, chain.segment.id, step.stage, *rating_values(rating, texts))
+        (run_id, position, number, index, chain.segment.id, step.stage, *rating_values(rating, texts), rating.role)
         for index, rating in enumerate(step.ratings)
     ]
 
@@ -114,23 +130,32 @@ def read_step(row: Row, edits: Iterable[Row], ratings: Iterable[Row], texts: Map
     return Step(
         stage=row[4],
         verdict=row[5],
-        reason=row[6],
+        cause=Cause(**json.loads(row[11])),
         text=row[7],
         proposed=row[8],
         seconds=row[9],
         edits=tuple(map(_read_edit, edits)),
-        ratings=tuple(read_rating(rating, texts) for rating in ratings),
+        ratings=tuple(read_rating(rating, texts, role=rating[17]) for rating in ratings),
         calls=unpack_calls(row[10], texts),
     )
 
 
 def _read_edit(row: Row) -> Edit:
     span = None if row[13] is None else ErrorSpan(**json.loads(row[13]))
-    return Edit(outcome=row[6], old=row[7], new=row[8], start=row[9], end=row[10], span=span, detail=row[14])
+    return Edit(
+        outcome=row[6],
+        old=row[7],
+        new=row[8],
+        start=row[9],
+        end=row[10],
+        span=span,
+        detail=row[14],
+        guards=tuple(json.loads(row[15])),
+    )
 
 
-def read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
-    """The rating of a row of :data:`RATING_COLUMNS`."""
+def read_rating(row: Row, texts: Mapping[str, str], role: RatingRole | None = None) -> Rating:
+    """The rating of a row whose values from ``evaluator`` on are those of :data:`RATING_COLUMNS`."""
     return Rating(
         evaluator=row[6],
         score=row[7],
@@ -143,6 +168,7 @@ def read_rating(row: Row, texts: Mapping[str, str]) -> Rating:
         gaps=tuple(json.loads(row[14])),
         warnings=tuple(json.loads(row[15])),
         seconds=row[16],
+        role=role,
     )
 
 

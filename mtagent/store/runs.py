@@ -100,15 +100,15 @@ _PAGE = 50  # segments held in memory at once while a run is read
 class Counts(Record):
     """Segments of a run by what became of them.
 
-    ``done`` = ``changed`` + ``kept`` + ``rejected`` + ``rated``: tried to the end. The ``rejected`` kept their text
-    because a change was not accepted. The ``failed`` will be tried again. A rating run has only ``rated`` and
+    ``done`` = ``changed`` + ``unchanged`` + ``rejected`` + ``rated``: tried to the end. The ``rejected`` kept their
+    text because a change was not accepted. The ``failed`` will be tried again. A rating run has only ``rated`` and
     ``failed``: those with a translation that could not be rated. ``total`` is the number of segments that the run was
     started with; ``None`` = it was not said.
     """
 
     done: int = 0
     changed: int = 0
-    kept: int = 0
+    unchanged: int = 0
     rejected: int = 0
     rated: int = 0
     failed: int = 0

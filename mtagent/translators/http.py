@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mtagent.errors import ConfigError, TranslatorError
+from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
 from mtagent.llm.reply import clean, redirected
 from mtagent.records import Draft, Segment
 from mtagent.text.masking import key_in, masked, masked_data
@@ -22,6 +23,8 @@ API_KEY = "LIBRETRANSLATE_API_KEY"
 
 _RETRIED = frozenset({429, 502, 503, 504})
 _LONGEST_WAIT = 60.0
+LARGEST_REPLY = 16_000_000
+LONGEST_ERROR = 100_000
 
 
 class LibreTranslate:
@@ -108,13 +111,17 @@ class LibreTranslate:
                 async with self._connected().request(
                     method, self._url + path, json=body, allow_redirects=False
                 ) as response:
+                    content = await _read(response, LARGEST_REPLY if response.status == 200 else LONGEST_ERROR)
                     if response.status == 200:
-                        return await response.json(content_type=None)
-                    failure = f"status {response.status}: {await _message(response)}"
+                        if len(content) > LARGEST_REPLY:
+                            raise UnusableTranslation(f"{where}: the reply is larger than {LARGEST_REPLY:,} bytes")
+                        text = content.decode(response.charset) if response.charset else content
+                        return json.loads(text) if text.strip() else None
+                    failure = f"status {response.status}: {_message(response, content)}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
                     wait = _asked_pause(response, wait)
-            except ValueError as cause:
+            except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
                 failure = f"{type(cause).__name__}: {clean(str(cause), _key())}"
@@ -150,10 +157,20 @@ def _codes(reply: object, name: str) -> dict[str, str]:
     return {str(code).lower(): str(code) for code in codes}
 
 
-async def _message(response: ClientResponse) -> str:
+async def _read(response: ClientResponse, most: int) -> bytes:
+    """The body, decompressed; of one larger than ``most`` bytes only the beginning, which is larger than that."""
+    content = bytearray()
+    async for part in response.content.iter_chunked(2**16):
+        content += part
+        if len(content) > most:
+            break
+    return bytes(content)
+
+
+def _message(response: ClientResponse, content: bytes) -> str:
     if 300 <= response.status < 400 and (location := response.headers.get("Location")):
         return redirected(location, _key(), "write it after libretranslate:")
-    return clean(await response.text(errors="replace"), _key())[:200] or "no message"
+    return clean(content.decode(errors="replace"), _key())[:200] or "no message"
 
 
 def _key() -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.errors import InputError
 from mtagent.evaluators.spans_file import SpansFile
-from mtagent.formats.named import SpanFormat
+from mtagent.formats import SpanFormatName
 from mtagent.records import Rating, Segment
 from tests.span_writers import write
 
@@ -254,9 +254,9 @@ def test_a_remark_in_marot_is_kept(tmp_path: Path, note: str, explanation: str |
     assert (error.text, error.explanation, error.suggestion) == ("Bank", explanation, suggestion)
 
 
-@pytest.mark.parametrize("kind", get_args(SpanFormat))
+@pytest.mark.parametrize("kind", get_args(SpanFormatName))
 @pytest.mark.parametrize("content", ["", "\n", "[1]", "{}", "a\tb", '"', "\ufeff[]", "null", "[[]]", '{"a": [1]}'])
-def test_no_content_breaks_a_reader(tmp_path: Path, kind: SpanFormat, content: str) -> None:
+def test_no_content_breaks_a_reader(tmp_path: Path, kind: SpanFormatName, content: str) -> None:
     with pytest.raises(InputError, match="file"):
         SpansFile(path=write(tmp_path / "file", content), format=kind)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import ConfigError, OutputError
-from mtagent.formats.named import RATING_FORMATS, by_path
+from mtagent.formats import RATING_FORMATS, rating_format
 from mtagent.formats.ratings import Ratings, place_of, side_by_side
 from mtagent.records import Call, ErrorSpan, Rated, Rating, Segment, Usage
 
@@ -61,7 +61,7 @@ RATINGS = Ratings(("gpt-4.1", "b"), read)
 
 def written(name: str, path: Path, ratings: Ratings = RATINGS) -> tuple[list[str], tuple[str, ...]]:
     """The lines of the file, and the remarks."""
-    remarks = RATING_FORMATS[name].write(ratings, path)
+    remarks = RATING_FORMATS[name].write_ratings(ratings, path)
     return path.read_text(encoding="utf-8").split("\n")[:-1], remarks
 
 
@@ -160,7 +160,7 @@ def test_mtme_ratings_hold_offsets_and_an_error_without_a_place_is_an_empty_span
 def test_mtme_writes_three_files_whichever_is_named(name: str, tmp_path: Path) -> None:
     paths = RATING_FORMATS["mtme"].paths(tmp_path / name)
     assert [path.name for path in paths] == ["x.seg.score", "x.sys.score", "x.seg.rating"]
-    RATING_FORMATS["mtme"].write(RATINGS, tmp_path / name)
+    RATING_FORMATS["mtme"].write_ratings(RATINGS, tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
 
 
@@ -227,11 +227,11 @@ def test_a_category_with_a_tab_does_not_break_a_row(tmp_path: Path) -> None:
 
 def test_the_name_tells_the_format_and_jsonl_is_the_default() -> None:
     names = {"a.jsonl": "jsonl", "a.ndjson": "jsonl", "a.seg.score": "mtme", "a.sys.score": "mtme", "a.tsv": "marot"}
-    assert {name: by_path(Path(name)).name for name in names} == names
-    assert by_path(Path("-")).name == by_path(Path("a.out")).name == "jsonl"
-    assert by_path(Path("a.tsv"), "jsonl").name == "jsonl"
+    assert {name: rating_format(Path(name)).name for name in names} == names
+    assert rating_format(Path("-")).name == rating_format(Path("a.out")).name == "jsonl"
+    assert rating_format(Path("a.tsv"), "jsonl").name == "jsonl"
     with pytest.raises(ConfigError, match="unknown format of ratings 'marrot'; did you mean 'marot'"):
-        by_path(Path("a"), "marrot")
+        rating_format(Path("a"), "marrot")
 
 
 def test_a_writer_that_fails_leaves_the_former_files_as_they_were(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_writer_that_fails_leaves_the_former_files_as_they_were(tmp_path: Path
     for name, path in {"jsonl": "o.jsonl", "mtme": "o.seg.score", "marot": "o.tsv"}.items():
         (tmp_path / path).write_text("good", encoding="utf-8")
         with pytest.raises(OutputError, match="in the middle"):
-            RATING_FORMATS[name].write(Ratings(("gpt-4.1",), failing), tmp_path / path)
+            RATING_FORMATS[name].write_ratings(Ratings(("gpt-4.1",), failing), tmp_path / path)
         assert (tmp_path / path).read_text(encoding="utf-8") == "good"
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -17,7 +17,7 @@ from mtagent.errors import ConfigError, EvaluationError, InputError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.spans_file import UNCHECKED, SpansFile
-from mtagent.formats.named import recognised
+from mtagent.formats import span_format
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from tests.commands import Shell
 from tests.span_writers import WRITERS, Case, write
@@ -84,7 +84,7 @@ def check_round_trip(kind: str, given_cases: list[Case], folder: Path) -> None:
     path = folder / "human" / "en-de.mqm.seg.rating"
     path.parent.mkdir(exist_ok=True)
     WRITERS[kind](path, given_cases)
-    assert recognised(path) == kind.removesuffix("-csv")
+    assert span_format(path).name == kind.removesuffix("-csv")
     evaluator = SpansFile(path=path)
     for case in given_cases:
         rating = asyncio.run(evaluator.rate(segment(case.id, case.source), case.translation))

@@ -136,8 +136,8 @@ def test_a_report_and_an_export_read_pipes_once(folder: Path) -> None:
     texts = "".join(f"{line}\n" for line in TRANSLATIONS)
     done = piped(folder, "report one -o r.md -r ref.txt --baseline other=b.txt", **{"ref.txt": texts, "b.txt": texts})
     assert (done.code, done.err) == (0, "mtagent: written: r.md\n")
-    done = piped(folder, "runs export one --like like.txt -o out.txt", **{"like.txt": texts.replace("\n", "\r\n")})
-    assert (done.code, done.err) == (0, "")
+    done = piped(folder, "export one --like like.txt -o out.txt", **{"like.txt": texts.replace("\n", "\r\n")})
+    assert (done.code, done.err) == (0, "mtagent: written: out.txt\n")
     assert (folder / "out.txt").read_bytes().count(b"\r\n") == 3
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.chain.revert import revert
+from mtagent.formats import read_annotations
 from mtagent.formats.exports import Entry, Held, Survey
-from mtagent.formats.mtme import MtmeExport as Mtme
-from mtagent.formats.named import read_annotations
-from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, Segment, Stage, Step, Verdict
+from mtagent.formats.mtme import MTME
+from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.store import Store
 from mtagent.text import edits, paragraphs
 from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
@@ -47,7 +47,11 @@ def by(evaluator: str, score: float, model: str = "m", errors: tuple[ErrorSpan, 
 
 
 def step(stage: Stage, text: str, *ratings: Rating, verdict: Verdict = "kept", found: Sequence[Edit] = ()) -> Step:
-    return Step(stage=stage, text=text, ratings=ratings, verdict=verdict, reason="-", edits=tuple(found))
+    """A step with the editor's rating first, if it has one, and then the judge's of the text before and after."""
+    roles: tuple[RatingRole, ...] = ("before", "after") if len(ratings) > 2 or stage != "postedit" else ("after",)
+    roles = ("editor", *roles) if stage == "postedit" else roles
+    told = tuple(one.model_copy(update={"role": role}) for one, role in zip(ratings, roles, strict=False))
+    return Step(stage=stage, text=text, ratings=told, verdict=verdict, cause="-", edits=tuple(found))
 
 
 def store(shell: Shell, *chains: Chain, name: str = "r", total: int | None = None) -> None:
@@ -184,9 +188,9 @@ def test_texts_that_edits_were_taken_back_from_are_not_rated(shell: Shell) -> No
 
 
 def test_ratings_of_an_unknown_gate_are_not_guessed_at(shell: Shell) -> None:
-    odd = step("proofread", "Ein Kater.", by("rules", -1))
-    other = step("proofread", "Ein Kater.", by("rules", -1), by("rules", -1), by("rules", -1))
-    store(shell, *(Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(one,)) for one in (odd, other)))
+    ratings = (by("rules", -1), by("rules", -2))
+    odd = Step(stage="proofread", text="Ein Kater.", ratings=ratings, verdict="kept", cause="its own")
+    store(shell, Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(odd,)))
     done = shell("export r --format mtme -o set")
     assert "en-de: the run holds no rating of these texts: no metric-scores" in done.err
     assert not (shell.folder / "set/metric-scores").exists()
@@ -377,6 +381,9 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
     refused = improved("export r --format wmt25 --systems final,given")
     assert (refused.code, refused.out) == (1, "")
     assert "wmt25 holds one system a file: choose with --systems given|final" in refused.err
+    improved("rate --run r --name ratings -q -o x.jsonl")
+    assert "choose with --systems given|postedit|final" in improved("export ratings --format wmt25").err
+    assert list(submitted(improved("export ratings --format wmt25 --systems final").out).values()) == IMPROVED
 
 
 def wmt25(data: Path) -> list[tuple[str, str, str, str]]:
@@ -460,6 +467,7 @@ def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_
     assert shell.read("mtme/system-outputs/en-de/given.txt") == ["B.", "", "D."]
     assert shell.read("mtme/sources/en-de.txt") == ["A.", "x", "C."]
     assert shell("export r --format wmt25 -o s.jsonl").code == 3
+    assert (shell("export r").code, shell("export r").out) == (3, "B.\n\nD.\n")
 
 
 # --- rating runs
@@ -497,14 +505,6 @@ def test_segments_of_a_rating_run_that_are_called_alike_stay_apart(shell: Shell)
     ]
 
 
-def test_two_systems_of_a_rating_run_are_told_apart_for_a_submission(improved: Shell) -> None:
-    improved("rate --run r --name ratings -q -o x.jsonl")
-    refused = improved("export ratings --format wmt25")
-    assert refused.code == 1
-    assert "choose with --systems given|postedit|final" in refused.err
-    assert list(submitted(improved("export ratings --format wmt25 --systems final").out).values()) == IMPROVED
-
-
 # --- nothing is overwritten, nothing is half-written
 
 
@@ -535,12 +535,9 @@ def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shel
     before = files(improved.folder / "set")
     assert improved("export r --format mtme -o set --force").code == 0  # the same again, given texts included
     assert files(improved.folder / "set") == before
-
-
-def test_an_empty_folder_is_filled_and_leftovers_of_a_killed_export_do_not_count(improved: Shell) -> None:
-    (improved.folder / "set/.mtagent-0123.tmp").mkdir(parents=True)
-    assert improved("export r --format stages -o set").code == 0
-    assert len(files(improved.folder / "set")) == 3
+    (improved.folder / "empty/.mtagent-0123.tmp").mkdir(parents=True)  # what a killed export leaves does not count
+    assert improved("export r --format stages -o empty").code == 0
+    assert len(files(improved.folder / "empty")) == 3
 
 
 def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: Shell) -> None:
@@ -555,13 +552,9 @@ def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: 
     assert refused.code == 1
     assert "texts/r.final.txt: the run was made from this file" in refused.err
     assert list(files(improved.folder / "texts")) == ["r.final.txt"]
-    assert improved.read("es.txt") == TRANSLATIONS
-
-
-def test_the_files_of_a_rating_run_are_not_replaced_either(improved: Shell) -> None:
     improved("rate -s en.txt -t es.txt -l en-es --name ratings -q -o x.jsonl")
-    done = improved("export ratings --format marot -o es.txt --force")
-    assert "es.txt: the run was made from this file" in done.err
+    for line in ("ratings --format marot -o es.txt", "r -o es.txt", "r -o new.txt --details es.txt"):
+        assert "es.txt: the run was made from this file" in improved(f"export {line} --force").err
     assert improved.read("es.txt") == TRANSLATIONS
 
 
@@ -590,9 +583,9 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
     assert refused.code == 1
     assert "run 'r': only 1 of 2 segments were tried" in refused.err
     assert shell("export r --format stages -o texts --partial").code == 0
-    assert "run 'r': only 1 of 2 segments were tried" in shell("runs export r -o texts.txt").err
+    assert "run 'r': only 1 of 2 segments were tried" in shell("export r -o texts.txt").err
     assert not (shell.folder / "texts.txt").exists()
-    assert shell("runs export r -o texts.txt --partial").code == 0
+    assert shell("export r -o texts.txt --partial").code == 0
     store(shell, name="empty", total=1)
     assert "run 'empty': there is no segment in it to export" in shell("export empty --format wmt25 --partial").err
 
@@ -602,7 +595,8 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
     [
         ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
         ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
-        ("export r -o x", 2, "Missing option '--format'"),
+        ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
+        ("export r --format wmt25 --like en.txt", 2, "--details and --like are for the run's own output"),
         ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
@@ -615,8 +609,43 @@ def test_wrong_usage_is_answered_with_the_way_out(line: str, code: int, said: st
     assert said in done.err
 
 
-def test_runs_export_still_writes_the_run_s_own_output(improved: Shell) -> None:
-    assert improved("runs export r").out.splitlines() == IMPROVED
+# --- the run's own output
+
+
+def test_the_texts_of_a_run_are_written_again_in_any_format_of_segments(improved: Shell) -> None:
+    assert improved("export r").out.splitlines() == IMPROVED
+    done = improved("export r -o new.jsonl --details d.jsonl")
+    assert (done.code, done.err) == (0, "mtagent: written: new.jsonl, d.jsonl\n")
+    assert [json.loads(line)["translation"] for line in improved.read("new.jsonl")] == IMPROVED
+    assert [json.loads(line)["text"] for line in improved.read("d.jsonl")] == IMPROVED
+    improved.write("like.csv", "id,mt,src", *(f"{n},,{source}" for n, source in enumerate(SOURCES, start=1)))
+    assert improved("export r --like like.csv").out.splitlines()[1] == f"1,{IMPROVED[0]},{SOURCES[0]}"
+    assert improved("export r --format csv").out.startswith("id,source_lang,")
+    refused = improved("export r -o new.jsonl")
+    assert (refused.code, "new.jsonl: is there already; --force replaces it" in refused.err) == (1, True)
+    assert improved("export r -o new.jsonl --force").code == 0
+    refused = improved("export r -o new.docx")
+    assert (refused.code, "new.docx: is a document with layout" in refused.err) == (1, True)
+
+
+def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improved: Shell) -> None:
+    assert improved("rate -s en.txt -t es.txt -l en-es --name ratings -q -o x.jsonl").code == 0
+    assert improved("export ratings").out == (improved.folder / "x.jsonl").read_text("utf-8")
+    done = improved("export ratings -o y.seg.score")
+    assert (done.code, done.err) == (0, "mtagent: written: y.seg.score, y.sys.score, y.seg.rating\n")
+    assert improved("export ratings -o y.tsv").code == 0
+    assert improved("export ratings --format marot").out == (improved.folder / "y.tsv").read_text("utf-8")
+    refused = improved("export ratings -o y.sys.score")
+    assert (refused.code, "y.seg.score: is there already" in refused.err) == (1, True)
+    refused = improved("export ratings --like en.txt")
+    assert (refused.code, "run 'ratings' holds ratings: --details and --like are" in refused.err) == (1, True)
+
+
+def test_the_former_name_does_the_same_and_replaces_files(improved: Shell) -> None:
+    for _ in range(2):
+        assert improved("runs export r -o again.txt --details d.jsonl --like es.txt").code == 0
+    assert improved.read("again.txt") == IMPROVED
+    assert "export" not in improved("runs --help").out.partition("Commands:")[2].partition("Examples:")[0]
 
 
 def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_square(tmp_path: Path) -> None:
@@ -632,7 +661,7 @@ def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_sq
         held = Held("r", tuple(names), entries, Survey((), (), {}))
         folder = tmp_path / f"{number}-{time.monotonic_ns()}"
         start = time.process_time()
-        Mtme().write(held, folder)
+        MTME.export(held, folder)
         return time.process_time() - start
 
     # Sixteen times the ratings; quadratic work would take up to 256 times as long.
