@@ -569,6 +569,7 @@ def test_what_is_older_is_not_left_beside_new_scores(rated: Shell) -> None:
 # --- standard input
 
 
+@pytest.mark.slow
 def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
     text = "system\tid\tmqm\tjudge\n" + "".join(f"{s}\t{n}\t{-n}\t{n * n}\n" for s in "AB" for n in range(4))
     (tmp_path / "s.tsv").write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.analysis.agreement import Averaging, accuracy, calibrated_accuracy
-from mtagent.analysis.ties import Groups, accuracy_at, calibrate
+from mtagent.analysis.ties import Groups, calibrate, uncalibrated
 from tests.meta_scores import one_system, scores
 
 Group = list[tuple[float, float]]
@@ -57,13 +57,11 @@ def test_the_best_threshold_is_found_by_looking_at_as_little_as_possible(block: 
         assert found == (expected[0], pytest.approx(float(expected[1]), abs=1e-14), compared)
 
 
-@given(groups=st.lists(st.lists(st.tuples(near, near), min_size=2, max_size=8), min_size=1, max_size=3), epsilon=near)
-def test_the_accuracy_at_a_threshold(groups: list[Group], epsilon: float) -> None:
-    found = accuracy_at(*flat(groups), epsilon=abs(epsilon))
+@given(groups=st.lists(st.lists(st.tuples(near, near), min_size=2, max_size=8), min_size=1, max_size=3))
+def test_the_accuracy_without_calibration(groups: list[Group]) -> None:
     pairs = [list(combinations(group, 2)) for group in groups]
-    expected = np.mean([right(group, abs(epsilon)) / len(group) for group in pairs])
-    assert found is not None
-    assert found.accuracy == pytest.approx(expected, abs=1e-14)
+    expected = np.mean([right(group, 0.0) / len(group) for group in pairs])
+    assert uncalibrated(*flat(groups)) == (0.0, pytest.approx(expected, abs=1e-14), len(groups))
 
 
 @pytest.mark.parametrize("seed", range(6))

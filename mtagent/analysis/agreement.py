@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 import mtagent
-from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, accuracy_at, calibrate, pairs_in
+from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, calibrate, pairs_in, uncalibrated
 from mtagent.errors import ConfigError, InputError
 
 Level = Literal["sys", "seg"]
@@ -345,7 +345,7 @@ def accuracy(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     At level ``sys`` it is the pairwise accuracy of Kocmi et al. (2021), "To Ship or Not to Ship".
     """
     groups = groups_of(scores, averaging)
-    result = accuracy_at(scores.evaluator, scores.human, groups, 0.0)
+    result = uncalibrated(scores.evaluator, scores.human, groups)
     return _accuracy("acc", scores, averaging, groups, result, "eps:0")
 
 

@@ -239,7 +239,11 @@ def _compared_spans(
     if rules.unlocated in ("locate", "miss"):
         for searched, text in (("translation", segment.translation), ("source", segment.source)):
             unplaced = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
-            findings = find_spans(text, [_without_place(compared[at][0]) for at in unplaced]) if unplaced else []
+            bare = []
+            for at in unplaced:  # what stands around an omission is of the translation, not of the source
+                around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
+                bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
+            findings = find_spans(text, bare) if bare else []
             for at, finding in zip(unplaced, findings, strict=True):
                 places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
     spans = []
@@ -277,9 +281,3 @@ def _given_place(error: ErrorSpan, field: Field, segment: SegmentErrors) -> tupl
     text = segment.translation if field == "translation" else segment.source
     stands = error.end <= len(text) and error.text in ("", text[error.start : error.end])
     return (error.start, error.end) if stands else None
-
-
-def _without_place(error: ErrorSpan) -> ErrorSpan:
-    """``error`` as it is searched for. What stands around an omission is of the translation, not of the source."""
-    around = {"before": None, "after": None} if error.side == "omission" else {}
-    return error.model_copy(update={"start": None, "end": None, **around})

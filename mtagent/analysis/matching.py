@@ -131,7 +131,7 @@ def _with_names_of(human: Side, evaluator: Side) -> Side:
     if len(theirs) == len(ours) == 1 and UNNAMED in (*theirs, *ours):
         return evaluator.with_names({ours[0]: theirs[0]})
     free = [name for name in theirs if name not in ours]
-    alike = {name: [one for one in free if plain_name(one) == plain_name(name)] for name in ours if name not in theirs}
+    alike = {name: [own for own in free if plain_name(own) == plain_name(name)] for name in ours if name not in theirs}
     claims = Counter(names[0] for names in alike.values() if len(names) == 1)
     return evaluator.with_names({
         name: names[0] for name, names in alike.items() if len(names) == 1 and claims[names[0]] == 1
@@ -220,7 +220,7 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
         for (side, score), (beside, other) in (sides, sides[::-1]) if missing == "refuse" else ():
             name = f"segment {key.item!r} of system {key.system!r}"
             if score is None and other is not None:
-                free = [one.item for one in side.of_system(key.system) if one not in beside.segments]
+                free = [own.item for own in side.of_system(key.system) if own not in beside.segments]
                 hint = alternatives(key.item, free) if free else ""
                 raise InputError(
                     f"{other.where}: {name} has no score of {side.name} in {side.origin}{hint}. {LEAVE_OUT}"
@@ -229,7 +229,8 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
                 why = f" ({score.why})" if score.why else ""
                 raise InputError(f"{score.where}: the score of {name} by {side.name} is missing{why}; {LEAVE_OUT}")
         ours, theirs = sides[0][1] or NO_SCORE, sides[1][1] or NO_SCORE
-        if None not in (ours.translation, theirs.translation) and not _is_same_text(ours, theirs):
+        texts = [str(score.translation).split() for score in (ours, theirs) if score.translation is not None]
+        if len(texts) == 2 and texts[0] != texts[1]:
             raise InputError(
                 f"{ours.where}: segment {key.item!r} of system {key.system!r} has another translation than in "
                 f"{theirs.where}: both must have been rated on the same text"
@@ -242,11 +243,6 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
                 f"{evaluator.origin}: system {system!r} has no score of segment {lost!r}, which others have "
                 f"({human.origin} has none either); {LEAVE_OUT}"
             )
-
-
-def _is_same_text(one: SegmentScore, other: SegmentScore) -> bool:
-    """Whether both texts differ by white space at most."""
-    return str(one.translation).split() == str(other.translation).split()
 
 
 def _with_texts_of(human: Side, evaluator: Side) -> Side:
@@ -366,21 +362,28 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
             raise InputError(f"{inputs.folder}: is no folder of mt-metrics-eval")
         metrics = () if inputs.files or inputs.runs else inputs.metrics
         human, sides = read_folder(inputs.folder, inputs.lp, column, metrics, any_human=path is not None)
-        evaluators += [side for side in sides if _is_wanted(side, inputs.metrics)]
+        chosen = {side.name for side in sides for name in inputs.metrics if is_metric(side.name, name)}
+        evaluators += [side for side in sides if side.name in chosen or not inputs.metrics]
         known |= {side.name for side in sides}
-    for called, file in map(_named_file, inputs.files):
+    for name_given, file in map(_named_file, inputs.files):
         if file in tables:
-            sides, names = tables[file].evaluators(called, inputs.metrics, name or column)
+            sides, names = tables[file].evaluators(name_given, inputs.metrics, name or column)
             evaluators += sides
             known |= names
         elif file.is_dir():
             raise InputError(f"{file}: is a folder; --mtme reads those of mt-metrics-eval")
         else:
-            side = read_list(file, called)
+            side = read_list(file, name_given)
             evaluators += [side] if not inputs.metrics or side.name in inputs.metrics else []
             known.add(side.name)
-    runs = _read_runs(inputs)
-    evaluators += [side for side in runs if not inputs.metrics or side.name in inputs.metrics]
+    if inputs.runs:
+        with open_existing(inputs.store) as store:
+            stored = {run.name for run in store.runs()}
+            for spec in inputs.runs:
+                named, equals, run = spec.partition("=")
+                which, called = (run, named) if equals and spec not in stored else (spec, None)
+                side = read_run(store, which, called, inputs.read_as.lp)
+                evaluators += [side] if not inputs.metrics or side.name in inputs.metrics else []
     known |= {side.name for side in evaluators}
     for metric in inputs.metrics:
         if metric not in known and not any(is_metric(side.name, metric) for side in evaluators):
@@ -393,10 +396,6 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
     if human is None or path is not None:
         human = _read_people(inputs, name, path, tables)
     return human, [pooled(sides) for sides in by_name.values()]
-
-
-def _is_wanted(side: Side, metrics: Sequence[str]) -> bool:
-    return not metrics or any(is_metric(side.name, name) for name in metrics)
 
 
 def _read_people(inputs: Inputs, name: str | None, path: Path | None, tables: Mapping[Path, ScoreTable]) -> Side:
@@ -414,19 +413,6 @@ def _read_people(inputs: Inputs, name: str | None, path: Path | None, tables: Ma
             f"--human {inputs.human}: neither a file nor a column of the scores{alternatives(inputs.human, columns)}"
         )
     return pooled(sides)
-
-
-def _read_runs(inputs: Inputs) -> list[Side]:
-    if not inputs.runs:
-        return []
-    sides = []
-    with open_existing(inputs.store) as store:
-        known = {run.name for run in store.runs()}
-        for spec in inputs.runs:
-            name, equals, run = spec.partition("=")
-            which, called = (run, name) if equals and spec not in known else (spec, None)
-            sides.append(read_run(store, which, called, inputs.read_as.lp))
-    return sides
 
 
 def _with_systems(sides: Sequence[Side], path: Path) -> list[Side]:

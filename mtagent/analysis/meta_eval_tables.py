@@ -164,7 +164,10 @@ def as_json(agreement: Agreement) -> str:
     """
     levels = []
     for result in agreement.results:
-        statistics = {one.name: asdict(one) | {"missing": one.missing._asdict()} for one in result.statistics}
+        statistics = {
+            statistic.name: asdict(statistic) | {"missing": statistic.missing._asdict()}
+            for statistic in result.statistics
+        }
         levels.append(result._asdict() | {"statistics": statistics})
     spans = agreement.spans
     return json.dumps(

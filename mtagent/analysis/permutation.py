@@ -25,7 +25,7 @@ from mtagent.analysis.agreement import (
     spearman_by_group,
     translation_name,
 )
-from mtagent.analysis.ties import Floats, Groups, accuracy_at, calibrate
+from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
 
 Name = Literal["pearson", "spearman", "kendall", "acc", "acc-t"]
@@ -126,10 +126,8 @@ def values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Flo
         counts = defined.sum(axis=1)
         means: Floats = np.where(counts > 0, np.nansum(by_group, axis=1) / np.maximum(counts, 1), np.nan)
         return means
-    results = [
-        accuracy_at(scores, human, groups, 0.0) if name == "acc" else calibrate(scores, human, groups)
-        for scores in evaluators
-    ]
+    accuracy = uncalibrated if name == "acc" else calibrate
+    results = [accuracy(scores, human, groups) for scores in evaluators]
     return np.array([result.accuracy if result else np.nan for result in results])
 
 

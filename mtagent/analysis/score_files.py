@@ -63,9 +63,9 @@ def _whole(config: Config) -> Config:
 
 
 def _gathered(material: Material) -> Corpus:
-    found: list[Candidates] = list(material.candidates())
-    systems = {name: [one.translations[name] for one in found] for name in material.systems}
-    return Corpus([one.segment for one in found], systems)
+    candidates: list[Candidates] = list(material.candidates())
+    systems = {name: [of_segment.translations[name] for of_segment in candidates] for name in material.systems}
+    return Corpus([of_segment.segment for of_segment in candidates], systems)
 
 
 def _without_source(
@@ -87,4 +87,4 @@ def _without_source(
         Segment(id=str(i), source="", source_lang=source_lang, target_lang=target_lang, reference=text)
         for i, text in enumerate(references, start=1)
     ]
-    return Corpus(segments, {name.removeprefix("-t "): [*found] for name, found in texts.items()})
+    return Corpus(segments, {name.removeprefix("-t "): [*lines] for name, lines in texts.items()})

@@ -215,14 +215,14 @@ class ScoreTable:
         """Given scores of whole systems by evaluator: a row per system, a column per evaluator (people among them)."""
         if self._system is None:
             raise InputError(f"{self.table.head}: no column 'system'{alternatives('system', self.table.names)}")
-        found: dict[str, dict[str, SegmentScore]] = {name: {} for name in self._score_columns(None, ())}
+        evaluators: dict[str, dict[str, SegmentScore]] = {name: {} for name in self._score_columns(None, ())}
         for row, _ in self._rows:
             system = self._system_of(row)
-            for name, column in found.items():
+            for name, column in evaluators.items():
                 if system in column:
                     raise InputError(f"{row.where}: system {system!r} has a score already ({column[system].where})")
                 column[system] = SegmentScore(score_in(row, name), row.where)
-        return found
+        return evaluators
 
     def _raters(self) -> list[str]:
         names = dict.fromkeys(text_in(row, self._rater) for row, _ in self._rows)

@@ -424,7 +424,7 @@ def difference(first: SpanPairs, second: SpanPairs, measure: Measure, how: Resam
     if golds[0] != golds[1]:
         raise InputError("people's spans differ between the two evaluators; compare both with the same annotation")
     ours, theirs = compared([tested], how)[0]
-    values = [float(_rates(one.rows.sum(axis=0, keepdims=True))[0, 2]) for one in tested]
+    values = [float(_rates(counts.rows.sum(axis=0, keepdims=True))[0, 2]) for counts in tested]
     signature = how.signed(
         f"{measure.signature}|{first.rules.signature}|segments:{len(common)}|version:{mtagent.__version__}"
     )

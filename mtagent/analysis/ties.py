@@ -129,12 +129,13 @@ class Calibration(NamedTuple):
     groups: int
 
 
-def accuracy_at(evaluator: Floats, human: Floats, groups: Groups, epsilon: float) -> Calibration | None:
-    """The accuracy where differences up to ``epsilon`` are ties; ``None`` without a pair."""
+def uncalibrated(evaluator: Floats, human: Floats, groups: Groups) -> Calibration | None:
+    """The accuracy where only equal scores are ties; ``None`` without a pair."""
     if groups.counts().max() < 2:
         return None
-    search = _Search(evaluator, human, groups)
-    return search.calibration(epsilon, search.gain(epsilon).of_all)
+    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
+    right = pairs.alike(pairs.group_ends) + pairs.tied(pairs.run_ends)
+    return weights.calibration(0.0, int((weights.by_group[pairs.group] * right).sum()))
 
 
 def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> Calibration | None:
@@ -142,13 +143,16 @@ def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = 
 
     ``block`` is the number of pairs listed at a time: it decides about memory and time, not about the result.
     """
-    pairs = pairs_in(groups.counts()).sum()
-    if not pairs:
+    number = pairs_in(groups.counts()).sum()
+    if not number:
         return None
-    if pairs <= block:
+    if number <= block:
         return _calibrate_listed(evaluator, human, groups)
-    search = _Search(evaluator, human, groups)
-    return search.calibration(*search.best(block))
+    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
+    search = _Search(pairs, weights.by_group[pairs.group])
+    epsilon, gain = search.best(block)  # the pairs won beyond those that are ordered alike
+    alike = int((search.weights * pairs.alike(pairs.group_ends)).sum())
+    return weights.calibration(epsilon, alike + gain)
 
 
 def _calibrate_listed(evaluator: Floats, human: Floats, groups: Groups) -> Calibration:
@@ -217,15 +221,8 @@ class _Weights(NamedTuple):
 class _Search:
     """The search for the best ε among more pairs than can be listed."""
 
-    def __init__(self, evaluator: Floats, human: Floats, groups: Groups) -> None:
-        self.pairs = Pairs(evaluator, human, groups)
-        self._weights = _Weights.of(groups)
-        self.weights = self._weights.by_group[self.pairs.group]
-        self.alike = int((self.weights * self.pairs.alike(self.pairs.group_ends)).sum())
-
-    def calibration(self, epsilon: float, gain: int) -> Calibration:
-        """The accuracy where the pairs won are ``gain`` more than all that are ordered alike."""
-        return self._weights.calibration(epsilon, self.alike + gain)
+    def __init__(self, pairs: Pairs, weights: NDArray[Any]) -> None:
+        self.pairs, self.weights = pairs, weights
 
     def gain(self, epsilon: float) -> _Gain:
         """What ``epsilon`` wins and loses against a threshold below 0."""
