@@ -173,7 +173,7 @@ class ScoreTable:
         """
         names = self._raters() if self._rater else self._score_columns(beside, wanted)
         if not names:
-            why = alternatives("", self.table.names)
+            why = alternatives("", self.names)
             if beside is not None and self._score_columns(None, ()):
                 why = (
                     f" but {beside!r}, which --human names; if it is an evaluator's, give people's file alone "
@@ -188,17 +188,15 @@ class ScoreTable:
         stem = self.table.path.stem
         called = {column: name or (stem if column == SCORE else column) for column in names}
         chosen = [column for column in names if not wanted or column in wanted or called[column] in wanted]
-        return [self._side(column, called[column], self._rater is not None) for column in chosen], {
-            *names,
-            *called.values(),
-        }
+        sides = [self._side(column, called[column], self._rater is not None) for column in chosen]
+        return sides, {*names, *called.values()}
 
     def people(self, column: str | None) -> Side:
         """People's scores: in ``column``, or by the rater of this name, or the only ones.
 
         Raises :class:`InputError` where ``column`` is not there, or has to be named.
         """
-        if column is not None and column in self.table.names:
+        if column is not None and column in self.names:
             return self._side(column, column, False)
         names = self._raters() if self._rater else self._score_columns(None, ())
         if column is None and len(names) != 1:
@@ -207,14 +205,14 @@ class ScoreTable:
                 f"{alternatives('', names)}"
             )
         if column is not None and column not in names:
-            known = dict.fromkeys([*self.table.names, *names])
+            known = dict.fromkeys([*self.names, *names])
             raise InputError(f"{self.table.head}: no column {column!r}{alternatives(column, known)}")
         return self._side(names[0] if column is None else column, column or names[0], self._rater is not None)
 
     def systems(self) -> dict[str, dict[str, SegmentScore]]:
         """Given scores of whole systems by evaluator: a row per system, a column per evaluator (people among them)."""
         if self._system is None:
-            raise InputError(f"{self.table.head}: no column 'system'{alternatives('system', self.table.names)}")
+            raise InputError(f"{self.table.head}: no column 'system'{alternatives('system', self.names)}")
         evaluators: dict[str, dict[str, SegmentScore]] = {name: {} for name in self._score_columns(None, ())}
         for row, _ in self._rows:
             system = self._system_of(row)
@@ -229,16 +227,20 @@ class ScoreTable:
         return [name for name in names if name is not None] or [self.table.path.stem]
 
     def _score_columns(self, beside: str | None, wanted: Sequence[str]) -> list[str]:
-        """Columns of which at least half of the values are numbers, so that others are wrong ones; and the wanted."""
-        columns = []
-        for name in self.table.names:
+        """Columns of numbers that are not known to hold something else, and the wanted ones."""
+        taken = {*self._taken, beside}
+        return [name for name in self.names if name in wanted or (name in self._numeric and name not in taken)]
+
+    @cached_property
+    def _numeric(self) -> set[str]:
+        """Columns of which at least half of the values are numbers: the others are wrong ones."""
+        numeric = set()
+        for name in self.names:
             held = [value for row in self.table.rows if (value := row.values.get(name)) is not None]
             held = [value for value in held if value not in MISSING]
-            numbers = sum(number_in(value) is not None for value in held)
-            free = name not in self._taken and name != beside
-            if name in wanted or (free and held and 2 * numbers >= len(held)):
-                columns.append(name)
-        return columns
+            if held and 2 * sum(number_in(value) is not None for value in held) >= len(held):
+                numeric.add(name)
+        return numeric
 
     def _side(self, name: str, called: str, by_rows: bool) -> Side:
         """The scores in the column ``name``, or (``by_rows``) of the rater ``name``."""
@@ -262,7 +264,7 @@ class ScoreTable:
                 add_score(segments, key, score, self._way_out)
             before = known.get(key.item, about)
             if before[1:3] != about[1:3]:
-                pairs = " and ".join(f"{one.source_lang}-{one.target_lang}" for one in (before, about))
+                pairs = " and ".join("-".join(map(str, known_pair)) for known_pair in (before[1:3], about[1:3]))
                 raise InputError(
                     f"{row.where}: segment {key.item!r} is one of {pairs}: take one language pair with -l, or name all "
                     "columns that tell segments apart with --item"
