@@ -628,3 +628,43 @@ def test_a_word_to_keep_that_the_glossary_translates_is_a_contradiction(shell: S
     done = shell.postedit("--glossary terms.csv --keep keep.txt")
     assert (done.code, done.out) == (1, "")
     assert "keep.txt: 'cat' is to be kept, but terms.csv has a translation of it" in done.err
+
+
+# --- mtagent.toml, names, files that are there
+
+
+def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: Shell) -> None:
+    (shell.folder / "mtagent.toml").write_text(
+        'source_lang = "en"\ntarget_lang = "es"\nstages = "pe"\nstore = "sub/own.db"\nrun = "mine"\n', encoding="utf-8"
+    )
+    assert shell("postedit -s en.txt -t es.txt -o o.txt").code == 0
+    assert (shell.folder / "sub" / "own.db").exists()
+    assert "mine" in shell("runs list").out
+    assert "own.db" in shell("revert nobody 1").err
+    assert shell("rate --run mine -o r.jsonl --name rated").code == 0
+
+
+def test_a_misspelt_command_gets_the_nearest_name(shell: Shell) -> None:
+    done = shell("postedt -s en.txt")
+    assert (done.code, lines(done.err)[-1]) == (2, "Error: no command 'postedt'; did you mean 'postedit'?")
+
+
+def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> None:
+    (shell.folder / "o.txt").write_text("precious", encoding="utf-8")
+    done = shell.postedit("-o o.txt --run a")
+    assert (done.code, (shell.folder / "o.txt").read_text(encoding="utf-8")) == (1, "precious")
+    assert "o.txt: is there already; --force replaces it" in done.err
+    assert len(lines(shell("runs list").out)) == 1  # the heading: nothing was begun
+    assert shell.postedit("-o o.txt --run a --force").code == 0
+    written = (shell.folder / "o.txt").read_text(encoding="utf-8")
+    assert shell.postedit("-o o.txt --run a").code == 0
+    assert (shell.folder / "o.txt").read_text(encoding="utf-8") == written
+    rated = "rate --run a -o r.jsonl"
+    (shell.folder / "r.jsonl").write_text("precious", encoding="utf-8")
+    assert "r.jsonl: is there already" in shell(rated).err
+    assert [shell(f"{rated} --force").code, shell(rated).code] == [0, 0]
+
+
+@pytest.mark.parametrize("guards", ["--skip-guards end,length", "--skip-guards end --skip-guards length"])
+def test_names_come_with_commas_or_again(shell: Shell, guards: str) -> None:
+    assert 'skip_guards = ["end", "length"]' in shell(f"config {guards}").out

@@ -167,21 +167,12 @@ def test_mtme_writes_three_files_whichever_is_named(name: str, tmp_path: Path) -
 def test_only_a_system_that_was_rated_as_a_whole_has_an_average(tmp_path: Path) -> None:
     rated = [of(one, "a", "x", by_judge(score)) for one, score in ((FIRST, -6.1), (SECOND, -1.0))]
     partly = [of(FIRST, "b", "x", by_judge(0)), of(SECOND, "b", "x", None, "down")]
-    written("mtme", tmp_path / "o.seg.score", only(*rated, *partly))
-    assert (tmp_path / "o.sys.score").read_text(encoding="utf-8") == "a\t-3.55\nb\tNone\n"
-
-
-def test_a_system_of_which_nothing_was_rated_has_no_average(tmp_path: Path) -> None:
-    written("mtme", tmp_path / "o.seg.score", only(of(SECOND, "a", "x", None, "down")))
-    assert (tmp_path / "o.sys.score").read_text(encoding="utf-8") == "a\tNone\n"
+    never = [of(SECOND, "c", "x", None, "down")]
+    written("mtme", tmp_path / "o.seg.score", only(*rated, *partly, *never))
+    assert (tmp_path / "o.sys.score").read_text(encoding="utf-8") == "a\t-3.55\nb\tNone\nc\tNone\n"
 
 
 # --- Marot
-
-
-def test_marot_calls_a_segment_without_a_document_a_dash_since_readers_skip_empty_names(tmp_path: Path) -> None:
-    lines, _ = written("marot", tmp_path / "o.tsv", only(of(segment(7, "Stop."), "a", "Halt.", by_judge(0))))
-    assert lines[1].split("\t")[:5] == ["a", "-", "1", "7", "judge"]
 
 
 def test_marot_has_a_row_per_error_and_says_where_there_is_none(tmp_path: Path) -> None:
@@ -215,11 +206,13 @@ def test_marot_refuses_what_would_be_taken_for_the_file_s_own(place: str, mark: 
         RATING_FORMATS["marot"].refuse(side_by_side(own, {"a": texts["translation by a"]}), tmp_path / "o.tsv")
 
 
-def test_a_category_with_a_tab_does_not_break_a_row(tmp_path: Path) -> None:
+def test_odd_categories_and_missing_documents_do_not_break_a_row(tmp_path: Path) -> None:
     span = ErrorSpan(text="Es", category="a\tb\nc", severity="minor", start=0, end=2)
-    lines, _ = written("marot", tmp_path / "o.tsv", only(of(SECOND, "a", "Es regnet.", by_judge(-1, span))))
-    assert lines[1].split("\t")[7] == "A b c"
-    assert len(lines) == 2
+    rated = of(segment(7, "It rains."), "a", "Es regnet.", by_judge(-1, span))
+    lines, _ = written("marot", tmp_path / "o.tsv", only(rated))
+    (cells,) = (line.split("\t") for line in lines[1:])
+    assert cells[:5] == ["a", "-", "1", "7", "judge"]  # readers skip an empty name of a document
+    assert cells[7] == "A b c"
 
 
 # --- all of them

@@ -42,6 +42,10 @@ def segment(number: int, source: str, translation: str | None, **more: str) -> S
     return Segment(id=str(number), source=source, translation=translation, **fields)
 
 
+def chain(number: int, source: str, translation: str | None, *steps: Step, **more: str) -> Chain:
+    return Chain(segment=segment(number, source, translation, **more), steps=steps)
+
+
 def by(evaluator: str, score: float, model: str = "m", errors: tuple[ErrorSpan, ...] | None = ()) -> Rating:
     return Rating(evaluator=evaluator, score=score, errors=errors, signature=f"{evaluator}|model:{model}")
 
@@ -58,8 +62,8 @@ def store(shell: Shell, *chains: Chain, name: str = "r", total: int | None = Non
     """Save ``chains`` as a run."""
     with Store(shell.folder / "store.db") as opened:
         begun = opened.start(name, settings={}, inputs={}, total=total or len(chains))
-        for position, chain in enumerate(chains):
-            begun.save(position, chain)
+        for position, saved in enumerate(chains):
+            begun.save(position, saved)
         begun.finish()
 
 
@@ -131,11 +135,9 @@ def test_every_score_stands_with_the_text_that_it_is_about(shell: Shell, server:
 EDITOR, JUDGE_OLD, JUDGE_NEW = by("rubric-mqm", -5), by("rubric-mqm", -7, "judge"), by("rubric-mqm", -2, "judge")
 
 
-def test_a_judge_of_the_same_name_has_a_file_of_its_own(shell: Shell) -> None:
-    unrated = Chain(segment=segment(1, "A dog.", "Ein Hund."))
-    one = segment(2, "A cat.", "Ein Hund.")
-    kept = Chain(segment=one, steps=(step("postedit", "Ein Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW),))
-    store(shell, unrated, kept)
+def test_a_judge_of_the_same_name_is_another_rater(shell: Shell) -> None:
+    kept = step("postedit", "Ein Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW)
+    store(shell, chain(1, "A dog.", "Ein Hund."), chain(2, "A cat.", "Ein Hund.", kept))
     done = shell("export r --format mtme -o set")
     assert "renamed, as names there allow no '.', '-' and the like: rubric-mqm is rubric_mqm\n" in done.err
     assert "en-de: rubric_mqm_2 is another rubric_mqm: rubric-mqm|model:judge" in done.err
@@ -146,54 +148,57 @@ def test_a_judge_of_the_same_name_has_a_file_of_its_own(shell: Shell) -> None:
     assert scores(folder / "rubric_mqm-src.sys.score")[1] == ("postedit", "None")
     second = scores(folder / "rubric_mqm_2-src.seg.score")
     assert [score for _, score in second] == ["None", "-7.0", "None", "-2.0", "None", "-2.0"]
+    done = shell("export r --format marot")
+    assert [line.split("\t")[:5:4] for line in done.out.splitlines()[1:]] == [
+        ["given", "rubric-mqm"], ["given", "rubric-mqm_2"], ["postedit", "rubric-mqm_2"], ["final", "rubric-mqm_2"]
+    ]  # fmt: skip
+    assert "rubric-mqm_2 is another rubric-mqm" in done.err
 
 
-def test_what_a_signature_says_about_one_rating_makes_no_other_evaluator(shell: Shell) -> None:
-    first, second = (Rating(evaluator="rate", score=n, signature=f"rate|model:m|order:{n}|version:1") for n in (1, 2))
-    store(shell, Chain(segment=segment(1, "A cat.", "Hund."), steps=(step("postedit", "Kater.", first, second),)))
-    done = shell("export r --format mtme -o set")
-    assert done.err == "mtagent: written: set (7 files)\n"
-    found = scores(shell.folder / "set/metric-scores/en-de/rate-src.seg.score")
-    assert found == [("given", "1.0"), ("postedit", "2.0"), ("final", "2.0")]
-
-
-def test_the_rating_of_a_text_that_was_rejected_is_no_stage_s(shell: Shell) -> None:
-    by_two = Chain(
-        segment=segment(1, "A cat.", "Ein Hund."),
-        steps=(step("postedit", "Ein Hund.", EDITOR, JUDGE_NEW, verdict="rejected"),),
-    )
-    store(shell, by_two)
-    assert shell("export r --format mtme -o set").code == 0
-    folder = shell.folder / "set/metric-scores/en-de"
-    assert [score for _, score in scores(folder / "rubric_mqm-src.seg.score")] == ["-5.0"] * 3
-    assert [path.name for path in folder.glob("*_2*")] == []
-
-
-def test_texts_that_edits_were_taken_back_from_are_not_rated(shell: Shell) -> None:
+def reverted() -> Chain:
+    """A chain one of whose two edits was taken back."""
     given = "Ein Hund und Hase."
-    found = [
+    both = [
         Edit(old=old, new=new, start=given.index(old), end=given.index(old) + len(old), outcome="applied")
         for old, new in (("Hund", "Kater"), ("Hase", "Igel"))
     ]
-    text = edits.apply(given, found)
-    first = step("postedit", text, by("rules", -3), by("rules", -1), found=found)
+    text = edits.apply(given, both)
+    first = step("postedit", text, by("rules", -3), by("rules", -1), found=both)
     later = step("proofread", text, by("rules", -1), by("rules", 0), verdict="rejected")
-    chain = Chain(segment=segment(1, "A cat.", given), steps=(first, later))
-    store(shell, revert(chain, 1))
-    assert shell("export r --format mtme -o set").code == 0
-    assert shell.read("set/system-outputs/en-de/final.txt") == ["Ein Hund und Igel."]
-    assert [score for _, score in scores(shell.folder / "set/metric-scores/en-de/rules-src.seg.score")] == [
-        "-3.0", "None", "None", "None"
-    ]  # fmt: skip
+    return revert(chain(1, "A cat.", given, first, later), 1)
 
 
-def test_ratings_of_an_unknown_gate_are_not_guessed_at(shell: Shell) -> None:
-    ratings = (by("rules", -1), by("rules", -2))
-    odd = Step(stage="proofread", text="Ein Kater.", ratings=ratings, verdict="kept", cause="its own")
-    store(shell, Chain(segment=segment(1, "A cat.", "Ein Hund."), steps=(odd,)))
+# What a signature says of a single rating (its order) makes no other evaluator.
+ORDERED = [Rating(evaluator="rules", score=n, signature=f"rules|model:m|order:{n}|version:1") for n in (1, 2)]
+UNKNOWN = Step(
+    stage="proofread", text="Ein Kater.", ratings=(by("rules", -1), by("rules", -2)), verdict="kept", cause="its own"
+)
+
+
+@pytest.mark.parametrize(
+    ("rated", "expected"),
+    [
+        (chain(1, "A cat.", "Hund.", step("postedit", "Kater.", *ORDERED)), ["1.0", "2.0", "2.0"]),
+        (
+            chain(
+                1, "A cat.", "Hund.", step("postedit", "Hund.", by("rules", -5), by("rules", -2), verdict="rejected")
+            ),
+            ["-5.0"] * 3,
+        ),
+        (reverted(), ["-3.0", "None", "None", "None"]),
+        (chain(1, "A cat.", "Ein Hund.", UNKNOWN), None),
+    ],
+    ids=["one evaluator", "a rejected text", "edits taken back", "an unknown gate"],
+)
+def test_a_rating_stands_with_the_stages_whose_text_it_is_about(
+    rated: Chain, expected: list[str] | None, shell: Shell
+) -> None:
+    store(shell, rated)
     done = shell("export r --format mtme -o set")
-    assert "en-de: the run holds no rating of these texts: no metric-scores" in done.err
-    assert not (shell.folder / "set/metric-scores").exists()
+    assert shell.read("set/system-outputs/en-de/final.txt") == [rated.text]
+    written = {path.name: [score for _, score in scores(path)] for path in shell.folder.rglob("*.seg.score")}
+    assert written == ({"rules-src.seg.score": expected} if expected else {})
+    assert ("en-de: the run holds no rating of these texts: no metric-scores" in done.err) == (expected is None)
 
 
 def test_an_evaluator_that_saw_references_is_named_after_them(shell: Shell) -> None:
@@ -211,25 +216,20 @@ def test_an_evaluator_that_saw_references_is_named_after_them(shell: Shell) -> N
     assert not (shell.folder / "set/references/en-fr.refA.txt").exists()
 
 
-def test_each_language_pair_has_its_files_in_wmt_s_spelling(shell: Shell) -> None:
-    pairs = [("en", "sr-Latn-RS"), ("en", "de"), ("en", "sr-Latn-RS")]
-    store(shell, *(
-        Chain(segment=segment(i, f"source {i}", f"text {i}", source_lang=a, target_lang=b))
-        for i, (a, b) in enumerate(pairs)
-    ))  # fmt: skip
-    assert shell("export r --format mtme -o set --systems given").code == 0
-    assert shell.read("set/sources/en-sr_Latn_RS.txt") == ["source 0", "source 2"]
-    assert shell.read("set/system-outputs/en-de/given.txt") == ["text 1"]
+def test_each_language_pair_has_its_files_with_documents_in_one_piece(shell: Shell) -> None:
+    about = [
+        *[("a doc", "news", "de"), ("a doc", "news", "de"), ("b", None, "de"), ("d", "news", "sr-Latn-RS")],
+        *[("a doc", "so cial", "de"), (None, None, "de")],
+    ]
+    segments = [
+        segment(i, f"s{i}", f"t{i}", target_lang=lang).model_copy(update={"document": document, "domain": domain})
+        for i, (document, domain, lang) in enumerate(about)
+    ]
+    store(shell, *(Chain(segment=each) for each in segments))
+    done = shell("export r --format mtme -o set --systems given")
+    assert shell.read("set/sources/en-sr_Latn_RS.txt") == ["s3"]
+    assert shell.read("set/system-outputs/en-de/given.txt") == ["t0", "t1", "t2", "t4", "t5"]
     assert not (shell.folder / "set/system-outputs/en-de/final.txt").exists()
-
-
-def test_documents_are_in_one_piece_and_without_spaces(shell: Shell) -> None:
-    about = [("a doc", "news"), ("a doc", "news"), ("b", None), ("a doc", "so cial"), (None, None)]
-    store(shell, *(
-        Chain(segment=segment(i, "s", "t").model_copy(update={"document": document, "domain": domain}))
-        for i, (document, domain) in enumerate(about)
-    ))  # fmt: skip
-    done = shell("export r --format mtme -o set")
     lines = shell.read("set/documents/en-de.docs")
     assert lines == ["news\ta_doc", "news\ta_doc", "unknown\tb", "so_cial\ta_doc_2", "unknown\tunknown"]
     assert (
@@ -241,7 +241,7 @@ BROKEN = "C:\\new\nline\r\nand \\\\ more\\n"
 
 
 def test_a_line_break_is_refused_or_escaped_and_can_be_undone(shell: Shell) -> None:
-    store(shell, Chain(segment=segment(1, "one\n\ntwo", "a\\b")), Chain(segment=segment(2, "x", BROKEN)))
+    store(shell, chain(1, "one\n\ntwo", "a\\b"), chain(2, "x", BROKEN))
     refused = shell("export r --format mtme -o set")
     assert refused.code == 1
     assert refused.err.startswith("mtagent: segment '1' (and 1 more): has a line break")
@@ -302,7 +302,7 @@ def test_the_marot_file_is_read_back_with_the_spans_of_the_run(improved: Shell) 
 
 
 def test_marot_goes_to_standard_output_and_numbers_segments_that_nobody_rated(shell: Shell) -> None:
-    chains = [Chain(segment=segment(i, "A cat.", f"Hund {i}.", document="d")) for i in (1, 2)]
+    chains = [chain(i, "A cat.", f"Hund {i}.", document="d") for i in (1, 2)]
     rated = step("postedit", "Hund 3.", by("rules", 0), by("da", 90, errors=None), by("da", 91, errors=None))
     store(shell, *chains, Chain(segment=segment(3, "A cat.", "Hund 3.", document="d"), steps=(rated,)))
     done = shell("export r --format marot --systems given")
@@ -311,21 +311,9 @@ def test_marot_goes_to_standard_output_and_numbers_segments_that_nobody_rated(sh
     assert "mtagent: ratings without a row, for their evaluator marks no spans: 1" in done.err
 
 
-def test_marot_has_two_raters_where_editor_and_judge_are_called_alike(shell: Shell) -> None:
-    one = Chain(
-        segment=segment(1, "A cat.", "Hund."), steps=(step("postedit", "Kater.", EDITOR, JUDGE_OLD, JUDGE_NEW),)
-    )
-    store(shell, one)
-    done = shell("export r --format marot")
-    assert [line.split("\t")[:5:4] for line in done.out.splitlines()[1:]] == [
-        ["given", "rubric-mqm"], ["given", "rubric-mqm_2"], ["postedit", "rubric-mqm_2"], ["final", "rubric-mqm_2"]
-    ]  # fmt: skip
-    assert "rubric-mqm_2 is another rubric-mqm" in done.err
-
-
 def test_marot_refuses_line_breaks_and_a_run_without_spans(shell: Shell) -> None:
-    store(shell, Chain(segment=segment(1, "A cat.", "Ein\nHund.")), name="broken")
-    store(shell, Chain(segment=segment(1, "A cat.", "Ein Hund.")), name="unrated")
+    store(shell, chain(1, "A cat.", "Ein\nHund."), name="broken")
+    store(shell, chain(1, "A cat.", "Ein Hund."), name="unrated")
     refused = shell("export broken --format marot -o m.tsv")
     assert refused.code == 1
     assert "has a line break, which a Marot file cannot hold; use --format mtme --escape" in refused.err
@@ -447,7 +435,7 @@ def test_each_stage_has_a_file_like_the_source(improved: Shell) -> None:
 
 
 def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell: Shell) -> None:
-    store(shell, Chain(segment=segment(1, "one\n\ntwo", "eins\n\nzwei", document="d")), name="../r")
+    store(shell, chain(1, "one\n\ntwo", "eins\n\nzwei", document="d"), name="../r")
     done = shell("export ../r --format stages -o texts")
     assert "JSON Lines, for there are segments with a line break: 1 (first: '1')" in done.err
     assert sorted(files(shell.folder / "texts")) == [".._r.final.jsonl", ".._r.given.jsonl"]
@@ -458,7 +446,7 @@ def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell
 
 def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_3(shell: Shell) -> None:
     failed = Chain(segment=segment(2, "x", None), steps=(step("translate", "", verdict="failed"),))
-    store(shell, Chain(segment=segment(1, "A.", "B.")), failed, Chain(segment=segment(3, "C.", "D.")))
+    store(shell, chain(1, "A.", "B."), failed, chain(3, "C.", "D."))
     for form in ("stages", "mtme"):
         done = shell(f"export r --format {form} -o {form}")
         assert done.code == 3
@@ -559,7 +547,7 @@ def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: 
 
 
 def test_an_export_that_fails_leaves_nothing_behind_and_names_the_file(shell: Shell) -> None:
-    store(shell, Chain(segment=segment(1, "x", "long " * 100_000)))
+    store(shell, chain(1, "x", "long " * 100_000))
     for form in ("mtme", "stages"):
         # No file may grow beyond this: what a full disk is to a program.
         done = run(shell.folder, "export", "r", "--format", form, "-o", "out", shell_prefix="ulimit -f 200")
@@ -578,7 +566,7 @@ def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
 
 
 def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> None:
-    store(shell, Chain(segment=segment(1, "A.", "B.")), total=2)
+    store(shell, chain(1, "A.", "B."), total=2)
     refused = shell("export r --format stages -o texts")
     assert refused.code == 1
     assert "run 'r': only 1 of 2 segments were tried" in refused.err
@@ -624,6 +612,8 @@ def test_the_texts_of_a_run_are_written_again_in_any_format_of_segments(improved
     refused = improved("export r -o new.jsonl")
     assert (refused.code, "new.jsonl: is there already; --force replaces it" in refused.err) == (1, True)
     assert improved("export r -o new.jsonl --force").code == 0
+    refused = improved("export r -o new.tsv --like like.csv")
+    assert (refused.code, "new.tsv: is tsv, and --like like.csv is csv: leave out --like" in refused.err) == (1, True)
     refused = improved("export r -o new.docx")
     assert (refused.code, "new.docx: is a document with layout" in refused.err) == (1, True)
 

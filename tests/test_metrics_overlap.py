@@ -25,8 +25,7 @@ from mtagent.errors import ConfigError
 from mtagent.metrics import overlap
 from mtagent.metrics import protocol as formulas
 from mtagent.metrics import ter as tercom
-from mtagent.metrics.distance import characters_to, ter_to
-from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, refuse_untested
+from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, characters_to, refuse_untested, ter_to
 from mtagent.metrics.ter import changes
 from mtagent.records import Segment
 from wmt.scores import corpora, flags_of, sacrebleu_scores
@@ -102,6 +101,7 @@ def words(rng: random.Random) -> tuple[list[str], list[str]]:
     return [word if rng.random() < 0.9 else rng.choice(known) for word in ours], reference
 
 
+@pytest.mark.slow
 def test_edits_are_counted_as_sacrebleu_counts_them() -> None:
     rng = random.Random(5)
     cases = [words(rng) for _ in range(400)]
@@ -215,6 +215,7 @@ def test_what_lies_between_the_first_and_the_last_change_counts_as_replaced() ->
     assert changes("a" * 120_000, "a" * 90_000) == (30_000, False)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_documents_of_eleven_language_pairs_score_as_with_sacrebleu(data: Path, tmp_path: Path) -> None:
     """Whole for BLEU and chrF, short texts for TER and chrF++; ``wmt/scores.py`` compares all."""
@@ -249,6 +250,7 @@ def test_ter_capped_at_one_is_the_official_hter(data: Path) -> None:
     assert differing == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bleu", "chrf"])
 def test_the_n_grams_of_a_few_segments_are_held_at_a_time(name: Name) -> None:
     def peak(number: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,21 +46,36 @@ EMPTY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("reply", [*EMPTY, "<think>Hm.", "Hm.</think>", "<answer></answer>"])
+TAGS = [
+    "<answer></answer>", "<translation/>", "<translation>", "<br/>", "<br><br />", "<p><b></b></p>", "<a></a>\n<b></b>",
+    "<|im_end|>", "[TOOL_CALLS]", "<translation><p></p></translation>", "<think>Hm.</think><b></b>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", [*EMPTY, *TAGS, "<think>Hm.", "Hm.</think>"])
 def test_a_reply_without_text_says_nothing(reply: str) -> None:
     assert says_nothing(reply, ["Translate <source>Hello</source> \u200b"])
 
 
 @pytest.mark.parametrize(
-    "reply", ["Hallo", "```Hallo```", "<b>Hallo</b>", "{}", "<think>Hm.</think>Hallo", "Ein <think>", "…"]
-)
+    "reply",
+    ["Hallo", "```Hallo```", "<b>Hallo</b>", "{}", "[]", "<think>Hm.</think>Hallo", "Ein <think>", "…", "<lacht>",
+     "<lacht/>", "[MUSIK]", "<b>1</b>", "<a> </b>", "<|im_end|>1"],
+)  # fmt: skip
 def test_a_reply_with_text_says_something(reply: str) -> None:
     assert not says_nothing(reply)
 
 
 def test_what_was_asked_about_may_be_the_answer() -> None:
     assert not says_nothing("<b></b>", ["Translate <source><b></b></source>"])
+    assert not says_nothing("<br/>", ["Translate <source><br/></source>"])
     assert not says_nothing("<think> ist ein Tag", ["Translate <source><think> is a tag</source>"])
+
+
+def test_time_is_linear_in_the_number_of_tags() -> None:
+    began = time.process_time()
+    assert says_nothing("<b>" * 100_000 + "</b>" * 100_000)
+    assert time.process_time() - began < 2
 
 
 def test_an_invisible_text_may_stay_invisible() -> None:

@@ -901,12 +901,50 @@ def test_a_value_that_cannot_be_is_named_with_the_run_and_the_way_to_save_the_re
     assert str(error.value).endswith(f"mtagent runs rescue NEW.db --store {place}")
 
 
+@pytest.mark.parametrize(
+    ("damage", "reading"),
+    [
+        ("UPDATE runs SET settings = '-7'", start),
+        ("UPDATE runs SET settings = '-7'", lambda store: store.settings("first")),
+        ("UPDATE runs SET inputs = '-7'", start),
+        ("UPDATE runs SET kind = x'ff'", start),
+        ("UPDATE runs SET kind = x'ff'", lambda store: store.read("first").kind),
+        ("UPDATE runs SET name = x'ff'", lambda store: store.read("firsst").kind),
+        ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").each_usage()),
+        ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").usages()),
+        ("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = CAST(x'ff' AS TEXT)", start),
+    ],
+)
+def test_a_damaged_value_that_any_command_reads_first_is_named_too(filled, tmp_path, damage, reading):
+    place = tmp_path / "s.db"
+    place.write_bytes(filled)
+    with sqlite3.connect(place) as connection:
+        connection.executescript(damage)
+    connection.close()
+    with pytest.raises(StoreError) as error, Store(place) as store:
+        reading(store)
+    assert str(error.value).startswith(f"{place}: ")
+
+
+def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled, tmp_path):
+    """A page of a table is lost, and that of its index is not."""
+    place = tmp_path / "s.db"
+    with sqlite3.connect(":memory:") as connection:
+        connection.deserialize(filled[:18] + b"\x01\x01" + filled[20:])
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
+    connection.close()
+    empty_leaf = b"\x0d\x00\x00\x00\x00\x10\x00\x00" + bytes(4088)
+    place.write_bytes(filled[: 4096 * (root - 1)] + empty_leaf + filled[4096 * root :])
+    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.* mtagent runs rescue NEW\.db --store"):
+        assert store.read("first").kind
+
+
 @pytest.fixture(scope="module")
 def long(tmp_path_factory):
     """The bytes of a store with a run of 600 segments."""
     place = tmp_path_factory.mktemp("long") / "s.db"
     with Store(place) as store:
-        run = start(store)
+        run = start(store, total=600)
         for position in range(600):
             run.save(position, numbered_chain(position))
     return place.read_bytes()
@@ -950,6 +988,8 @@ def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(long, tmp
     with Store(new) as store:
         run = store.read("first")
         assert [position for position in range(600) if not run.done(position)] == [300]
+        with pytest.raises(StoreError, match=r"no segment '300'; of its 600 segments 1 are not there.* a rescue"):
+            run.chain("300")
 
 
 def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(filled, tmp_path):

@@ -63,8 +63,11 @@ COUNTED = "open(os.path.join(os.path.dirname(__file__), 'starts'), 'a').write('x
 
 async def test_the_process_is_started_once_and_kept_open(command: Command, tmp_path: Path) -> None:
     translator = command(COUNTED + ECHO)
-    assert not (tmp_path / "starts").exists()
-    assert [await text_of(translator, text) for text in ("one", "two", "three")] == ["ONE", "TWO", "THREE"]
+    assert await text_of(translator, " \n\n") == " \n\n"
+    assert not (tmp_path / "starts").exists(), "a blank source starts nothing"
+    began = time.monotonic()
+    assert [await text_of(translator, text) for text in ["one", "two", *["three"] * 18]][:3] == ["ONE", "TWO", "THREE"]
+    assert time.monotonic() - began < 20 * 0.2, "a quiet command is waited for only once"
     assert starts(tmp_path) == 1
 
 
@@ -77,11 +80,6 @@ async def test_concurrent_segments_each_get_their_own_answer(command: Command) -
 async def test_paragraph_separators_come_back_exactly_and_blank_lines_are_not_sent(command: Command) -> None:
     translator = command("for n, line in enumerate(sys.stdin): print(n, line.strip(), flush=True)")
     assert await text_of(translator, "a\n\n  b \r\n\r\n\t\nc\n") == "0 a\n\n  1 b \r\n\r\n\t\n2 c\n"
-
-
-async def test_a_blank_source_starts_nothing(command: Command, tmp_path: Path) -> None:
-    assert await text_of(command(COUNTED + ECHO), " \n\n") == " \n\n"
-    assert not (tmp_path / "starts").exists()
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -114,7 +112,7 @@ async def test_a_shell_string_may_hold_a_pipe() -> None:
         await translator.aclose()
 
 
-# Crashes and time
+# --- crashes and time
 
 
 async def test_a_crash_restarts_once(command: Command, tmp_path: Path) -> None:
@@ -125,64 +123,41 @@ async def test_a_crash_restarts_once(command: Command, tmp_path: Path) -> None:
 
 async def test_a_second_crash_is_an_error_with_exit_code_and_stderr(command: Command, tmp_path: Path) -> None:
     translator = command(COUNTED + "sys.stdin.readline(); sys.stderr.write('x' * 9999 + ' no model'); sys.exit(3)")
-    with pytest.raises(
-        TranslatorError, match=r"mt: ended without an answer: exit code 3, stderr: x+ no model$"
-    ) as caught:
+    with pytest.raises(TranslatorError, match=r"mt: .*: exit code 3, stderr: x+ no model$") as caught:
         await text_of(translator, "one")
     assert len(str(caught.value)) < 600
     assert starts(tmp_path) == 2
 
 
-async def test_a_line_that_crashes_the_command_does_not_harm_the_next(command: Command) -> None:
-    translator = command(
-        """
-        for line in sys.stdin:
-            if "bomb" in line:
-                sys.exit(1)
-            print(line.strip().upper(), flush=True)
-        """
-    )
+DISTURBED = """
+for line in sys.stdin:
+    if "bomb" in line:
+        sys.exit(1)
+    time.sleep(60 if "hang" in line else 0)
+    print(line.strip().upper(), flush=True)
+"""
+
+
+async def test_no_answer_is_ever_taken_for_that_to_the_next_line(command: Command) -> None:
+    translator = command(DISTURBED, keep_open=True, timeout=1.5)
     assert await text_of(translator, "one") == "ONE"
     with pytest.raises(TranslatorError, match="exit code 1, nothing on stderr"):
         await text_of(translator, "bomb")
     assert await text_of(translator, "two") == "TWO"
-
-
-async def test_a_timeout_is_an_error_and_a_late_answer_is_never_taken_for_the_next_line(command: Command) -> None:
-    translator = command(
-        """
-        for line in sys.stdin:
-            time.sleep(60 if "slow" in line else 0)
-            print(line.strip().upper(), flush=True)
-        """,
-        keep_open=True,
-        timeout=1.5,
-    )
     with pytest.raises(TranslatorError, match=r"no answer within 1\.5 s"):
-        await text_of(translator, "slow")
-    assert await text_of(translator, "fast") == "FAST"
-
-
-async def test_a_cancelled_line_is_never_taken_for_the_next(command: Command) -> None:
-    translator = command(
-        """
-        for line in sys.stdin:
-            time.sleep(0.3 if "slow" in line else 0)
-            print(line.strip().upper(), flush=True)
-        """
-    )
-    assert await text_of(translator, "warm") == "WARM"
+        await text_of(translator, "hang")
+    assert await text_of(translator, "three") == "THREE"
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(text_of(translator, "slow"), 0.1)
-    assert await text_of(translator, "fast") == "FAST"
+        await asyncio.wait_for(text_of(translator, "hang"), 0.1)
+    assert await text_of(translator, "four") == "FOUR"
 
 
-@pytest.mark.parametrize("option", [{"keep_open": True, "timeout": 1}, {"keep_open": False, "timeout": 1}])
-async def test_a_hanging_command_is_killed(command: Command, tmp_path: Path, option: dict[str, Any]) -> None:
+@pytest.mark.parametrize("keep_open", [True, False])
+async def test_a_hanging_command_is_killed(command: Command, tmp_path: Path, keep_open: bool) -> None:
     pid = tmp_path / "pid"
-    translator = command(f"open({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)", **option)
+    script = f"open({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
     with pytest.raises(TranslatorError, match="no answer within"):
-        await text_of(translator, "one")
+        await text_of(command(script, keep_open=keep_open, timeout=1), "one")
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 
@@ -210,23 +185,19 @@ def test_a_command_serves_one_event_loop_after_another(tmp_path: Path) -> None:
     assert [asyncio.run(once("one")), asyncio.run(once("two"))] == ["ONE", "TWO"]
 
 
-# Commands that hold their answers back
-
+# --- commands that hold their answers back
 
 HOLDS_BACK = "text = sys.stdin.read()\nprint(text.strip().upper())"
 
 
-async def test_a_command_that_holds_back_is_found_out_and_run_for_each_line(command: Command, tmp_path: Path) -> None:
-    translator = command(COUNTED + HOLDS_BACK, patience=0.4)
+@pytest.mark.parametrize("option", [{"patience": 0.4}, {"keep_open": False}])
+async def test_a_command_that_holds_back_is_run_for_each_line(
+    command: Command, tmp_path: Path, option: dict[str, Any]
+) -> None:
+    translator = command(COUNTED + HOLDS_BACK, **option)
     assert await text_of(translator, "one\n\ntwo") == "ONE\n\nTWO"
     assert await text_of(translator, "three") == "THREE"
     assert starts(tmp_path) == 3
-
-
-async def test_one_run_for_each_line_can_be_asked_for(command: Command, tmp_path: Path) -> None:
-    translator = command(COUNTED + HOLDS_BACK, keep_open=False)
-    assert await text_of(translator, "one\ntwo") == "ONE\nTWO"
-    assert starts(tmp_path) == 2
 
 
 async def test_a_failing_run_is_an_error_even_with_output(command: Command) -> None:
@@ -235,21 +206,21 @@ async def test_a_failing_run_is_an_error_even_with_output(command: Command) -> N
         await text_of(translator, "one")
 
 
-# Answers that are none
+# --- answers that are none
 
 
 @pytest.mark.parametrize("keep_open", [True, False])
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (r"b'\n'", "the translation is empty"),
-        (r"b'  \n'", "the translation is empty"),
-        (r"b'one\ntwo\n'", "more than one line for one line"),
-        (r"b'\xff\xfe\n'", "not UTF-8"),
+        (rb"  \n", "the translation is empty"),
+        (rb"one\ntwo\n", "more than one line for one line"),
+        (rb"\xff\xfe\n", "not UTF-8"),
     ],
 )
-async def test_a_wrong_answer_is_an_error(command: Command, keep_open: bool, answer: str, message: str) -> None:
-    script = f"for line in sys.stdin: sys.stdout.buffer.write({answer}); sys.stdout.buffer.flush()"
+async def test_a_wrong_answer_is_an_error(command: Command, keep_open: bool, answer: bytes, message: str) -> None:
+    written = answer.decode("ascii")
+    script = f"for line in sys.stdin: sys.stdout.buffer.write(b'{written}'); sys.stdout.buffer.flush()"
     with pytest.raises(TranslatorError, match=message):
         await text_of(command(script, keep_open=keep_open), "one")
 
@@ -260,8 +231,7 @@ async def test_no_answer_and_exit_code_0_is_an_error(command: Command) -> None:
 
 
 async def test_a_late_extra_line_is_noticed_at_the_next_line(command: Command) -> None:
-    script = "for line in sys.stdin:\n  for _ in 1, 2: print(line.strip(), flush=True); time.sleep(0.05)"
-    translator = command(script)
+    translator = command("for line in sys.stdin:\n  for _ in 1, 2: print(line.strip(), flush=True); time.sleep(0.05)")
     assert await text_of(translator, "one") == "one"
     await asyncio.sleep(0.3)
     with pytest.raises(TranslatorError, match="more than one line for one line"):
@@ -282,50 +252,33 @@ async def test_a_stray_line_before_an_answer_fails_its_segment_and_the_next_ones
 ) -> None:
     translator = command(NOISY.format(flush=flush))
     assert await text_of(translator, "item 1") == "TR item 1"
-    with pytest.raises(
-        TranslatorError,
-        match=r"^mt: wrote more than one line .*: 'WARNING: unknown word', then 'TR item 2'; .*standard error \(>&2\)",
-    ):
+    with pytest.raises(TranslatorError, match=r"^mt: .*: 'WARNING: unknown word', then 'TR item 2'; .*\(>&2\)"):
         await text_of(translator, "item 2")
     assert [await text_of(translator, f"item {n}") for n in (3, 4)] == ["TR item 3", "TR item 4"]
 
 
 @pytest.mark.parametrize("keep_open", [None, True])
-async def test_a_banner_is_never_the_first_translation(keep_open: bool | None) -> None:
-    script = 'echo "Model loaded v1"; while read -r line; do echo "TR $line"; done'
-    translator = CommandTranslator(script, name="mt", keep_open=keep_open)
+async def test_a_banner_is_never_the_first_translation(command: Command, keep_open: bool | None) -> None:
+    translator = command(f"print('Model loaded v1', flush=True)\n{ECHO}", keep_open=keep_open)
+    late = command(f"time.sleep(0.6)\nprint('Model loaded v1', flush=True)\n{ECHO}", keep_open=keep_open)
     for text in ("one", "two"):
-        with pytest.raises(
-            TranslatorError, match=r"^mt: wrote 'Model loaded v1' before any line was sent to it; .*standard error"
-        ):
+        with pytest.raises(TranslatorError, match=r"^mt: wrote .*'Model loaded v1'.*standard error"):
             await text_of(translator, text)
-    await translator.aclose()
-
-
-async def test_a_banner_that_comes_late_is_noticed_with_the_first_answer(command: Command) -> None:
-    script = "time.sleep(0.4)\nprint('Model loaded v1', flush=True)\n" + ECHO
     with pytest.raises(TranslatorError, match=r"more than one line .*: 'Model loaded v1', then 'ONE'"):
-        await text_of(command(script), "one")
+        await text_of(late, "one")
 
 
-async def test_a_quiet_command_is_waited_for_only_once(command: Command) -> None:
-    translator = command(ECHO)
-    began = time.monotonic()
-    for _ in range(20):
-        await text_of(translator, "one")
-    assert time.monotonic() - began < 20 * 0.2
-
-
-async def test_a_program_that_is_missing_says_so() -> None:
-    with pytest.raises(TranslatorError, match="no-such-program: cannot be started"):
-        await text_of(CommandTranslator(["no-such-program"]), "one")
-    with pytest.raises(TranslatorError, match="exit code 127"):
-        await text_of(CommandTranslator("no-such-program"), "one")
-
-
-async def test_a_nul_in_the_source_is_refused(command: Command) -> None:
-    with pytest.raises(TranslatorError, match="NUL character"):
-        await text_of(command(ECHO), "a\0b")
+@pytest.mark.parametrize(
+    ("program", "source", "message"),
+    [
+        (["no-such-program"], "one", "no-such-program: cannot be started"),
+        ("no-such-program", "one", "exit code 127"),
+        (["cat"], "a\0b", "NUL character"),
+    ],
+)
+async def test_what_cannot_be_run_or_sent_says_so(program: str | list[str], source: str, message: str) -> None:
+    with pytest.raises(TranslatorError, match=message):
+        await text_of(CommandTranslator(program), source)
 
 
 async def test_null_flush_ends_lines_with_nul_both_ways(command: Command) -> None:
@@ -339,7 +292,7 @@ async def test_null_flush_ends_lines_with_nul_both_ways(command: Command) -> Non
     assert await text_of(command(script, null_flush=True), "one\n\ntwo") == "ONE\n\nTWO"
 
 
-# The real Apertium
+# --- the real Apertium
 
 MODES = Path("/usr/share/apertium/modes/eng-spa.mode")
 needs_apertium = pytest.mark.skipif(

@@ -18,7 +18,7 @@ from mtagent.analysis.table import Table
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.json_text import dumped
-from mtagent.metrics.distance import ter_to
+from mtagent.metrics.overlap import ter_to
 from mtagent.records import Usage
 from mtagent.text import languages
 

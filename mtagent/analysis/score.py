@@ -15,9 +15,8 @@ from mtagent.analysis import table
 from mtagent.analysis.table import Table
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.ratings import chosen
-from mtagent.metrics.distance import characters_to, ter_to
 from mtagent.metrics.named import make_metrics
-from mtagent.metrics.overlap import Overlap
+from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import BySystem, Metric, Releases
 from mtagent.metrics.significance import (
     FEW,

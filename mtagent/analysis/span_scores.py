@@ -30,6 +30,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.significance import Counted, Interval, Resampling, compared
 from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
+from mtagent.text.scripts import UNSPACED
 
 Floats = NDArray[np.float64]
 Unit = Literal["characters", "spans"]
@@ -38,8 +39,7 @@ Pair = tuple[int, int]
 
 _MAJOR_RANK = SEVERITIES.index("major")
 _TIE = 1e-9
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[^\W{_UNSPACED}][\w\p{{M}}--{_UNSPACED}]*|[^\w\s]", regex.V1)
+_WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPACED}]*|[^\w\s]", regex.V1)
 
 
 Counts = tuple[float, float, float, float]

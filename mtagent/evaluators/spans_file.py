@@ -258,12 +258,11 @@ class SpansFile:
         for annotation in rated:
             errors = []
             warnings += annotation.warnings
-            for error, warning in (
-                placed(error, translation, segment.source, annotation.where) for error in annotation.errors or ()
-            ):
+            for error in annotation.errors or ():
+                located, warning = placed(error, translation, segment.source, annotation.where)
                 if warning and annotation.translation is None:  # an offset beyond the text shows it
                     raise EvaluationError(f"{warning}: this is not the translation that was rated")
-                errors.append(error)
+                errors.append(located)
                 warnings += [warning] if warning else []
             scores.append(mqm.score(errors, "mqm"))
             # What several raters marked alike stands once; what one rater marked twice stands twice.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -81,15 +82,11 @@ class Wmt25:
     one_system = True
 
     def export(self, held: Held, output: Path) -> tuple[str, ...]:
-        """Write the documents in the order in which they begin.
-
-        The texts of a document stand with a blank line between two of them, unless they bring the break along: a line
-        break at the end of a text, or a blank line at the beginning of the next.
-        """
+        """Write the documents in the order in which they begin."""
         (system,) = held.systems
-        documents: dict[str, list[str]] = {}
+        to_come: Counter[str] = Counter()
         owners: dict[str, tuple[str, str | None]] = {}
-        for segment, translations, _ in held.entries():
+        for segment, _, _ in held.entries():
             name, owner = segment.document or segment.id, (pair_name(segment), segment.document)
             if name in owners and (owners[name] != owner or segment.document is None):
                 raise OutputError(
@@ -97,15 +94,27 @@ class Wmt25:
                     "names of their own, also in different language pairs"
                 )
             owners[name] = owner
-            documents.setdefault(name, []).append(translations[system] or "")
+            to_come[name] += 1
+        begun: dict[str, list[str]] = {}  # only documents that have begun, and wait for their end, are in memory
         with replacing(output) as sink:
-            for name, texts in documents.items():
-                rest = (
-                    ("" if before.endswith("\n") or after.startswith(BREAK) else BREAK) + after
-                    for before, after in pairwise(texts)
-                )
-                sink.write(dumped({"doc_id": name, "hypothesis": texts[0] + "".join(rest)}, output) + "\n")
+            for segment, translations, _ in held.entries():
+                name = segment.document or segment.id
+                begun.setdefault(name, []).append(translations[system] or "")
+                to_come[name] -= 1
+                while begun and not to_come[first := next(iter(begun))]:
+                    sink.write(dumped({"doc_id": first, "hypothesis": _joined(begun.pop(first))}, output) + "\n")
         return ()
+
+
+def _joined(texts: list[str]) -> str:
+    """The texts of a document with a blank line between two of them, unless they bring the break along.
+
+    A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
+    """
+    rest = (
+        ("" if before.endswith("\n") or after.startswith(BREAK) else BREAK) + after for before, after in pairwise(texts)
+    )
+    return texts[0] + "".join(rest)
 
 
 WMT25 = Wmt25()

@@ -1,4 +1,8 @@
-"""An estimate as a table, and what it assumes in words."""
+"""What a run would take, before anything is sent: its first requests, and a range of calls, tokens and dollars.
+
+A run is estimated with its own parts, which ask a model that only listens: their first requests are the real ones. What
+follows on replies is a range: each evaluator says how many calls a rating takes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import unicodedata
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -27,7 +31,7 @@ from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Asked
 from mtagent.llm.request import Form, sent_tool
 from mtagent.llm.server import server_address
-from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Stage, Tool, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Tool, Usage
 from mtagent.translators.llm import LLMTranslator
 
 Counting = Literal["o200k", "length"]
@@ -72,20 +76,6 @@ class Rendered(NamedTuple):
     tokens: int
 
 
-def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
-    """The first requests of each segment and stage: those that can be made without a reply.
-
-    What a former stage would have written is shown as the text at hand.
-    """
-    config = config.effective()
-    with files.spooled(config) as (files, config):
-        listener = Listener(config)
-        for segment in read_segments(config, files):
-            for stage in config.stages or ():
-                for heard in asyncio.run(_begun(config, segment, stage, listener)):
-                    yield rendered(f"segment {segment.id}, {stage}", heard)
-
-
 class Heard(NamedTuple):
     """A request that was not sent."""
 
@@ -94,9 +84,15 @@ class Heard(NamedTuple):
     schema: Schema | None
     tools: tuple[Tool, ...]
 
+    def rendered(self, about: str) -> Rendered:
+        """The request to read, headed by what it is ``about`` and its purpose."""
+        shown = "\n".join(f"[{message.role}]\n{message.content}" for message in self.messages)
+        tokens = by_length("".join(message.content for message in self.messages))
+        return Rendered(f"--- {about}, {self.purpose}\n{shown}\n", tokens)
+
 
 class Listener:
-    """Notes what it is asked, and answers nothing."""
+    """A model that notes what it is asked, and answers nothing."""
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
@@ -109,42 +105,49 @@ class Listener:
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 
-
-async def _begun(config: Config, segment: Segment, stage: Stage, listener: Listener) -> list[Heard]:
-    listener.heard.clear()
-    text = segment.translation if segment.translation is not None else PLACEHOLDER
-    try:
-        if stage == "proofread":
-            await Proofreader(listener, prompts_folder=config.prompts).draft(segment, text)
-        elif stage == "postedit":
-            await named_evaluator(config, config.evaluator or "rules", listener).rate(segment, text)
-        elif segment.translation is None and config.translator == "llm":
-            await LLMTranslator(listener, prompts_folder=config.prompts).draft(segment)
-    except ModelError:
-        pass
-    return listener.heard
+    async def requests_of(self, work: Awaitable[Any]) -> list[Heard]:
+        """The requests that ``work`` begins with."""
+        self.heard = []
+        try:
+            await work
+        except FATAL:
+            raise
+        except MtagentError:  # every call fails, for want of a reply
+            pass
+        return self.heard
 
 
-def rendered(about: str, heard: Heard) -> Rendered:
-    """The request that was ``heard``, headed by what it is ``about`` and its purpose."""
-    shown = "\n".join(f"[{message.role}]\n{message.content}" for message in heard.messages)
-    return Rendered(f"--- {about}, {heard.purpose}\n{shown}\n", estimated_tokens(heard.messages))
+def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
+    """The first requests of each segment and stage: those that can be made without a reply.
 
-
-def estimated_tokens(messages: tuple[Message, ...]) -> int:
-    """Input tokens by the length of ``messages``."""
-    return by_length("".join(message.content for message in messages))
+    What a former stage would have written is shown as the text at hand.
+    """
+    config = config.effective()
+    with files.spooled(config) as (files, config):
+        listener, folder = Listener(config), config.prompts
+        for segment in read_segments(config, files):
+            text = segment.translation if segment.translation is not None else PLACEHOLDER
+            for stage in config.stages or ():
+                work: Awaitable[Any]
+                if stage == "proofread":
+                    work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
+                elif stage == "postedit":
+                    work = named_evaluator(config, config.evaluator or "rules", listener).rate(segment, text)
+                elif segment.translation is None and config.translator == "llm":
+                    work = LLMTranslator(listener, prompts_folder=folder).draft(segment)
+                else:
+                    continue
+                for request in asyncio.run(listener.requests_of(work)):
+                    yield request.rendered(f"segment {segment.id}, {stage}")
 
 
 async def first_requests(config: Config, candidates: Iterable[Candidates]) -> AsyncIterator[Rendered]:
     """What is asked first about each segment; what follows depends on the replies. None where no model is asked."""
     listener = Listener(config)
     async with assembled_evaluator(config, Given() if config.offline else Given(llm=listener)) as evaluator:
-        for one in candidates:
-            listener.heard.clear()
-            await rate_segment(one, evaluator)  # every rating fails, for want of a reply
-            for heard in listener.heard:
-                yield rendered(f"segment {one.segment.id}", heard)
+        for candidate in candidates:
+            for request in await listener.requests_of(rate_segment(candidate, evaluator)):
+                yield request.rendered(f"segment {candidate.segment.id}")
 
 
 FRAME = 4  # tokens around each message
@@ -160,6 +163,10 @@ class Range(NamedTuple):
     def plus(self, other: Range) -> Range:
         """Both together."""
         return Range(self.low + other.low, self.high + other.high)
+
+    def at_most(self) -> Range:
+        """The same, where none of it is needed if no error is found."""
+        return Range(Usage(), self.high)
 
 
 class Reply(NamedTuple):
@@ -188,48 +195,56 @@ class Text:
         """The most tokens that it may have."""
         return int(self.tokens * self.longest) + (20 if self.longest > 1 else 0)
 
+    @property
+    def listed(self) -> Reply:
+        """What an evaluator says about it: from a bare "no error" to a list of errors with explanations."""
+        return Reply(1, 150 + 3 * self.high)
+
     def edited(self) -> Text:
         """The same after edits."""
         return Text(self.text, self.tokens, 0.75 * self.shortest, 1.25 * self.longest)
+
+    def in_parts(self, number: int) -> Reply:
+        """One of so many replies that write it together."""
+        return Reply(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
     with files.spooled(config) as (files, config):
-        asking = _Asking(effective(config, Given()), tokens)
-        return asyncio.run(asking.chains(read_segments(config, files)))
+        return asyncio.run(Estimator(effective(config, Given()), tokens).chains(read_segments(config, files)))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
     with files.spooled(config) as (files, config):
-        asking = _Asking(effective(config, Given()).model_copy(update={"forced": False}), tokens)
-        return asyncio.run(asking.ratings(read_segments(config, files)))
+        config = effective(config, Given()).model_copy(update={"forced": False})
+        return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
 
 
-class _Asking:
-    """The parts of a chain, asking a model that only listens. ``_seen`` are the requests that low has counted."""
+class Estimator:
+    """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 
     def __init__(self, config: Config, tokens: Counter) -> None:
         self._config, self._count = config, tokens.count
-        self._listener = Listener(config)
-        self._llm = None if config.offline else self._listener
-        self._prices, self._seen = Prices(config.prices), set[int]()
-        self._evaluator = self._named(config.evaluator or "rules", config)
-        self._judge = self._named(judge_spec(config), config.model_copy(update={"forced": False}))
-
-    def _named(self, spec: str, config: Config) -> Evaluator:
-        return named_evaluator(config, spec, self._llm)
+        self.listener = Listener(config)
+        self._llm = None if config.offline else self.listener
+        self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
+        self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
+        self._judge = named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), self._llm)
 
     async def ratings(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """One row: all ratings."""
-        total, given, missing = Range(), 0, 0
+        total, translated, missing = Range(), False, False
         for segment in segments:
-            given, missing = given + (segment.translation is not None), missing + (segment.translation is None)
-            if segment.source.strip() and segment.translation is not None:
+            if segment.translation is None:
+                missing = True
+                continue
+            translated = True
+            if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                total = total.plus(await self._rating(None, self._evaluator, segment, text))
-        if missing and not given:
+                total = total.plus(await self._rating(None, self.evaluator, segment, text))
+        if missing and not translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
 
@@ -238,206 +253,160 @@ class _Asking:
         stages = self._config.stages or ()
         total: dict[str, Range] = {stage: Range() for stage in stages}
         for segment in segments:
-            if segment.source.strip() and (segment.translation is not None or "translate" in stages):
-                for stage, needed in (await self._chain(segment, stages)).items():
-                    total[stage] = total[stage].plus(needed)
+            if not segment.source.strip():
+                continue
+            if segment.translation is not None:
+                text = Text(segment.translation, self._count(segment.translation))
+            elif "translate" in stages:
+                # The source stands in for its translation, which is rarely less than half or more than twice as long.
+                text = Text(segment.source, self._count(segment.source), 0.4, 2.5)
+                total["translate"] = total["translate"].plus(await self._translate(segment, text))
+            else:
+                continue
+            if "postedit" in stages:
+                total["postedit"] = total["postedit"].plus(await self._postedit(segment, text))
+                text = text.edited()
+            if "proofread" in stages:
+                total["proofread"] = total["proofread"].plus(await self._proofread(segment, text))
         return total
-
-    async def _chain(self, segment: Segment, stages: Sequence[Stage]) -> dict[Stage, Range]:
-        found: dict[Stage, Range] = {}
-        if segment.translation is not None:
-            text = Text(segment.translation, self._count(segment.translation))
-        else:  # the source stands in for its translation, which is rarely less than half or more than twice as long
-            text = Text(segment.source, self._count(segment.source), 0.4, 2.5)
-            found["translate"] = await self._translate(segment, text)
-        if "postedit" in stages:
-            found["postedit"] = await self._postedit(segment, text, judged=not judge_is_editor(self._config))
-            text = text.edited()
-        if "proofread" in stages:
-            found["proofread"] = await self._proofread(segment, text, judged="postedit" not in stages)
-        return found
 
     async def _translate(self, segment: Segment, text: Text) -> Range:
         if self._llm is None or self._config.translator != "llm":
             return Range()
         translator = LLMTranslator(self._llm, prompts_folder=self._config.prompts)
-        heard = await self._heard(translator.draft(segment))
-        return self._range("translate", heard, Text("", 0), self._share(text, heard))
+        requests = await self.listener.requests_of(translator.draft(segment))
+        return self._range("translate", requests, Text("", 0), text.in_parts(len(requests)))
 
-    async def _postedit(self, segment: Segment, text: Text, *, judged: bool) -> Range:
-        rating = await self._rating("postedit", self._evaluator, segment, text)
-        gate = await self._gate(segment, text, judged=judged)
-        if self._llm is None or suggests_edits(self._evaluator):
-            return rating.plus(_only_high(gate))
+    async def _postedit(self, segment: Segment, text: Text) -> Range:
+        rating = await self._rating("postedit", self.evaluator, segment, text)
+        gate = await self._gate(segment, text, judged=not judge_is_editor(self._config))
+        if self._llm is None or suggests_edits(self.evaluator):
+            return rating.plus(gate.at_most())
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
         marked = Rating(evaluator="", score=-1, errors=(error,))
-        heard = await self._heard(corrector.propose(segment, text.text, marked))
-        listed = Text(text.text, text.tokens, 1.0, text.longest + 3)  # with the list of errors
-        return rating.plus(_only_high(gate)).plus(_only_high(self._range("postedit", heard, listed, self._says(text))))
+        requests = await self.listener.requests_of(corrector.propose(segment, text.text, marked))
+        with_errors = Text(text.text, text.tokens, 1.0, text.longest + 3)
+        correction = self._range("postedit", requests, with_errors, text.listed)
+        return rating.plus(gate.at_most()).plus(correction.at_most())
 
-    async def _proofread(self, segment: Segment, text: Text, *, judged: bool) -> Range:
+    async def _proofread(self, segment: Segment, text: Text) -> Range:
         if self._llm is None:
             return Range()
+        stages = self._config.stages or ()
         proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
-        heard = await self._heard(proofreader.draft(segment, text.text))
-        reworded = self._range("proofread", heard, text, self._share(text.edited(), heard))
-        if self._config.stop_when_error_free and "postedit" in (self._config.stages or ()):
-            reworded = _only_high(reworded)
-        return reworded.plus(_only_high(await self._gate(segment, text, judged=judged)))
+        requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
+        reworded = self._range("proofread", requests, text, text.edited().in_parts(len(requests)))
+        if self._config.stop_when_error_free and "postedit" in stages:
+            reworded = reworded.at_most()
+        return reworded.plus((await self._gate(segment, text, judged="postedit" not in stages)).at_most())
 
     async def _gate(self, segment: Segment, text: Text, *, judged: bool) -> Range:
         """The judge on an edited text; ``judged``: and on the text before, which it has not rated yet."""
         if self._config.gate == "pairwise" and self._llm is not None:
+
+            async def nobody(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+                raise ModelError("nothing is rated in an estimate")
+
             gate = PairwiseGate(self._llm, prompts_folder=self._config.prompts)
-            heard = await self._heard(gate.decide(segment, text.text, text.text, _nobody))
+            requests = await self.listener.requests_of(gate.decide(segment, text.text, text.text, nobody))
             both = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
-            return self._range("judge", heard, both, Reply(1, 30))
+            return self._range("judge", requests, both, Reply(1, 30))
         if self._config.gate != "rate":
             return Range()
         after = await self._rating("judge", self._judge, segment, text.edited())
         return after.plus(await self._rating("judge", self._judge, segment, text)) if judged else after
 
     async def _rating(self, role: Role | None, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
-        calls = _stated_calls(evaluator)
-        if calls == (0, 0):
-            return Range()
-        heard = await self._heard(evaluator.rate(segment, text.text))
-        return self._range(role, heard, text, self._says(text), calls)
-
-    async def _heard(self, work: Awaitable[Any]) -> list[Heard]:
-        """The requests that ``work`` begins with."""
-        self._listener.heard.clear()
-        try:
-            await work
-        except FATAL:
-            raise
-        except MtagentError:
-            pass
-        return list(self._listener.heard)
-
-    @staticmethod
-    def _says(text: Text) -> Reply:
-        """What an evaluator says: from a bare "no error" to a list of errors with explanations."""
-        return Reply(1, 150 + 3 * text.high)
-
-    @staticmethod
-    def _share(text: Text, heard: Sequence[Heard]) -> Reply:
-        """A text that is written in parts, one a request."""
-        many = max(1, len(heard))
-        return Reply(text.low // many, text.high // many + 20)
+        match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
+            case (0, 0):
+                return Range()
+            case (int(fewest), int(most)):
+                calls: tuple[int, int] | None = fewest, most
+            case _:  # an evaluator, perhaps a foreign one, that does not say
+                calls = None
+        requests = await self.listener.requests_of(evaluator.rate(segment, text.text))
+        return self._range(role, requests, text, text.listed, calls)
 
     def _range(
         self,
         role: Role | None,
-        heard: Sequence[Heard],
+        requests: Sequence[Heard],
         text: Text,
         reply: Reply,
         calls: tuple[int, int] | None = None,
     ) -> Range:
-        """What the requests that were ``heard`` take, and those of the ``calls`` that follow on their replies."""
-        least, most = calls or (len(heard), len(heard))
-        low = self._low(role, heard, text, reply, max(0, least - len(heard)))
-        sizes = [self._size(one) + FRAME * len(one.messages) + self._offered(one) for one in heard]
-        more = text.high - text.tokens
-        high = [Usage(calls=1, input_tokens=size + more, output_tokens=reply.high) for size in sizes]
-        for number in range(most - len(heard) if heard else 0):  # each carries what was said before it
-            said = (1 + number // len(heard)) * reply.high
-            high.append(Usage(calls=1, input_tokens=max(sizes) + more + said, output_tokens=reply.high))
-        return Range(low, Usage.total(self._priced(role, usage) for usage in high))
-
-    def _low(self, role: Role | None, heard: Sequence[Heard], text: Text, reply: Reply, further: int) -> Usage:
-        """Requests that were counted before are answered from the store, and so is what follows on them."""
-        fresh = [one for one in heard if not self._was_seen(role, one)]
-        if not fresh:
-            return Usage()
-        usages = [Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)] * further
-        for one in fresh:
-            size = max(0, self._size(one) - text.tokens + text.low)
-            cached = size - text.low if size >= CACHED_FROM else 0
-            usages.append(Usage(calls=1, input_tokens=size, cached_tokens=cached, output_tokens=reply.low))
-        return Usage.total(self._priced(role, usage) for usage in usages)
-
-    def _was_seen(self, role: Role | None, heard: Heard) -> bool:
-        key = hash((self._config.model_for(role), heard.messages))
-        seen = key in self._seen
-        self._seen.add(key)
-        return seen
-
-    def _size(self, heard: Heard) -> int:
-        return sum(self._count(message.content) for message in heard.messages)
-
-    def _offered(self, heard: Heard) -> int:
-        """Tokens of the reply's schema and of the tools, which most servers count as input."""
-        schema = [heard.schema] if heard.schema else []
-        return sum(self._count(json.dumps(one)) for one in (*schema, *map(sent_tool, heard.tools)))
-
-    def _priced(self, role: Role | None, usage: Usage) -> Usage:
+        """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""
         settings = self._config.model_for(role)
+        fewest, most = calls or (len(requests), len(requests))
+        sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
+
+        low: list[Usage] = []
+        for request, size in zip(requests, sizes, strict=True):
+            key = hash((settings, request.messages))
+            if key not in self._seen:  # otherwise it is answered from the store, and so is what follows on it
+                self._seen.add(key)
+                least = max(0, size - text.tokens + text.low)
+                cached = least - text.low if least >= CACHED_FROM else 0
+                low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
+        if low:
+            follow = Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)
+            low += [follow] * max(0, fewest - len(requests))
+
+        high: list[Usage] = []
+        for request, size in zip(requests, sizes, strict=True):
+            # The reply's schema and the tools, which most servers count as input.
+            offered = [*([request.schema] if request.schema else []), *map(sent_tool, request.tools)]
+            frame = FRAME * len(request.messages) + sum(self._count(json.dumps(part)) for part in offered)
+            high.append(Usage(calls=1, input_tokens=size + frame + text.high - text.tokens, output_tokens=reply.high))
+        longest = max((usage.input_tokens for usage in high), default=0)
+        for number in range(most - len(requests) if requests else 0):  # each carries what was said before it
+            said = (1 + number // len(requests)) * reply.high
+            high.append(Usage(calls=1, input_tokens=longest + said, output_tokens=reply.high))
+
         local = self._config.llm not in (None, "openai") and settings.base_url is None
         server = "http://localhost" if local else server_address(settings.base_url)
-        return usage.model_copy(update={"cost": self._prices(settings.model or DEFAULT_MODEL, usage, server)})
+        model = settings.model or DEFAULT_MODEL
+
+        def total(usages: Iterable[Usage]) -> Usage:
+            costs = ((usage, self._prices(model, usage, server)) for usage in usages)
+            return Usage.total(usage.model_copy(update={"cost": cost}) for usage, cost in costs)
+
+        return Range(total(low), total(high))
 
 
-def _stated_calls(evaluator: Evaluator) -> tuple[int, int] | None:
-    """The fewest and the most calls of a rating; ``None`` where the evaluator, perhaps a foreign one, is silent."""
-    match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
-        case (int(fewest), int(most)):
-            return fewest, most
-    return None
-
-
-def _only_high(needed: Range) -> Range:
-    """What is not needed where no error is found."""
-    return Range(Usage(), needed.high)
-
-
-async def _nobody(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-    raise ModelError("nothing is rated in an estimate")
-
-
-_COLUMNS = ("stage", "calls", "input tokens", "output tokens", "cost")
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
 NOT_IN_IT = "not in it: thoughts of reasoning models, replies that have to be asked for again, MT systems of yours"
 
 
-def table(found: Mapping[str, Range]) -> str:
+def table(ranges: Mapping[str, Range]) -> str:
     """A row per stage, and the total."""
-    total = Range()
-    for needed in found.values():
-        total = total.plus(needed)
-    rows = [_row(stage, needed) for stage, needed in found.items()]
-    return "\n".join(in_columns([_COLUMNS, *rows, _row("total", total)]))
+
+    def span(low: str, high: str) -> str:
+        return low if low == high else f"{low}–{high}"
+
+    rows = [("stage", "calls", "input tokens", "output tokens", "cost")]
+    for stage, (low, high) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
+        known = low.cost is not None and high.cost is not None
+        cost = span(f"${low.cost:.4f}", f"${high.cost:.4f}") if known else "unknown"
+        counts = (
+            (low.calls, high.calls),
+            (low.input_tokens, high.input_tokens),
+            (low.output_tokens, high.output_tokens),
+        )
+        calls, sent, written = (span(f"{least:,}", f"{most:,}") for least, most in counts)
+        rows.append((stage, calls, sent, written, cost))
+    return "\n".join(in_columns(rows))
 
 
-def _row(stage: str, needed: Range) -> tuple[str, ...]:
-    low, high = needed
-    counts = ("calls", "input_tokens", "output_tokens")
-    spans = [_span(f"{getattr(low, name):,}", f"{getattr(high, name):,}") for name in counts]
-    return (stage, *spans, _cost(low, high))
-
-
-def _span(low: str, high: str) -> str:
-    return low if low == high else f"{low}–{high}"
-
-
-def _cost(low: Usage, high: Usage) -> str:
-    if low.cost is None or high.cost is None:
-        return "unknown"
-    return _span(f"${low.cost:.4f}", f"${high.cost:.4f}")
-
-
-def assumptions(config: Config, found: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:
+def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:
     """What the figures rest on, a line each."""
-    lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other vocabularies make more or fewer", _prices(config)]
-    if any(needed.high.cost is None for needed in found.values()):
+    own = f"{config.prices}, then " if config.prices else ""
+    listed = f"prices: {own}the public list prices that came with genai-prices"
+    lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other vocabularies make more or fewer", listed]
+    if any(needed.high.cost is None for needed in ranges.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
     elif discount := prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url)):
         lines.append(f"in the provider's batch queue {discount:.0%} less; mtagent sends no batches itself")
     return "\n".join(lines)
-
-
-def _prices(config: Config) -> str:
-    own = f"{config.prices}, then " if config.prices else ""
-    return f"prices: {own}the public list prices that came with genai-prices"

@@ -240,7 +240,7 @@ def export_run(
         raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
     if not form.folder:
         remarks = form.export(held, output)
-        return ExportReport((*remarks, *_written([output])), held.survey.missing)
+        return ExportReport((*remarks, *_written(output)), held.survey.missing)
     with target.filled() as folder:
         remarks = form.export(held, folder)
         written = sum(path.is_file() for path in folder.rglob("*"))
@@ -265,37 +265,41 @@ def export_own(
     ``partial`` allows a run that is not complete, ``force`` outputs that are there already. Raises
     :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
-    run, database = store.read(name), Path(store.database.path)
+    run, inputs, database = store.read(name), stored_inputs(store, name), Path(store.database.path)
+
+    def refuse_taken(*paths: Path | None) -> None:
+        for path in paths:
+            if path is not None:
+                Target(path, force, inputs, database).refuse_taken_file()
+
     if not partial:
         refuse_incomplete(run)
     if run.kind == "rating":
         if details or like:
             raise ConfigError(f"run {name!r} holds ratings: --details and --like are for runs with texts")
         ratings = RatingOutput(output, format_name)
-        outputs = list(ratings.paths)
-    else:
-        if same_file(output, details):
-            raise ConfigError(f"{output}: texts and details cannot both go to one file")
-        outputs = [path for path in (output, details) if path is not None]
-    for path in outputs:
-        Target(path, force, stored_inputs(store, name), database).refuse_taken_file()
-    if run.kind == "rating":
-        ratings.refuse_unwritable()
+        refuse_taken(*ratings.paths)
         _, remarks = write_ratings(run, ratings)
-        return ExportReport((*remarks, *_written(outputs)), ())
-    refuse_overwriting([details], {"--like": like} if like else {})
-    files = Files(source=like or output, output=output, details=details, format=format_name)
+        return ExportReport((*remarks, *_written(*ratings.paths)), ())
+    if same_file(output, details):
+        raise ConfigError(f"{output}: texts and details cannot both go to one file")
+    refuse_taken(output, details)
+    if like:
+        refuse_overwriting([details], {"--like": like})
+    files = Files(source=like or output, output=output, details=details)
     files.refuse_unwritable()
-    name_told = format_name or ("lines" if output == STANDARD and like is None else None)
-    form = formats.by_path(like if like and output == STANDARD else output, name_told)
+    form = formats.by_path(like or output, format_name or ("lines" if output == STANDARD and like is None else None))
+    told = next((known for known in formats.FORMATS.values() if output.name.endswith(known.suffixes)), form)
+    if like and format_name is None and told.name != form.name:
+        raise ConfigError(f"{output}: is {told.name}, and --like {like} is {form.name}: leave out --like, or rename -o")
     with spooled_copies({"--like": like} if like else {}) as copies:
         write_outputs(run, form, files, like=copies.get("--like"))
     missing = tuple(chain.segment.id for chain in run.chains() if chain.given is None)
-    return ExportReport(_written(outputs), missing)
+    return ExportReport(_written(output, details), missing)
 
 
-def _written(paths: Iterable[Path]) -> tuple[str, ...]:
-    files = [str(path) for path in paths if path != STANDARD]
+def _written(*paths: Path | None) -> tuple[str, ...]:
+    files = [str(path) for path in paths if path not in (None, STANDARD)]
     return (f"written: {', '.join(files)}",) if files else ()
 
 

@@ -1,3 +1,3 @@
-"""Everything that reaches a model: the client, the call cache, fakes and recorded replies."""
+"""Everything that reaches a model: the client, the call cache, fakes."""
 
 from __future__ import annotations

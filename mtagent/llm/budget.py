@@ -13,17 +13,19 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Unpack
+from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
 from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
-from mtagent.llm.request import ROOM, Form, Sampling
-from mtagent.records import Call, Completion, Message, Tool, Usage
+from mtagent.llm.request import Form, room_of
+from mtagent.records import Call, Completion, Message, Usage
+from mtagent.store.calls import is_uncounted
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
+_WITHOUT_COUNT = "go on without a budget, or start another --run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -52,7 +54,7 @@ class Budget:
         self.limit = Amount(inf if dollars is None else dollars, inf if tokens is None else tokens)
         self.spent = Amount()
         self.assumed = Amount()
-        self._held = Amount()
+        self._reserved = Amount()
         self._under_way = 0
         self._too_much: Amount | None = None  # the call that did not fit any more: no further one is sent
         self._settled = asyncio.Event()
@@ -77,28 +79,33 @@ class Budget:
             tokens = usage.input_tokens + usage.output_tokens
             price = self._prices.get(model, _unknown)
             dollars = price(usage) if usage.cost is None and tokens else usage.cost
-            if (self.limit.dollars < inf and dollars is None) or _uncounted(usage):
+            calls = f"run {run!r} has made {usage.calls} calls to {model}"
+            if is_uncounted(usage):
                 raise ConfigError(
-                    f"run {run!r} has made {usage.calls} calls to {model} of which nobody knows what they cost: name "
-                    "the price in a file (--prices FILE), limit the tokens (--token-budget N), or start another --run"
+                    f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
+                )
+            if self.limit.dollars < inf and dollars is None:
+                raise ConfigError(
+                    f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
+                    "the tokens instead (--token-budget N), or start another --run"
                 )
             self.spent += Amount(dollars or 0.0, tokens)
 
     async def reserve(self, worst: Amount, hint: str = "") -> None:
         """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""
-        while self._too_much or not (self.spent + self._held + worst).within(self.limit):
+        while self._too_much or not (self.spent + self._reserved + worst).within(self.limit):
             if self._too_much is None and not (self.spent + worst).within(self.limit):
                 self._too_much = worst
             if self._too_much and not self._under_way:
                 raise BudgetSpent(self._explain(self._too_much, hint))
             await self._settled.wait()
-        self._held += worst
+        self._reserved += worst
         self._under_way += 1
 
     def settle(self, worst: Amount, paid: Amount | None) -> None:
         """Give back a reservation, and count what was paid; ``None`` = not known, so all of it."""
         self._under_way -= 1
-        self._held = self._held - worst if self._under_way else Amount()
+        self._reserved = self._reserved - worst if self._under_way else Amount()
         self.spent += worst if paid is None else paid
         self.assumed += worst if paid is None else Amount()
         self._settled.set()
@@ -111,11 +118,13 @@ class Budget:
             f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
         )
-        uncounted = f" ({assumed} of it for calls that the server did not count)" if self.assumed != Amount() else ""
+        uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
+        if self.assumed != Amount():
+            uncounted = f" ({assumed} of it for calls that the server did not count)"
+            way_out = f"since nobody knows what those calls cost, no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
             f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
-            f"call may take up to {most}{hint}. What was finished is stored: the same command with a higher {option} "
-            "goes on from there"
+            f"call may take up to {most}{hint}. What was finished is stored: {way_out}"
         )
 
 
@@ -129,9 +138,9 @@ class Budgeted:
             self.key = llm.key
         self._llm, self._budget = llm, budget
         self._price = budget.price_of(llm)
-        set_room = _room_set(self.sampling)
-        self._room = set_room or ASSUMED_ROOM
-        self._hint = "" if set_room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
+        room = room_of(self.sampling.parameters()) if self.sampling else None
+        self._room = room or ASSUMED_ROOM
+        self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
@@ -151,36 +160,23 @@ class Budgeted:
 
     def _worst(self, messages: Sequence[Message], form: Form) -> Amount:
         """The most that a call can take."""
-        sent = sum(_size(message.content) + _size(*message.tool_calls) + _FRAME for message in messages)
-        sent += _size(*form.tools) + (len(json.dumps(form.schema)) if form.schema else 0)
+        texts = [json.dumps(form.schema)] if form.schema else []
+        texts += [tool.model_dump_json() for tool in form.tools]
+        for message in messages:
+            texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
+        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)
         requests = [Usage(calls=1, input_tokens=sent, output_tokens=room * self._room) for room in _ROOMS]
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
         """What was paid for, ``calls`` among it; ``None`` where the server did not say of all."""
-        tokens = usage.input_tokens + usage.output_tokens
-        uncounted = any(_uncounted(one) for one in (usage, *(call.usage for call in calls)))
-        if uncounted or (self._budget.limit.dollars < inf and usage.cost is None):
+        if any(map(is_uncounted, (usage, *(call.usage for call in calls)))):
             return None
-        return Amount(usage.cost or 0.0, tokens)
-
-
-def _uncounted(usage: Usage) -> bool:
-    """Whether there was a request of which the server did not say what it took."""
-    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
+        if self._budget.limit.dollars < inf and usage.cost is None:
+            return None
+        return Amount(usage.cost or 0.0, usage.input_tokens + usage.output_tokens)
 
 
 def _unknown(usage: Usage) -> None:
     """The price of a model that says nothing about it."""
-
-
-def _size(*parts: str | Tool | Any) -> int:
-    """Bytes of texts and records."""
-    texts = (part if isinstance(part, str) else part.model_dump_json() for part in parts)
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-
-
-def _room_set(sampling: object) -> int | None:
-    parameters = sampling.parameters() if isinstance(sampling, Sampling) else {}
-    return next((int(parameters[name]) for name in ROOM if name in parameters), None)

@@ -34,28 +34,30 @@ class Cached:
         self._store = store
         self.run_id = run_id
         # Key → the answer to come: a completion, an error, or None where the asking was given up.
-        self._asked: dict[str, Future[Completion | MtagentError | None]] = {}
+        self._pending: dict[str, Future[Completion | MtagentError | None]] = {}
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
         form = Form.of(asked)
-        offered: dict[str, Any] = (
-            {"tools": form.tools} if form.tools else {}
-        )  # a model of a third party need not know of tools
+        # A model of a third party need not know of tools.
+        offered: dict[str, Any] = {"tools": form.tools} if form.tools else {}
         key = self._llm.key(messages, form.schema, form.logprobs, **offered)
-        while (first := self._asked.get(key)) is not None:
-            answer = await shield(first)
+        while (pending := self._pending.get(key)) is not None:
+            answer = await shield(pending)
             if isinstance(answer, Completion):
                 return answer.model_copy(update={"usage": Usage(reused=1), "attempts": ()})
             if answer is not None:
-                raise _without_calls(answer)
+                unpaid = copy.copy(answer)
+                unpaid.calls = ()  # whoever waited for another's request has not paid for it
+                raise unpaid
+        texts = [message.content for message in messages if message.role != "assistant"]
         while (stored := self._store.recall(self.run_id, asked.get("segment", ""), key)) is not None:
-            if (form.tools and stored.tool_calls) or not says_nothing(stored.text, _texts(messages)):
+            if (form.tools and stored.tool_calls) or not says_nothing(stored.text, texts):
                 return stored
             if not self._store.distrust(key, stored.text, "EmptyReply: it says nothing"):
                 break
 
-        first = self._asked[key] = get_running_loop().create_future()
+        pending = self._pending[key] = get_running_loop().create_future()
         answer = None
         try:
             answer = await self._ask(key, messages, asked)
@@ -64,27 +66,25 @@ class Cached:
             answer = error
             raise
         finally:
-            del self._asked[key]
-            first.set_result(answer)
+            del self._pending[key]
+            pending.set_result(answer)
 
     async def _ask(self, key: str, messages: Sequence[Message], asked: Asked) -> Completion:
-        begun, purpose, segment = time.perf_counter(), asked.get("purpose", ""), asked.get("segment", "")
+        """Ask the model, and put on record what came of it."""
+        began, purpose, segment = time.perf_counter(), asked.get("purpose", ""), asked.get("segment", "")
         unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
-
-        def called(**came: Any) -> Call:
-            return unanswered.model_copy(update={"seconds": time.perf_counter() - begun, **came})
-
         try:
-            completion = await self._llm.complete(messages, **asked)
+            completion = _storable(await self._llm.complete(messages, **asked))
         except ModelError as error:
-            for failed in error.calls or (called(error=str(error)),):
-                self._store.record_call(self.run_id, segment, purpose, key, _whole(failed), None)
+            failed = {"seconds": time.perf_counter() - began, "error": str(error)}
+            for call in error.calls or (unanswered.model_copy(update=failed),):
+                self._store.record_call(self.run_id, segment, purpose, key, _storable(call), None)
             raise
-        completion = _whole(completion)
-        for failed in completion.attempts:  # on record, but counted with the reply: so a resumed run adds up
-            free = failed.model_copy(update={"usage": Usage()})
-            self._store.record_call(self.run_id, segment, purpose, key, _whole(free), None)
-        call = called(reply=completion.text, tool_calls=completion.tool_calls, usage=completion.usage)
+        for call in completion.attempts:  # on record, but counted with the reply: so a resumed run adds up
+            free = call.model_copy(update={"usage": Usage()})
+            self._store.record_call(self.run_id, segment, purpose, key, _storable(free), None)
+        came = {"reply": completion.text, "tool_calls": completion.tool_calls, "usage": completion.usage}
+        call = unanswered.model_copy(update={"seconds": time.perf_counter() - began, **came})
         try:
             self._store.record_call(self.run_id, segment, purpose, key, call, completion)
         except StoreError as error:
@@ -93,32 +93,21 @@ class Cached:
         return completion
 
 
-def _texts(messages: Sequence[Message]) -> list[str]:
-    return [message.content for message in messages if message.role != "assistant"]
+Answer = TypeVar("Answer", Call, Completion)
 
 
-Told = TypeVar("Told", Call, Completion)
-
-
-def _whole(told: Told) -> Told:
-    """``told`` without halves of characters and impossible counts, which no store takes, whatever a model says."""
+def _storable(answer: Answer) -> Answer:
+    """``answer`` without halves of characters and impossible counts, which no store takes, whatever a model says."""
     changes: dict[str, Any] = {
         name: whole_characters(value)
         for name in ("text", "reply", "model", "finish_reason", "error")
-        if isinstance(value := getattr(told, name, None), str)
+        if isinstance(value := getattr(answer, name, None), str)
     }
     changes["tool_calls"] = tuple(
         ToolCall(**{name: whole_characters(value) for name, value in call.model_dump().items()})
-        for call in told.tool_calls
+        for call in answer.tool_calls
     )
-    counts = told.usage.model_dump(exclude={"cost"}).values()
+    counts = answer.usage.model_dump(exclude={"cost"}).values()
     if not all(0 <= count < LARGEST_COUNT for count in counts):
         changes["usage"] = Usage(calls=1, cost=None)
-    return told.model_copy(update=changes)
-
-
-def _without_calls(error: MtagentError) -> MtagentError:
-    """The same error for someone who waited for another's request, and has not paid for it."""
-    unpaid = copy.copy(error)
-    unpaid.calls = ()
-    return unpaid
+    return answer.model_copy(update=changes)

@@ -7,9 +7,9 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import regex
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from mtagent.errors import (
     AuthenticationError,
@@ -23,7 +23,7 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
-from mtagent.llm.limits import Clock, Limiter, PauseTooLong
+from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
 from mtagent.llm.reply import NO_MODEL, Failure, Reply, read_reply
@@ -93,14 +93,21 @@ class LearntParameters:
         """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
         if not self._renamed and not self._formats:
             return body
-        adapted = {self._renamed.get(name, name): value for name, value in body.items()}
-        adapted.pop(None, None)
+        adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
         if "tools" in self._renamed:
             adapted = {name: value for name, value in adapted.items() if name not in WITH_TOOLS}
             adapted["messages"] = as_text(body["messages"]) if uses_tools(body["messages"]) else body["messages"]
         if "response_format" in adapted:
-            self._loosen(adapted)
-        return {str(name): value for name, value in adapted.items()}
+            format_ = adapted.pop("response_format")
+            kind = str(format_.get("type")) if isinstance(format_, dict) else ""
+            looser = LOOSER_FORMAT.get(kind)
+            # OpenAI takes ``json_object`` only where a message says the word.
+            says_json = "json" in str(adapted["messages"]).lower()
+            if self._takes(kind, adapted):
+                adapted["response_format"] = format_
+            elif looser and self._takes(looser, adapted) and says_json:
+                adapted["response_format"] = {"type": looser}
+        return adapted
 
     def learn(self, failure: Failure, sent: Body) -> bool:
         """Learn from a failure; says whether the request, adapted again, is worth sending again."""
@@ -108,40 +115,20 @@ class LearntParameters:
         if name is None:
             return False
         if name == "response_format":
-            self._formats.add(_format_name(str(sent[name].get("type")), "tools" in sent))
+            self._formats.add(_format_name(str(sent[name].get("type")), sent))
         elif name not in self._renamed:
-            self._leave_out(name)
+            other = OTHER_NAME.get(name)
+            self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
         logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
         return True
 
-    def _leave_out(self, name: str) -> None:
-        other = OTHER_NAME.get(name)
-        if other is not None and other in self._renamed:
-            self._renamed |= {name: None, other: None}
-        else:
-            self._renamed[name] = other
-
-    def _loosen(self, adapted: dict[str | None, object]) -> None:
-        format_ = adapted.pop("response_format")
-        kind = str(format_.get("type")) if isinstance(format_, dict) else ""
-        tools = "tools" in adapted
-        if not self._refuses(kind, tools):
-            adapted["response_format"] = format_
-        elif (looser := LOOSER_FORMAT.get(kind)) and not self._refuses(looser, tools) and _asks_for_json(adapted):
-            adapted["response_format"] = {"type": looser}
-
-    def _refuses(self, kind: str, tools: bool) -> bool:
-        return kind in self._formats or _format_name(kind, tools) in self._formats
+    def _takes(self, kind: str, body: Body) -> bool:
+        return kind not in self._formats and _format_name(kind, body) not in self._formats
 
 
-def _format_name(kind: str, tools: bool) -> str:
+def _format_name(kind: str, body: Body) -> str:
     """What is refused: some servers take this kind of ``response_format``, but not together with tools."""
-    return f"{kind} with tools" if tools else kind
-
-
-def _asks_for_json(body: dict[str | None, object]) -> bool:
-    """OpenAI takes ``json_object`` only where a message says the word."""
-    return "json" in str(body["messages"]).lower()
+    return f"{kind} with tools" if "tools" in body else kind
 
 
 def refused_parameter(failure: Failure, sent: Body) -> str | None:
@@ -150,11 +137,13 @@ def refused_parameter(failure: Failure, sent: Body) -> str | None:
     Tools are also refused by other statuses, and where only the messages hold what became of them.
     """
     tools = "tools" in sent or uses_tools(sent["messages"])
+    mentions_tools = _MENTION["tools"].search(failure.message) is not None
     if failure.status not in (400, 422):
-        return "tools" if tools and failure.status in _ALSO_NO_TOOLS and _says_no_tools(failure.message) else None
+        no_tools = tools and failure.status in _ALSO_NO_TOOLS and mentions_tools and _NO_TOOLS.search(failure.message)
+        return "tools" if no_tools else None
     candidates = [name for name in OPTIONAL if name in sent or (name == "tools" and tools)]
     root = (failure.param or "").split(".")[0].split("[")[0]
-    if root == "reasoning_effort" and tools and _MENTION["tools"].search(failure.message):
+    if root == "reasoning_effort" and tools and mentions_tools:
         root = "tools"  # "Function tools with reasoning_effort are not supported": tools can be said in words
     if root in candidates:
         candidates = [root]
@@ -166,33 +155,22 @@ def refused_parameter(failure: Failure, sent: Body) -> str | None:
     return None
 
 
-def _says_no_tools(message: str) -> bool:
-    return _MENTION["tools"].search(message) is not None and _NO_TOOLS.search(message) is not None
-
-
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
+FIRST_CONNECTIONS = 4
 YEAR = 366 * 86_400
 UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 
 
-def last_outcome(state: RetryCallState) -> Reply | Failure:
-    """What the last attempt brought."""
-    assert state.outcome is not None
-    outcome: Reply | Failure = state.outcome.result()
-    return outcome
-
-
-def backoff(state: RetryCallState) -> float:
-    """What the server asked for, however long; else twice as long each time, with jitter."""
-    failure = last_outcome(state)
-    assert isinstance(failure, Failure)
+def backoff(failure: Failure, attempt: int) -> float:
+    """Seconds before the next attempt: what the server asked for, however long; else twice as long each time, with
+    jitter."""
     most = LONGEST_THROTTLED if failure.status == 429 else LONGEST_WAIT
-    longest = min(most, FIRST_WAIT * 2.0 ** min(state.attempt_number - 1, 10))
+    longest = min(most, FIRST_WAIT * 2.0 ** min(attempt - 1, 10))
     seconds = random.uniform(longest / 2, longest)
     if failure.retry_after is not None:
         seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
-    logger.info("attempt %d failed (%s); next in %.1f s", state.attempt_number, failure.message, seconds)
+    logger.info("attempt %d failed (%s); next in %.1f s", attempt, failure.message, seconds)
     return seconds
 
 
@@ -207,9 +185,6 @@ def until(seconds: float, now: float) -> str:
     return f"{seconds:,.0f} s ({rounded}until {time.strftime(f'{day}%H:%M:%S', end)})"
 
 
-FIRST_CONNECTIONS = 4
-
-
 @dataclass(slots=True)
 class Exchange:
     """The state of one ``complete``: what was paid and failed, how often it was tried, and until when it may be."""
@@ -222,13 +197,17 @@ class Exchange:
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
+    passing: Failure | None = None
 
-    def left(self, now: float) -> float:
-        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for:
-        queueing for a place does not count.
+    def left(self, now: float, *, begin: bool = True) -> float:
+        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
+
+        Queueing for a place before that does not count, and with ``begin=False`` there is no end of it; queueing to try
+        again counts.
         """
-        if self.until is None:
-            self.until = now + self.deadline
+        if self.until is None and not begin:
+            return inf
+        self.until = now + self.deadline if self.until is None else self.until
         return self.until - now
 
     def too_long(self, pause: float | None, now: float) -> bool:
@@ -244,10 +223,11 @@ class OpenAIClient:
 
     ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
     ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
-    attempt, and each attempt may take ``timeout`` seconds; an address where nobody ever answered is given up after four
-    attempts. Clients of the same server should share a ``limiter``. ``leave_out`` names what the server is known not to
-    take, of what it may also teach by refusing it: ``tools``, ``logprobs`` … ``known_as`` stands for the address in the
-    keys that replies are stored under, for a server that has another port every time.
+    attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
+    ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
+    names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
+    ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
+    every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
     ``clock`` is for tests.
 
@@ -354,7 +334,7 @@ class OpenAIClient:
         """A usable reply; one that says nothing or cannot be read and one that was cut off get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
-            outcome = await self._accepted(body, exchange)
+            outcome = await self._persist(body, exchange)
             if isinstance(outcome, Failure) and not outcome.answered:
                 was_cut = Truncated not in chances and outcome.kind is BadRequest
                 return replace(outcome, kind=Truncated) if was_cut else outcome
@@ -367,10 +347,8 @@ class OpenAIClient:
             else:
                 failure = Failure(outcome.problem, outcome.detail, 200, answered=True)
                 said = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
-            words = failure.message or "no text"
-            exchange.failed.append(
-                said.model_copy(update={"usage": usage, "error": f"{failure.kind.__name__}: {words}"})
-            )
+            error = f"{failure.kind.__name__}: {failure.message or 'no text'}"
+            exchange.failed.append(said.model_copy(update={"usage": usage, "error": error}))
             chance = EmptyReply if failure.kind is ServerError else failure.kind
             if chance not in chances:
                 return failure
@@ -378,59 +356,59 @@ class OpenAIClient:
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
-    async def _accepted(self, body: Body, exchange: Exchange) -> Reply | Failure:
-        """A reply, after leaving out what the model does not take."""
+    async def _persist(self, body: Body, exchange: Exchange) -> Reply | Failure:
+        """A reply, after leaving out what the model does not take, and trying again what may pass, until the deadline.
+
+        A server that knows no tools may say so with a 500, which will not pass. An address where no connection was
+        ever made is given up early: it is wrong, more likely than a server that will be back.
+        """
+        attempt = 0
         while True:
             sent = self._learnt.adapt(body)
-            outcome = await self._persistent(sent, exchange)
-            if not isinstance(outcome, Failure) or not self._learnt.learn(outcome, sent):
+            outcome = await self._ask_once(sent, exchange)
+            attempt += 1
+            if not isinstance(outcome, Failure):
                 return outcome
+            if self._learnt.learn(outcome, sent):
+                attempt = 0
+                continue
+            nobody_there = outcome.unreachable and not self._reached and attempt >= FIRST_CONNECTIONS
+            if not outcome.transient or nobody_there:
+                return outcome
+            seconds = backoff(outcome, attempt)
+            if seconds > exchange.left(self._clock.now()):
+                return outcome
+            with self.limiter.sleepers.one_more():
+                await self._clock.sleep(seconds)
 
-    async def _persistent(self, sent: Body, exchange: Exchange) -> Reply | Failure:
-        """A reply, after trying again whatever may pass, until the deadline."""
-        retrying = AsyncRetrying(
-            retry=retry_if_result(lambda outcome: self._may_pass(outcome, sent)),
-            wait=backoff,
-            stop=lambda state: state.upcoming_sleep > exchange.left(self._clock.now()) or self._nobody_there(state),
-            sleep=self._sleep,
-            retry_error_callback=last_outcome,
-        )
-        return await retrying(self._once, sent, exchange)
-
-    async def _sleep(self, seconds: float) -> None:
-        with self.limiter.sleepers.one_more():
-            await self._clock.sleep(seconds)
-
-    @staticmethod
-    def _may_pass(outcome: Reply | Failure, sent: Body) -> bool:
-        """Whether asking again can help. A server that knows no tools may say so with a 500, which will not pass."""
-        return isinstance(outcome, Failure) and outcome.transient and refused_parameter(outcome, sent) is None
-
-    def _nobody_there(self, state: RetryCallState) -> bool:
-        """Whether no connection was ever made: a wrong address, more likely than a server that will be back."""
-        outcome = last_outcome(state)
-        unreachable = isinstance(outcome, Failure) and outcome.unreachable
-        return unreachable and not self._reached and state.attempt_number >= FIRST_CONNECTIONS
-
-    async def _once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
+    async def _ask_once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
         try:
-            async with self.limiter.slot(tokens, lambda: exchange.left(self._clock.now())) as slot:
+            async with self.limiter.slot(tokens, lambda begin: exchange.left(self._clock.now(), begin=begin)) as slot:
                 seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
                 exchange.attempts += 1
                 payload = await self._transport.post(sent, seconds)
-                outcome = payload if isinstance(payload, Failure) else self._read(payload, sent, exchange)
+                if isinstance(payload, Failure):
+                    outcome: Reply | Failure = payload
+                else:
+                    asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
+                    outcome = read_reply(payload, self.model, tools=exchange.tools, asked=asked)
                 self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
                 if not isinstance(outcome, Failure):
-                    slot.succeeded(outcome.usage.input_tokens + outcome.usage.output_tokens if outcome.usage else 0)
+                    usage = outcome.usage
+                    slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
                     too_long = exchange.too_long(outcome.retry_after, self._clock.now())
                     slot.throttled(outcome.retry_after, everybody=too_long)
+            if isinstance(outcome, Failure) and outcome.transient:
+                exchange.passing = replace(outcome, retry_after=None)
             return outcome
         except PauseTooLong as pause:
-            asked = "the server asked for a pause"
-            return Failure(RateLimited, asked, 429, transient=True, retry_after=pause.seconds)
+            asked_for = "the server asked for a pause"
+            return Failure(RateLimited, asked_for, 429, transient=True, retry_after=pause.seconds)
+        except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
+            return exchange.passing or Failure(RateLimited, "the server asked for a pause", 429, transient=True)
 
     def _priced(self, reply: Reply) -> Usage:
         if reply.usage is None:
@@ -440,50 +418,44 @@ class OpenAIClient:
             cost = self._price(reply.model, reply.usage, self.base_url)
         return reply.usage if cost is None else reply.usage.model_copy(update={"cost": cost})
 
-    def _read(self, payload: object, sent: Body, exchange: Exchange) -> Reply | Failure:
-        asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
-        return read_reply(payload, self.model, tools=exchange.tools, asked=asked)
-
     def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
-        wait = failure.retry_after
-        if not (failure.transient and wait is not None and exchange.too_long(wait, self._clock.now())):
-            # A model that has answered is there: a gateway that then does not find it may do so with the next request.
-            kind = BadRequest if failure.kind is ModelNotFound and self._answered else failure.kind
-            return kind(self._explain(failure, exchange))
-        error = ServerPaused(
-            f"stopped: {self.model} at {self.base_url} asks to be left alone for {until(wait, self._clock.wall())}, "
-            f"and a call may wait {exchange.deadline:.0f} s (--deadline). What was finished is stored: the same "
-            "command after that time goes on from there"
-        )
-        error.seconds = wait
-        return error
-
-    def _explain(self, failure: Failure, exchange: Exchange) -> str:
-        """The message of the error: model, server, status, the server's words, and the way out."""
+        """The error, with model, server, status, the server's words, and the way out."""
+        wait, now = failure.retry_after, self._clock.now()
+        if failure.transient and wait is not None and exchange.too_long(wait, now):
+            error = ServerPaused(
+                f"stopped: {self.model} at {self.base_url} asks to be left alone for "
+                f"{until(wait, self._clock.wall())}, and a call may wait {exchange.deadline:.0f} s (--deadline). What "
+                "was finished is stored: the same command after that time goes on from there"
+            )
+            error.seconds = wait
+            return error
+        left = exchange.left(now)
+        if wait is not None and wait > left:
+            way_out = (
+                f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
+                "more time or come back later"
+            )
+        elif failure.unreachable and not self._reached:
+            way_out = "nobody answers there: check the base URL, and whether the server is up"
+        elif failure.transient:
+            way_out = (
+                f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
+            )
+        elif failure.answered and failure.kind is ServerError:
+            way_out = "asked twice: see whether the server works as it should, or try another model"
+        elif failure.kind is ModelNotFound or failure.code in NO_MODEL:
+            models = f"{self.base_url}/models lists what the server has"
+            way_out = f"{self.model} may be gone, or not open to this key: name another with --model NAME ({models})"
+        elif failure.kind is BadRequest and failure.status == 404:
+            way_out = "check the model's name and the base URL"
+        else:
+            way_out = WAYS_OUT[failure.kind].format(variable=self._api_key_env)
         status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
         words = f": {status}{failure.message}" if status or failure.message else ""
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
-        way_out = self._way_out(failure, exchange.left(self._clock.now()))
-        return f"{self.model} at {self.base_url}{words}{tried}; {way_out}"
-
-    def _way_out(self, failure: Failure, left: float) -> str:
-        if failure.retry_after is not None and failure.retry_after > left:
-            wait = f"the server asks to wait {failure.retry_after:.0f} s, but only {max(left, 0):.0f} s"
-            return f"{wait} of the deadline are left: allow more time or come back later"
-        if failure.unreachable and not self._reached:
-            return "nobody answers there: check the base URL, and whether the server is up"
-        if failure.transient:
-            return (
-                f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
-            )
-        if failure.answered and failure.kind is ServerError:
-            return "asked twice: see whether the server works as it should, or try another model"
-        if failure.kind is ModelNotFound or failure.code in NO_MODEL:
-            models = f"{self.base_url}/models lists what the server has"
-            return f"{self.model} may be gone, or not open to this key: name another with --model NAME ({models})"
-        if failure.kind is BadRequest and failure.status == 404:
-            return "check the model's name and the base URL"
-        return WAYS_OUT[failure.kind].format(variable=self._api_key_env)
+        # A model that has answered is there: a gateway that then does not find it may do so with the next request.
+        kind = BadRequest if failure.kind is ModelNotFound and self._answered else failure.kind
+        return kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
 
 
 WAYS_OUT: dict[type[ModelError], str] = {

@@ -73,22 +73,18 @@ class Dialogue:
     ) -> tuple[T, Completion]:
         """The same, with the completion that was read: its log-probabilities, where the server gives them."""
         messages, schema = prompt.render(values), prompt.reply_schema
-        completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
-        try:
-            return self._read(completion, read), completion
-        except (UnreadableReply, EmptyReply) as error:
-            again = AGAIN.format(reason=error)
-        said = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
-        messages = (*messages, Message(role="assistant", content=said), Message(role="user", content=again))
-        completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
-        return self._read(completion, read), completion
-
-    def _read(self, completion: Completion, read: Callable[[str], T]) -> T:
-        try:
-            return read(completion.text)
-        except Exception as error:
-            self.mark_unreadable(completion, error)
-            raise
+        for last in (False, True):
+            completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
+            try:
+                return read(completion.text), completion
+            except Exception as error:
+                self.mark_unreadable(completion, error)
+                if last or not isinstance(error, UnreadableReply | EmptyReply):
+                    raise
+                again = AGAIN.format(reason=error)
+            said = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
+            messages = (*messages, Message(role="assistant", content=said), Message(role="user", content=again))
+        raise AssertionError
 
     async def send(
         self,
@@ -102,39 +98,29 @@ class Dialogue:
         """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
+        call = Call.model_construct(purpose=purpose, model=self._llm.model, messages=tuple(messages))
+
+        def ended(**fields: Any) -> Call:
+            return call.model_copy(update={"seconds": time.perf_counter() - began, **fields})
+
         try:
             completion = await self._llm.complete(
                 messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=self._segment, **offered
             )
         except asyncio.CancelledError:  # the server may have worked and charged for it
-            given_up = Call(purpose=purpose, model=self._llm.model, messages=tuple(messages), error=GIVEN_UP)
-            self.calls.append(given_up.model_copy(update={"seconds": time.perf_counter() - began}))
+            self.calls.append(ended(error=GIVEN_UP))
             raise
         except MtagentError as error:
-            failed = Call(
-                purpose=purpose, model=self._llm.model, messages=tuple(messages), error=whole_characters(str(error))
-            )
-            paid = [call.model_copy(update={"purpose": purpose}) for call in error.calls]
-            self.calls += paid or [failed.model_copy(update={"seconds": time.perf_counter() - began})]
+            paid = [paid.model_copy(update={"purpose": purpose}) for paid in error.calls]
+            self.calls += paid or [ended(error=whole_characters(str(error)))]
             raise
         self._places[id(completion)] = (len(self.calls), completion)
-        self.calls.append(
-            Call.model_construct(
-                purpose=purpose,
-                model=completion.model,
-                messages=tuple(messages),
-                reply=completion.text,
-                tool_calls=completion.tool_calls,
-                usage=completion.usage,
-                seconds=time.perf_counter() - began,
-                error=None,
-            )
-        )
+        usage, tool_calls = completion.usage, completion.tool_calls
+        self.calls.append(ended(model=completion.model, reply=completion.text, tool_calls=tool_calls, usage=usage))
         return completion
 
     def mark_unreadable(self, completion: Completion, error: Exception) -> None:
         """Say on record why a reply was of no use; the call cache does not give it out again."""
         place, _ = self._places[id(completion)]
-        self.calls[place] = self.calls[place].model_copy(
-            update={"error": whole_characters(f"{type(error).__name__}: {error}")}
-        )
+        reason = whole_characters(f"{type(error).__name__}: {error}")
+        self.calls[place] = self.calls[place].model_copy(update={"error": reason})

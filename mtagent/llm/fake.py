@@ -27,7 +27,23 @@ class Request:
     tools: tuple[Tool, ...] = ()
 
 
-class ScriptedLLM:
+class _Keyed:
+    """A fake that names its requests."""
+
+    model: str
+
+    def key(
+        self,
+        messages: Sequence[Message],
+        schema: Schema | None = None,
+        logprobs: bool = False,
+        tools: Sequence[Tool] = (),
+    ) -> str:
+        """A hash that names this request, as that of the real client does."""
+        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
+
+
+class ScriptedLLM(_Keyed):
     """Gives the replies that it was made with: one after the other, or what a function of messages and purpose says.
 
     An exception among the replies is raised. A request too many raises :class:`OffScript`, which nothing in mtagent
@@ -41,22 +57,19 @@ class ScriptedLLM:
         self._reply: Reply | None = replies if callable(replies) else None
         self._left: list[Answer] = [] if callable(replies) else list(reversed(list(replies)))
 
-    def key(
-        self,
-        messages: Sequence[Message],
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-    ) -> str:
-        """A hash that names this request, as that of the real client does."""
-        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
-
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """The next reply; see :class:`mtagent.llm.protocol.LLM`."""
         schema, logprobs, tools = Form.of(asked)
         purpose, segment = asked.get("purpose", ""), asked.get("segment", "")
         self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tools))
-        answer = self._next() if self._reply is None else self._reply(messages, purpose)
+        if self._reply is not None:
+            answer = self._reply(messages, purpose)
+        elif self._left:
+            answer = self._left.pop()
+        else:
+            text = messages[-1].content if messages else ""
+            asked_for = f"request {len(self.requests)} (purpose {purpose!r}): {text[:200]!r}"
+            raise OffScript(f"no scripted reply left for {asked_for}")
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, Completion):
@@ -68,29 +81,11 @@ class ScriptedLLM:
         if self._left:
             raise OffScript(f"{len(self._left)} scripted replies were not asked for; next: {self._left[-1]!r}")
 
-    def _next(self) -> Answer:
-        if not self._left:
-            last = self.requests[-1]
-            text = last.messages[-1].content if last.messages else ""
-            asked = f"request {len(self.requests)} (purpose {last.purpose!r}): {text[:200]!r}"
-            raise OffScript(f"no scripted reply left for {asked}")
-        return self._left.pop()
 
-
-class ForbiddenLLM:
+class ForbiddenLLM(_Keyed):
     """A model that must not be asked: any request raises :class:`OffScript`."""
 
     model = "forbidden"
-
-    def key(
-        self,
-        messages: Sequence[Message],
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        tools: Sequence[Tool] = (),
-    ) -> str:
-        """A hash that names this request."""
-        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
 
     async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
         """Raise."""

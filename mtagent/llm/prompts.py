@@ -15,7 +15,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
@@ -41,6 +41,12 @@ class Part(Record):
     quote: str | None = None
     when: str | None = None
     unless: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The variables that it mentions."""
+        named = (name for name in (self.quote, self.when, self.unless) if name)
+        return [*_VARIABLE.findall(self.text + self.label), *named]
 
 
 class Example(Record):
@@ -82,67 +88,64 @@ class Prompt(Record):
     @cached_property
     def variables(self) -> frozenset[str]:
         """The names that the templates mention."""
-        return frozenset(name for part in (*self.system, *self.user) for name in _names(part))
+        return frozenset(name for part in (*self.system, *self.user) for name in part.names)
 
     @cached_property
     def _prefix_names(self) -> tuple[str, ...]:
-        quoted = {part.quote for part in self.user}
-        conditions = {x for e in self.examples for x in (e.when, e.unless) if x}
-        in_system = {name for part in self.system for name in _names(part)}
-        pair = {"lp"} if any(example.lp for example in self.examples) else set()
-        return tuple(sorted((self.variables - quoted) | conditions | in_system | pair))
-
-    def render(self, values: Values) -> tuple[Message, ...]:
-        """System message, examples, and the user's message last. Raises :class:`PromptError` for a missing variable."""
-        key = tuple(values.get(name) for name in self._prefix_names)
-        if key not in self._prefixes:
-            self._prefixes[key] = self._constant_part(values)
-        return (*self._prefixes[key], Message(role="user", content=self._join(self.user, values)))
+        """The variables that system message and examples depend on."""
+        names = (self.variables - {part.quote for part in self.user}) | {
+            name
+            for name in (
+                *(name for part in self.system for name in part.names),
+                *(name for example in self.examples for name in (example.when, example.unless)),
+            )
+            if name
+        }
+        return tuple(sorted(names | {"lp"} if any(example.lp for example in self.examples) else names))
 
     @cached_property
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
         return {}
 
-    def _constant_part(self, values: Values) -> tuple[Message, ...]:
+    def render(self, values: Values) -> tuple[Message, ...]:
+        """System message, examples, and the user's message last. Raises :class:`PromptError` for a missing variable."""
+        key = tuple(values.get(name) for name in self._prefix_names)
+        if key not in self._prefixes:
+            self._prefixes[key] = self._prefix(dict(zip(self._prefix_names, key, strict=True)))
+        return (*self._prefixes[key], Message(role="user", content=self._join(self.user, values)))
+
+    def _prefix(self, values: Values) -> tuple[Message, ...]:
         """System message and examples: the same for a language pair, so that providers can cache them."""
-        values = {name: values.get(name) for name in self._prefix_names}
         messages = [Message(role="system", content=self._join(self.system, values))]
-        for example in self._examples_for(values.get("lp")):
-            if _applies(example, values):
+        pair = values.get("lp")
+        known = pair is not None and any(example.lp == pair for example in self.examples)
+        for example in self.examples:
+            of_pair = example.lp is None or (example.lp == pair if known else example.default)
+            if of_pair and _applies(example, values):
                 content = self._join(self.user, {**values, **example.values})
                 messages.append(Message(role="user", content=content))
                 messages.append(Message(role="assistant", content=example.reply))
         return tuple(messages)
 
-    def _examples_for(self, pair: str | None) -> list[Example]:
-        """The examples for a language pair, or the default ones; and those for all pairs."""
-        known = pair is not None and any(example.lp == pair for example in self.examples)
-        return [e for e in self.examples if e.lp is None or (e.lp == pair if known else e.default)]
-
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
-        shown = [part for part in parts if _applies(part, values)]
-        codes = _codes([(part.quote, self._value(part.quote, values)) for part in shown if part.quote])
-        return "\n".join(self._show(part, values, codes) for part in shown)
+        """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
 
-    def _show(self, part: Part, values: Values, codes: Mapping[str, str]) -> str:
-        text = _VARIABLE.sub(lambda m: self._value(m[1], values), part.text or part.label)
-        if part.quote is None:
+        def value(name: str) -> str:
+            text = values.get(name)
+            if text is None:
+                raise PromptError(f"prompt {self.name}: no value for {{{{{name}}}}}")
             return text
-        tag = f"{part.quote}-{codes[part.quote]}"
-        return f"{text}\n<{tag}>{self._value(part.quote, values)}</{tag}>".lstrip("\n")
 
-    def _value(self, name: str, values: Values) -> str:
-        value = values.get(name)
-        if value is None:
-            raise PromptError(f"prompt {self.name}: no value for {{{{{name}}}}}")
-        return value
-
-
-def _names(part: Part) -> list[str]:
-    return [
-        *_VARIABLE.findall(part.text + part.label),
-        *(name for name in (part.quote, part.when, part.unless) if name),
-    ]
+        shown = [part for part in parts if _applies(part, values)]
+        codes = _codes({part.quote: value(part.quote) for part in shown if part.quote})
+        texts = []
+        for part in shown:
+            text = _VARIABLE.sub(lambda match: value(match[1]), part.text or part.label)
+            if part.quote is not None:
+                tag = f"{part.quote}-{codes[part.quote]}"
+                text = f"{text}\n<{tag}>{value(part.quote)}</{tag}>".lstrip("\n")
+            texts.append(text)
+        return "\n".join(texts)
 
 
 def _applies(part: Part | Example, values: Values) -> bool:
@@ -151,30 +154,27 @@ def _applies(part: Part | Example, values: Values) -> bool:
     )
 
 
-def _codes(quotes: list[tuple[str, str]]) -> dict[str, str]:
-    """The code of each tag: a hash of its own text, so that who writes a text cannot know it.
+def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
+    """The code of each tag: a hash of its own text, in digits, of which models count three as one token.
 
-    A code that any of the texts holds, in whatever disguise, is replaced by another. The same texts have the same codes
-    always, so that a request can be found again and the beginnings of requests stay alike.
+    So who writes a text cannot know it. A code that any of the texts holds, in whatever disguise, is replaced by
+    another. The same texts have the same codes always, so that a request can be found again and the beginnings of
+    requests stay alike.
     """
-    held = _skeleton("\n".join(text for _, text in quotes))
-    return {
-        tag: next(code for n in count() if (code := _code(f"{tag}\0{n}\0{text}", 6 + n // 8 * 3)) not in held)
-        for tag, text in quotes
-    }
 
+    def candidates(tag: str, text: str) -> Iterator[str]:
+        for n in count():
+            number = int.from_bytes(hashlib.sha256(f"{tag}\0{n}\0{text}".encode(errors="surrogatepass")).digest())
+            size = 6 + n // 8 * 3
+            yield f"{number % 10**size:0{size}}"
 
-def _code(text: str, size: int) -> str:
-    """A hash of ``text`` in digits, of which models count three as one token."""
-    number = int.from_bytes(hashlib.sha256(text.encode(errors="surrogatepass")).digest())
-    return f"{number % 10**size:0{size}}"
-
-
-def _skeleton(text: str) -> str:
-    """``text`` as it looks to a careless reader: without spaces, invisible characters, letter case and full width."""
-    if not text.isascii():
-        text = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
-    return _SPACE.sub("", text).casefold()
+    # As it looks to a careless reader: without spaces, invisible characters, letter case and full width.
+    disguised = "\n".join(quotes.values())
+    if not disguised.isascii():
+        normal = unicodedata.normalize("NFKC", disguised)
+        disguised = "".join(char for char in normal if unicodedata.category(char) != "Cf")
+    plain = _SPACE.sub("", disguised).casefold()
+    return {tag: next(code for code in candidates(tag, text) if code not in plain) for tag, text in quotes.items()}
 
 
 @cache
@@ -183,21 +183,15 @@ def load(name: str, folder: Path | None = None) -> Prompt:
 
     A file ``NAME.examples.toml`` in ``folder`` adds few-shot ``[[examples]]`` to either.
     """
-    own = _file(folder, f"{name}.toml") if folder else None
-    file = own or next((found for place in _shipped() if (found := _file(place, f"{name}.toml"))), None)
+    files = [place.joinpath(f"{name}.toml") for place in ([folder] if folder else []) + _shipped()]
+    file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise PromptError(f"there is no prompt {name!r}; there are: {', '.join(names())}")
     text, where = file.read_text(encoding="utf-8"), str(file)
-    if folder and (more := _file(folder, f"{name}.examples.toml")):
+    if folder and (more := folder / f"{name}.examples.toml").is_file():
         parse(name, text, where)  # so that an error names the file that it is in
         text, where = f"{text}\n{more.read_text(encoding='utf-8')}", str(more)
     return parse(name, text, where)
-
-
-def _file(place: Any, name: str) -> Any:
-    """The file ``name`` in a folder or a package, if there is one."""
-    file = place.joinpath(name)
-    return file if file.is_file() else None
 
 
 def parse(name: str, text: str, where: str) -> Prompt:
@@ -228,6 +222,11 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
+    glossary = [
+        f"{term.source} = "
+        + ("keep as it is" if term.target is None else f"{'not ' if term.forbidden else ''}{term.target}")
+        for term in segment.terms
+    ]
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
@@ -237,16 +236,6 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": segment.notes or None,
-        "glossary": _glossary(segment),
+        "glossary": "\n".join(glossary) or None,
         **texts,
     }
-
-
-def _glossary(segment: Segment) -> str | None:
-    lines = []
-    for term in segment.terms:
-        if term.target is None:
-            lines.append(f"{term.source} = keep as it is")
-        else:
-            lines.append(f"{term.source} = {'not ' if term.forbidden else ''}{term.target}")
-    return "\n".join(lines) or None

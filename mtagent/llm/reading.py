@@ -18,7 +18,10 @@ _TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+
 _FENCED = regex.compile(r"\A```[\w-]*+[ \t]*+\n(?:(.*)\n)?```\Z", regex.DOTALL)
 _BARE_FENCE = regex.compile(r"```(?:[\w-]*+|\s*+```)")
 _INVISIBLE = regex.compile(r"[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*+")
-_EMPTY_TAG = regex.compile(r"<([\w-]++)>\s*+</\1>")
+_MERE_TAGS = regex.compile(
+    r"(?:</?(?:br|hr|(?:source|translation)(?:-\w++)?+)\s*+/?>|<(?P<opened>[\w-]++)>|</(?P<closed>[\w-]++)>"
+    r"|<\|[\w /]++\|>|\[(?:TOOL_CALLS|/?INST)\]|\s)*+"
+)
 _BROKEN = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 
 
@@ -66,9 +69,9 @@ def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
             text = ""
         tagged = _TAGGED.match(text)
         text = tagged[2].strip() if tagged else _without_fence(text)
-        if _EMPTY_TAG.fullmatch(text):
-            text = ""
-    if not is_blank(text):
+    tags = _MERE_TAGS.fullmatch(text)
+    is_empty = tags is not None and sorted(tags.captures("opened")) == sorted(tags.captures("closed"))
+    if not is_empty and not is_blank(text):  # a tag that nobody closes may be a text: <laughs>
         return False
     shown = reply.strip()
     return is_blank(shown) or not any(shown in one or _THOUGHTS.search(one) for one in asked)

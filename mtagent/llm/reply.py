@@ -66,7 +66,9 @@ class Failure:
 def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
     body = masked_data(body, key)
-    error = _error_object(body)
+    # The part that holds message, code and param, in the shapes that servers use.
+    inner = body.get("error", body) if isinstance(body, Mapping) else {}
+    error: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
     code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
     if 300 <= status < 400 and (location := headers.get("location")):
         message = redirected(location, key, "make it the base URL")
@@ -93,15 +95,27 @@ def _class_of(status: int, code: str | None, message: str) -> tuple[type[ModelEr
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); ``None`` if unreadable."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
+
+    def number(name: str) -> float | None:
+        try:
+            value = float(headers.get(name) or "")
+        except ValueError:
+            return None
+        return value if math.isfinite(value) and value >= 0 else None
+
+    def date(name: str) -> float | None:
+        try:
+            return parsedate_to_datetime(headers.get(name) or "").timestamp()
+        except (ValueError, OverflowError):
+            return None
+
+    if (milliseconds := number("retry-after-ms")) is not None:
         return milliseconds / 1000
-    value = headers.get("retry-after")
-    if value is None or (seconds := _number(value)) is not None:
-        return None if value is None else seconds
+    if (seconds := number("retry-after")) is not None:
+        return seconds
     # The server's own clock, where it tells it, so that a wrong clock on either side does no harm.
-    date, sent = _date(value), _date(headers.get("date"))
-    return None if date is None else max(0.0, date - (now if sent is None else sent))
+    end, sent = date("retry-after"), date("date")
+    return None if end is None else max(0.0, end - (now if sent is None else sent))
 
 
 def clean(text: str, key: str) -> str:
@@ -128,35 +142,12 @@ def redirected(location: str, key: str, way_out: str) -> str:
     return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
 
 
-def _error_object(body: object) -> Mapping[str, Any]:
-    """The part of an error reply that holds message, code and param, in the shapes that servers use."""
-    if not isinstance(body, Mapping):
-        return {}
-    inner = body.get("error", body)
-    return inner if isinstance(inner, Mapping) else {"message": inner}
-
-
 def words_of(value: object) -> str:
     """What a server says, as text that every store and terminal takes, whatever it is."""
     try:
         return whole_characters(str(value))
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
         return "(unreadable)"
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _date(value: str | None) -> float | None:
-    try:
-        return parsedate_to_datetime(value).timestamp() if value else None
-    except (ValueError, OverflowError):
-        return None
 
 
 MOST_TOKENS = 10**9
@@ -191,11 +182,19 @@ def read_reply(payload: object, model: str, *, tools: bool = False, asked: Itera
         choice = payload["choices"][0]  # type: ignore[index]
         message = choice["message"]
         refusal = message.get("refusal")
-        text = whole_characters(_text(message.get("content")))
+        content = message.get("content")
+        if isinstance(content, list):  # parts
+            content = "".join(part.get("text") or "" for part in content)
+        elif not isinstance(content, str | None):
+            raise TypeError("content is neither text nor parts")
+        text = whole_characters(content or "")
         tool_calls = read_tool_calls(message) if tools else ()
         finish_reason = _name(choice.get("finish_reason"), "stop")
     except (KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        return broken_body(payload)
+        # A 200 that holds no reply: cut off, HTML, an error object, or no choices.
+        error = payload.get("error") if isinstance(payload, Mapping) else None
+        detail = f"an error in place of a reply: {words_of(error)}" if error else "a reply without choices"
+        return Failure(ServerError, clean(detail, ""), 200, transient=True)
     assert isinstance(payload, Mapping)
     usage = payload.get("usage")
     problem: type[ModelError] | None = None
@@ -219,27 +218,9 @@ def read_reply(payload: object, model: str, *, tools: bool = False, asked: Itera
     )
 
 
-def broken_body(payload: object) -> Failure:
-    """A 200 that holds no reply: cut off, HTML, an error object, or no choices."""
-    error = payload.get("error") if isinstance(payload, Mapping) else None
-    detail = f"an error in place of a reply: {words_of(error)}" if error else "a reply without choices"
-    return Failure(ServerError, clean(detail, ""), 200, transient=True)
-
-
 def _name(value: object, default: str) -> str:
     """A name that the server gives; ``default`` where it gives none, or something that is no name."""
     return whole_characters(value[:LONGEST_NAME]) if isinstance(value, str) and value else default
-
-
-def _text(content: object) -> str:
-    """The content, whether it is a text, a list of parts, or absent."""
-    if isinstance(content, str):
-        return content
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        return "".join(part.get("text") or "" for part in content)
-    raise TypeError("content is neither text nor parts")
 
 
 def _logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:

@@ -51,24 +51,20 @@ def sent_message(message: Message) -> dict[str, Any]:
     """A message as it stands in a request; the tool parts only where there are any."""
     sent: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
+        calls = []
+        for call in message.tool_calls:
+            try:
+                readable = isinstance(json.loads(call.arguments), dict)
+            except (ValueError, RecursionError):  # a server that reads the arguments of former turns would stumble
+                readable = False
+            arguments = call.arguments if readable else json.dumps({"unreadable": call.arguments})
+            function = {"name": call.name, "arguments": arguments}
+            calls.append({"id": call.id, "type": "function", "function": function})
         # Several servers refuse an empty text here, and all take null.
-        sent |= {"content": message.content or None, "tool_calls": [_sent_call(call) for call in message.tool_calls]}
+        sent |= {"content": message.content or None, "tool_calls": calls}
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
-
-
-def _sent_call(call: ToolCall) -> dict[str, Any]:
-    arguments = call.arguments if _is_object(call.arguments) else json.dumps({"unreadable": call.arguments})
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _is_object(text: str) -> bool:
-    """Whether a server that reads the arguments of former turns will not stumble over these."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
@@ -81,25 +77,23 @@ def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     former = message.get("function_call")
     if not listed and former:
         listed = [{"function": former}]
-    calls: list[ToolCall] = []
+    calls: dict[str, ToolCall] = {}
     for item in listed:
         function = item.get("function") or item
-        name, given = (value if isinstance(value, str) else "" for value in (function.get("name"), item.get("id")))
-        name, given, arguments = whole_characters(name), whole_characters(given), _arguments(function.get("arguments"))
-        id_ = given if given and given not in {call.id for call in calls} else _new_id(name, arguments, len(calls))
-        calls.append(ToolCall(id=id_, name=name, arguments=arguments))
-    return tuple(calls)
-
-
-def _arguments(given: object) -> str:
-    if isinstance(given, str):
-        return whole_characters(given) if given.strip() else "{}"
-    return whole_characters(json.dumps({} if given is None else given, ensure_ascii=False))
-
-
-def _new_id(name: str, arguments: str, number: int) -> str:
-    """The same for the same reply: the next request, and so its key in the call cache, repeats it."""
-    return hashlib.sha256(json.dumps([name, arguments, number]).encode()).hexdigest()[:ID_LENGTH]
+        name, id_ = (
+            whole_characters(value) if isinstance(value, str) else ""
+            for value in (function.get("name"), item.get("id"))
+        )
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        arguments = whole_characters(arguments) if arguments.strip() else "{}"
+        if not id_ or id_ in calls:
+            # The same for the same reply: the next request, and so its key in the call cache, repeats it.
+            content = json.dumps([name, arguments, len(calls)])
+            id_ = hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
+        calls[id_] = ToolCall(id=id_, name=name, arguments=arguments)
+    return tuple(calls.values())
 
 
 def uses_tools(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -123,15 +117,12 @@ def as_text(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             else:
                 plain.append({"role": "user", "content": text})
         else:
-            plain.append({"role": message["role"], "content": _with_calls(message)})
+            functions = [call["function"] for call in message.get("tool_calls", ())]
+            calls = [f'{{"tool": {json.dumps(of["name"])}, "arguments": {of["arguments"]}}}' for of in functions]
+            content = "\n".join(filter(None, [message["content"], *calls])) if calls else str(message["content"])
+            plain.append({"role": message["role"], "content": content})
         answering = message["role"] == "tool"
     return plain
-
-
-def _with_calls(message: Mapping[str, Any]) -> str:
-    functions = [call["function"] for call in message.get("tool_calls", ())]
-    calls = [f'{{"tool": {json.dumps(of["name"])}, "arguments": {of["arguments"]}}}' for of in functions]
-    return "\n".join(filter(None, [message["content"], *calls])) if calls else str(message["content"])
 
 
 Body = dict[str, Any]
@@ -206,11 +197,13 @@ def with_more_room(body: Body, put_out: int) -> Body:
 
 def estimated_tokens(body: Body) -> int:
     """Tokens that a request may take: a quarter of its characters, and the room for the reply."""
-    room = next((int(body[name]) for name in ROOM if name in body), 0)
-    offered = len(json.dumps(body["tools"], ensure_ascii=False)) if "tools" in body else 0
-    return (sum(map(_characters, body["messages"])) + offered) // 4 + room
+    tools = [body["tools"]] if "tools" in body else []
+    tools += [message["tool_calls"] for message in body["messages"] if message.get("tool_calls")]
+    characters = sum(len(message["content"] or "") for message in body["messages"])
+    characters += sum(len(json.dumps(part, ensure_ascii=False)) for part in tools)
+    return characters // 4 + (room_of(body) or 0)
 
 
-def _characters(message: Body) -> int:
-    calls = message.get("tool_calls")
-    return len(message["content"] or "") + (len(json.dumps(calls, ensure_ascii=False)) if calls else 0)
+def room_of(parameters: Body) -> int | None:
+    """The tokens that a reply may have; ``None`` where the request sets no limit."""
+    return next((int(parameters[name]) for name in ROOM if name in parameters), None)

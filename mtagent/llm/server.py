@@ -62,19 +62,15 @@ def address_problem(address: str) -> str | None:
 
 def server_key(variable: str, server: str) -> str:
     """The key in the environment ``variable``; a placeholder for a server of one's own where there is none."""
+
     # No local variable holds the key where something is raised: some tracebacks show them.
-    if not _read(variable) and server == OPENAI:
+    def key() -> str:
+        return os.environ.get(variable, "").strip()
+
+    if not key() and server == OPENAI:
         raise ConfigError(
             f"no API key: set the environment variable {variable}, or give the base URL of a server that needs none"
         )
-    if not _fits_a_header(_read(variable)):
+    if not key().isascii() or not key().isprintable() or " " in key():
         raise ConfigError(f"the key in {variable} holds white space or odd characters; copy it again")
-    return _read(variable) or NO_KEY
-
-
-def _read(variable: str) -> str:
-    return os.environ.get(variable, "").strip()
-
-
-def _fits_a_header(key: str) -> bool:
-    return key.isascii() and key.isprintable() and " " not in key
+    return key() or NO_KEY

@@ -45,7 +45,7 @@ def reply_bound(body: Body) -> int:
     return max(SMALLEST_BOUND, room * (TOKEN_BYTES + logprobs))
 
 
-class Reading:
+class ReplyBuffer:
     """What is read of one reply: at most ``bound`` bytes; ``content`` stays ``None`` where there are more."""
 
     __slots__ = ("bound", "content")
@@ -55,22 +55,22 @@ class Reading:
         self.content: bytes | None = None
 
 
-_READING: ContextVar[Reading] = ContextVar("_READING")
+_BUFFER: ContextVar[ReplyBuffer] = ContextVar("_BUFFER")
 
 
 class BoundedClient(openai.DefaultAioHttpClient):
     """The package's HTTP client, except that it stops reading where a body is larger than it can be meant to be.
 
-    What counts is the size after decompression. The body goes to the :class:`Reading` of the request that is under way,
-    and not through the package, which would read it without bounds. Of an error only the beginning is read.
+    What counts is the size after decompression. The body goes to the :class:`ReplyBuffer` of the request that is under
+    way, and not through the package, which would read it without bounds. Of an error only the beginning is read.
     """
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
         """The response to ``request``, closed, and without the body where it is no error."""
-        reading = _READING.get()
+        buffer = _BUFFER.get()
         response = await super().send(request, stream=True, **options)
         failed = response.status_code >= 300
-        bound = LONGEST_ERROR if failed else reading.bound
+        bound = LONGEST_ERROR if failed else buffer.bound
         parts: list[bytes] = []
         size = 0
         try:
@@ -81,20 +81,13 @@ class BoundedClient(openai.DefaultAioHttpClient):
                     break
         finally:
             await response.aclose()
-        content = b"".join(parts)
-        if not failed and size <= bound:
-            reading.content = content
-        kept = {
-            name: value
-            for name, value in response.headers.items()
-            if name not in ("content-encoding", "content-length")
-        }
-        return type(response)(
-            response.status_code,
-            headers=kept if failed else {},
-            content=content[:bound] if failed else b"",
-            request=response.request,
-        )
+        content, headers = b"".join(parts), response.headers
+        if failed:
+            kept = {name: headers[name] for name in headers if name not in ("content-encoding", "content-length")}
+            return type(response)(response.status_code, headers=kept, content=content[:bound], request=response.request)
+        if size <= bound:
+            buffer.content = content
+        return type(response)(response.status_code, headers={}, content=b"", request=response.request)
 
 
 class Transport:
@@ -116,21 +109,23 @@ class Transport:
 
     async def post(self, body: Body, seconds: float) -> object | Failure:
         """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
-        reading = Reading(reply_bound(body))
-        token = _READING.set(reading)
+        buffer = ReplyBuffer(reply_bound(body))
+        token = _BUFFER.set(buffer)
         try:
             async with asyncio.timeout(seconds):
                 await self._openai().post(self._path, cast_to=object, body=body)
-            if reading.content is None:
-                return self._useless(f"the reply is larger than {reading.bound:,} bytes, which nobody asked for")
-            return masked_reply(_parsed(reading.content), self._key)
+            if buffer.content is None:
+                return self._useless(f"the reply is larger than {buffer.bound:,} bytes, which nobody asked for")
+            return masked_reply(_parsed(buffer.content), self._key)
         except openai.APIStatusError as error:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
         except TimeoutError:
             return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
         except (openai.APIError, aiohttp.ClientError, OSError) as error:
-            causes = _causes(error)
+            causes: list[BaseException] = [error]
+            while (cause := causes[-1].__cause__) is not None:
+                causes.append(cause)
             unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)
             words = str(causes[-1]) or type(causes[-1]).__name__  # the outer ones only say that a request failed
             return self._failure(f"no connection, or it broke: {words}", unreachable=unreachable)
@@ -141,7 +136,7 @@ class Transport:
         except UnicodeEncodeError:
             return Failure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
         finally:
-            _READING.reset(token)
+            _BUFFER.reset(token)
 
     def _failure(self, what: str, *, unreachable: bool = False) -> Failure:
         return Failure(ServerError, clean(what, self._key), transient=True, unreachable=unreachable)
@@ -181,11 +176,3 @@ def _parsed(content: bytes) -> object:
         raise
     except ValueError:
         return json.loads(content, parse_int=float)
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """``error`` and what caused it, the innermost cause last."""
-    causes = [error]
-    while causes[-1].__cause__ is not None:
-        causes.append(causes[-1].__cause__)
-    return causes

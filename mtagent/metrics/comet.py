@@ -33,7 +33,6 @@ from mtagent.records import UNIT_DIGITS, Score, Segment
 
 VARIABLE = "MTAGENT_COMET_PYTHON"
 WORKER = Path(__file__).with_name("comet_worker.py")
-_ELSEWHERE = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
 _GREETING_SECONDS = 60.0
 _TAIL_LINES, _TAIL = 4, 600
 
@@ -46,17 +45,18 @@ def chosen_python(python: Path | None) -> str:
     named = str(python or os.environ.get(VARIABLE, "").strip())
     if not named:
         if importlib.util.find_spec("comet") is None:
-            raise MissingExtra(_ELSEWHERE, "comet")
+            where = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
+            raise MissingExtra(where, "comet")
         return sys.executable
-    found = shutil.which(at_home(Path(named)))
-    if found is None:
+    program = shutil.which(at_home(named))
+    if program is None:
         raise ConfigError(
             f"{named}: no such program; name the Python of the environment with COMET, as in .venv/bin/python"
         )
-    return found
+    return program
 
 
-def at_home(path: Path) -> Path:
+def at_home(path: str) -> Path:
     """``path`` with the home folder for its ``~``; where nobody has that name, as it is."""
     return Path(os.path.expanduser(path))  # noqa: PTH111  its counterpart raises for a name that nobody has
 
@@ -91,19 +91,7 @@ class CometProcess:
         return self._answer(self._timeout, json.dumps(request).encode() + b"\n")
 
     def _answer(self, seconds: float, question: bytes = b"") -> dict[str, Any]:
-        line, late = self._line(seconds, question)
-        try:
-            answer = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise self._failure(line, seconds if late else None)
-        if "error" in answer:
-            raise _error(**answer["error"])
-        return answer
-
-    def _line(self, seconds: float, question: bytes) -> tuple[bytes, bool]:
-        """What the process writes until the end of the line, and whether it was ended because that took too long."""
+        """Ask, and read a line, which must be whole in so many seconds: otherwise the process is killed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         late = threading.Event()
@@ -122,7 +110,16 @@ class CometProcess:
             line = self._process.stdout.readline()
         finally:
             timer.cancel()
-        return line, late.is_set() and not line.endswith(b"\n")
+        try:
+            answer = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._failure(line, seconds if late.is_set() else None)
+        if "error" in answer:
+            kind, message = answer["error"]["kind"], answer["error"]["message"]
+            raise MetricError(message) if kind == "prediction" else ConfigError(message)
+        return answer
 
     def _failure(self, line: bytes, seconds: float | None) -> ConfigError:
         """What went wrong, with what the process said at last. The process is of no more use."""
@@ -131,32 +128,21 @@ class CometProcess:
         elif line:
             how = f"runs no COMET, it wrote {line[:80].decode('utf-8', 'replace').strip()!r}"
         else:
-            how = f"COMET {_ending(self._process)}"
-        said = _tail(self._stderr) if self.close.alive else ""  # closed while this thread waited: Python ends
+            try:
+                code = self._process.wait(_GREETING_SECONDS)
+            except subprocess.TimeoutExpired:
+                how = "COMET closed its output"
+            else:
+                name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+                memory = ": was there enough memory?" if code == -signal.SIGKILL else ""
+                how = f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed ({name}){memory}"
+        said = ""
+        if self.close.alive:  # otherwise it was closed while this thread waited: Python ends
+            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _TAIL))
+            lines = [text.strip() for text in self._stderr.read().decode("utf-8", "replace").splitlines()]
+            said = " / ".join(list(filter(None, lines))[-_TAIL_LINES:])
         self.close()
         return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
-
-
-def _error(kind: str, message: str) -> ConfigError | MetricError:
-    return MetricError(message) if kind == "prediction" else ConfigError(message)
-
-
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    try:
-        code = process.wait(_GREETING_SECONDS)
-    except subprocess.TimeoutExpired:
-        return "closed its output"
-    if code >= 0:
-        return f"ended with exit code {code}"
-    killed = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return f"was killed ({killed})" + (": was there enough memory?" if killed == "SIGKILL" else "")
-
-
-def _tail(stderr: IO[bytes]) -> str:
-    stderr.seek(0, os.SEEK_END)
-    stderr.seek(max(0, stderr.tell() - _TAIL))
-    lines = stderr.read().decode("utf-8", "replace").splitlines()
-    return " / ".join([line.strip() for line in lines if line.strip()][-_TAIL_LINES:])
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -201,11 +187,6 @@ class Texts(NamedTuple):
     translation: str
     reference: str | None = None
 
-    def sample(self) -> dict[str, str]:
-        """As COMET calls them."""
-        bare = {"src": self.source, "mt": self.translation}
-        return bare if self.reference is None else {**bare, "ref": self.reference}
-
 
 class Prediction(NamedTuple):
     """The score of one translation; ``spans`` as COMET writes them, ``None`` from a model that marks none."""
@@ -217,16 +198,18 @@ class Prediction(NamedTuple):
 class CometModel:
     """The model ``model``: a name on the hub, or a checkpoint, which is a file or the folder that COMET makes of it.
 
-    It runs in a process of its own, under ``python`` or as :func:`mtagent.metrics.comet.chosen_python` has it,
-    which is started when it is needed first and ended by :meth:`release`. ``timeout`` is in seconds, for loading the
-    model, and for each 1,000 translations. ``gpus`` is 0 or 1.
+    It runs in a process of its own, under ``python`` or as :func:`chosen_python` has it, which is started when it is
+    needed first and ended by :meth:`release`. ``timeout`` is in seconds, for loading the model, and for each 1,000
+    translations. ``gpus`` is 0 or 1.
     """
 
     def __init__(
         self, model: str, *, python: Path | None, batch_size: int | None, gpus: Gpus, timeout: float | None
     ) -> None:
-        self.checkpoint = local_checkpoint(model)
-        self.name = _short(self.checkpoint) if self.checkpoint else model
+        self._checkpoint = path = local_checkpoint(model)
+        self.name = model
+        if path is not None:  # as its folder, where it is itself called like all of them
+            self.name = path.parent.parent.name if path.parent.name == "checkpoints" else path.name
         self.licence = licence_of(model)
         self._python, self._timeout = chosen_python(python), TIMEOUT if timeout is None else timeout
         self._options = {"batch_size": 16 if batch_size is None else batch_size, "gpus": int(gpus)}
@@ -240,12 +223,21 @@ class CometModel:
 
         Raises :class:`MetricError` where COMET has no score, and :class:`ConfigError` where it cannot be had at all.
         """
-        return [one for at in range(0, len(texts), MOST) for one in self._predicted(texts[at : at + MOST])]
+        predictions: list[Prediction] = []
+        for at in range(0, len(texts), MOST):
+            part = texts[at : at + MOST]
+            named = (zip(("src", "mt", "ref"), text, strict=True) for text in part)
+            reply = self._ask([{key: value for key, value in pairs if value is not None} for pairs in named])
+            scores, spans = reply["scores"], reply["spans"] or [None] * len(part)
+            if not len(scores) == len(spans) == len(part):
+                raise MetricError(f"{self.name} gave {len(scores)} scores for {len(part)} translations")
+            predictions += map(Prediction, scores, spans)
+        return predictions
 
     @cached_property
     def references(self) -> str:
         """Whether the model needs references, reads them where there are some, or leaves them unused; loads it."""
-        reply = self._asked([])
+        reply = self._ask([])
         self._revision = reply["revision"]
         return str(reply["references"])
 
@@ -279,15 +271,8 @@ class CometModel:
             self._process.close()
             self._process = None
 
-    def _predicted(self, texts: Sequence[Texts]) -> list[Prediction]:
-        reply = self._asked([one.sample() for one in texts])
-        scores, spans = reply["scores"], reply["spans"] or [None] * len(texts)
-        if not len(scores) == len(spans) == len(texts):
-            raise MetricError(f"{self.name} gave {len(scores)} scores for {len(texts)} translations")
-        return list(map(Prediction, scores, spans))
-
-    def _asked(self, samples: list[dict[str, str]]) -> dict[str, Any]:
-        name = str(self.checkpoint or self.name)
+    def _ask(self, samples: list[dict[str, str]]) -> dict[str, Any]:
+        name = str(self._checkpoint or self.name)
         return self._running().ask({"model": name, "samples": samples, **self._options})
 
     def _running(self) -> CometProcess:
@@ -297,9 +282,9 @@ class CometModel:
 
     @cached_property
     def _sha256(self) -> str | None:
-        if self.checkpoint is None:
+        if self._checkpoint is None:
             return None
-        with self.checkpoint.open("rb") as file:
+        with self._checkpoint.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
@@ -308,34 +293,28 @@ def local_checkpoint(model: str) -> Path | None:
 
     Raises :class:`InputError` where it is a path, and there is no checkpoint.
     """
-    path = at_home(Path(model))
+    path = at_home(model)
+    usual = path / "checkpoints" / "model.ckpt"
     try:
-        found = _checkpoints(path)
+        if path.is_dir():
+            checkpoints = [usual] if usual.is_file() else sorted(path.glob("**/*.ckpt"))
+        elif path.is_file():
+            checkpoints = [path]
+        elif _ON_HUB.fullmatch(model) and not model.endswith(".ckpt"):
+            return None
+        else:
+            raise InputError(f"{model}: no such checkpoint; a model on the hub is named like {COMET}")
     except OSError as error:
         raise InputError(f"{model}: cannot be looked for: {(error.strerror or str(error)).lower()}") from error
-    if found is None and _ON_HUB.fullmatch(model) and not model.endswith(".ckpt"):
-        return None
-    if found is None:
-        raise InputError(f"{model}: no such checkpoint; a model on the hub is named like {COMET}")
-    if len(found) != 1:
-        raise InputError(f"{model}: holds {len(found)} checkpoints (*.ckpt); name one: model=FILE")
-    return found[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
-
-
-def _checkpoints(path: Path) -> list[Path] | None:
-    """The file ``path``, or those in the folder; ``None`` where there is neither."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        return None
-    usual = path / "checkpoints" / "model.ckpt"
-    return [usual] if usual.is_file() else sorted(path.glob("**/*.ckpt"))
+    if len(checkpoints) != 1:
+        raise InputError(f"{model}: holds {len(checkpoints)} checkpoints (*.ckpt); name one: model=FILE")
+    return checkpoints[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
 
 
 def licence_of(model: str) -> str:
     """The licence of a model by its name on the hub; what is said of all others."""
     try:
-        local = at_home(Path(model)).exists()
+        local = at_home(model).exists()
     except OSError:
         local = True
     return UNKNOWN_LICENCE if local else LICENCES.get(model, UNKNOWN_LICENCE)
@@ -346,11 +325,6 @@ def licence_notes(specs: Iterable[str]) -> list[str]:
     named = (parse_spec(spec) for spec in specs)
     models = dict.fromkeys(options.get("model") or USUAL[name] for name, options in named if name in USUAL)
     return [f"COMET model {model}: {licence_of(model)}" for model in models]
-
-
-def _short(checkpoint: Path) -> str:
-    """What a checkpoint is called: as its folder, where it is itself called like all of them."""
-    return checkpoint.parent.parent.name if checkpoint.parent.name == "checkpoints" else checkpoint.name
 
 
 class Comet:
@@ -399,8 +373,15 @@ class Comet:
             Texts(segment.source, translation, segment.reference if compares else None)
             for segment, translation in zip(segments, translations, strict=True)
         ]
-        self._learn(segments, texts)
-        values = tuple(self._known[one] for one in texts)
+        fresh = {text: segment for text, segment in zip(texts, segments, strict=True) if text not in self._known}
+        for (text, segment), prediction in zip(fresh.items(), self._model.predict([*fresh]), strict=True):
+            if not math.isfinite(prediction.score):
+                raise MetricError(
+                    f"segment {segment.id}: {self._model.name} gave the score {prediction.score}; "
+                    "every segment needs one"
+                )
+            self._known[text] = prediction.score
+        values = tuple(self._known[text] for text in texts)
         parts = [*self._model.signed(), f"refs:{compares:d}", "agg:mean", f"version:{__version__}"]
         return Score(
             metric=self._label,
@@ -413,16 +394,6 @@ class Comet:
     def release(self) -> None:
         """Let go of the model; it is loaded again where another text is to be scored."""
         self._model.release()
-
-    def _learn(self, segments: Sequence[Segment], texts: Sequence[Texts]) -> None:
-        """Have what is not known yet scored, each of equal texts once."""
-        fresh = {one: segment for one, segment in zip(texts, segments, strict=True) if one not in self._known}
-        found = self._model.predict([*fresh])
-        for (one, segment), prediction in zip(fresh.items(), found, strict=True):
-            if not math.isfinite(prediction.score):
-                given = f"{self._model.name} gave the score {prediction.score}"
-                raise MetricError(f"segment {segment.id}: {given}; every segment needs one")
-            self._known[one] = prediction.score
 
 
 comet = partial(Comet, "comet", "COMET")

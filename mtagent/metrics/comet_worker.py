@@ -20,50 +20,48 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 
 class Failed(Exception):
-    """What is answered in place of scores."""
+    """What is answered in place of scores: ``message``, the cause in one line of at most 300 characters, a ``hint``."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, cause: BaseException, hint: str = "") -> None:
         super().__init__(message)
-        self.error = {"kind": kind, "message": message}
+        said = f"{type(cause).__name__}: {' '.join(str(cause).split())}"[:300]
+        self.error = {"kind": kind, "message": f"{message}: {said}{hint}"}
 
 
 def main() -> None:
     """Greet, then answer requests until there are no more."""
-    replies = _replies_alone_on_stdout()
-    threading.Thread(target=_end_when_nobody_reads, args=(replies.fileno(),), daemon=True).start()
-    _forget_own_folder()
-    if not importlib.util.find_spec("comet"):
-        _answer(replies, {"error": {"kind": "model", "message": _NOT_INSTALLED}})
-        return
-    _answer(replies, {"comet": _version("unbabel-comet"), "torch": _version("torch")})
-    models = {}  # type: dict[str, Any]
-    for line in _requests():
-        try:
-            reply = _scored(json.loads(line), models)
-        except Failed as failed:
-            reply = {"error": failed.error}
-        _answer(replies, reply)
-
-
-_NOT_INSTALLED = (
-    f"COMET is not installed in {sys.executable}: {sys.executable} -m pip install unbabel-comet 'setuptools<81'"
-)
-
-
-def _replies_alone_on_stdout() -> TextIO:
-    """Keep standard output for replies: whatever else is printed, by compiled code too, goes to standard error."""
+    # Standard output is for replies alone: whatever else is printed, by compiled code too, goes to standard error.
     replies = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    return replies
+    threading.Thread(target=_end_when_nobody_reads, args=(replies.fileno(),), daemon=True).start()
+    here = Path(__file__).resolve().parent  # holds a comet.py, which is not COMET
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
+
+    def answer(reply: dict[str, Any]) -> None:
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+    if not importlib.util.find_spec("comet"):
+        python = sys.executable
+        way_out = f"{python} -m pip install unbabel-comet 'setuptools<81'"
+        answer({"error": {"kind": "model", "message": f"COMET is not installed in {python}: {way_out}"}})
+        return
+    answer({"comet": _version("unbabel-comet"), "torch": _version("torch")})
+    models = {}  # type: dict[str, Any]
+    with Path(sys.argv[1]).open("rb") if len(sys.argv) > 1 else sys.stdin.buffer as requests:
+        for line in requests:
+            try:
+                answer(_scored(json.loads(line), models))
+            except Failed as failed:
+                answer({"error": failed.error})
 
 
 def _end_when_nobody_reads(descriptor: int) -> None:
@@ -76,29 +74,11 @@ def _end_when_nobody_reads(descriptor: int) -> None:
         os._exit(1)
 
 
-def _forget_own_folder() -> None:
-    """Beside this file there is a ``comet.py``, which is not COMET."""
-    here = Path(__file__).resolve().parent
-    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
-
-
 def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
-
-
-def _requests() -> Iterator[bytes]:
-    if len(sys.argv) > 1:
-        yield from Path(sys.argv[1]).read_bytes().splitlines()
-    else:
-        yield from sys.stdin.buffer
-
-
-def _answer(replies: TextIO, reply: dict[str, Any]) -> None:
-    replies.write(json.dumps(reply) + "\n")
-    replies.flush()
 
 
 def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
@@ -107,29 +87,19 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
         models.clear()
         models[name] = _loaded(name)
     model, revision = models[name]
-    references = _references(model)
+    read = "ref" in getattr(model.hparams, "input_segments", ())
+    references = "needed" if model.requires_references() else "read" if read else "unused"
     fields = ("src", "mt") if references == "unused" else ("src", "mt", "ref")
     bare = [{field: sample[field] for field in fields if field in sample} for sample in samples]
-    scores, spans = _predicted(model, bare, request) if samples else ([], None)
-    return {"scores": scores, "spans": spans, "references": references, "revision": revision}
-
-
-def _predicted(model: Any, samples: list[dict[str, str]], request: dict[str, Any]) -> tuple[list[float], Any]:
-    try:
-        found = model.predict(
-            samples, batch_size=request.get("batch_size", 16), gpus=request.get("gpus", 0), num_workers=0,
-            progress_bar=False,
-        )  # fmt: skip
-    except Exception as error:  # the model can still take the next request
-        raise Failed("prediction", "COMET cannot score: " + _said(error)) from error
-    return list(found["scores"]), found.get("metadata", {}).get("error_spans")
-
-
-def _references(model: Any) -> str:
-    """Whether the model needs references, reads them where there are some, or leaves them unused."""
-    if model.requires_references():
-        return "needed"
-    return "read" if "ref" in getattr(model.hparams, "input_segments", ()) else "unused"
+    prediction = {"scores": []}  # type: dict[str, Any]
+    if bare:
+        batch_size, gpus = request.get("batch_size", 16), request.get("gpus", 0)
+        try:
+            prediction = model.predict(bare, batch_size=batch_size, gpus=gpus, num_workers=0, progress_bar=False)
+        except Exception as error:  # the model can still take the next request
+            raise Failed("prediction", "COMET cannot score", error) from error
+    spans = prediction.get("metadata", {}).get("error_spans")
+    return {"scores": list(prediction["scores"]), "spans": spans, "references": references, "revision": revision}
 
 
 def _loaded(name: str) -> tuple[Any, str | None]:
@@ -138,17 +108,20 @@ def _loaded(name: str) -> tuple[Any, str | None]:
         from comet import download_model, load_from_checkpoint
     except Exception as error:
         hint = "; it needs 'setuptools<81' there" if "pkg_resources" in str(error) else ""
-        raise Failed("model", "COMET cannot be imported: " + _said(error) + hint) from error
+        raise Failed("model", "COMET cannot be imported", error, hint) from error
     path = Path(name)
     try:
         checkpoint = path if path.is_file() else Path(download_model(name))
     except Exception as error:
-        raise Failed("model", f"{name} cannot be downloaded: " + _said(_first_cause(error)) + _WAYS_OUT) from error
+        cause: BaseException = error
+        while cause.__context__ is not None:  # COMET hides why a download failed behind two other errors
+            cause = cause.__context__
+        raise Failed("model", f"{name} cannot be downloaded", cause, _WAYS_OUT) from error
     try:
         model = load_from_checkpoint(str(checkpoint))
     except Exception as error:
         hint = _UNTRUSTED if "weights_only" in str(error) else ""
-        raise Failed("model", f"{name} cannot be loaded: " + _said(error) + hint) from error
+        raise Failed("model", f"{name} cannot be loaded", error, hint) from error
     hashed = checkpoint.parent.parent
     return model, hashed.name[:12] if hashed.parent.name == "snapshots" else None
 
@@ -160,18 +133,6 @@ _WAYS_OUT = (
 _UNTRUSTED = (
     "; if you trust whoever made this checkpoint, which may run code of theirs, set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1"
 )
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """COMET hides why a download failed behind two other errors."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return error
-
-
-def _said(error: BaseException) -> str:
-    """One line of at most 300 characters."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
 if __name__ == "__main__":

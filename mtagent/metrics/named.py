@@ -38,43 +38,41 @@ def make_metrics(wanted: Sequence[str | Metric], target_lang: str, *, comet_pyth
     ``comet_python`` runs COMET. Raises :class:`ConfigError` naming the culprit.
     """
     return [
-        make_metric(one, target_lang, comet_python=comet_python) if isinstance(one, str) else one
-        for one in each_once(wanted)
+        make_metric(metric, target_lang, comet_python=comet_python) if isinstance(metric, str) else metric
+        for metric in each_once(wanted)
     ]
 
 
 def each_once(wanted: Sequence[str | Metric]) -> list[str | Metric]:
     """The metrics of ``wanted`` one by one."""
-    named: dict[str | Metric, None] = {}
-    for one in wanted:
-        parts = _NEXT_METRIC.split(one) if isinstance(one, str) else [one]
-        named |= dict.fromkeys(part.strip() if isinstance(part, str) else part for part in parts if part)
-    if wanted and not named:
+    metrics: dict[str | Metric, None] = {}
+    for entry in wanted:
+        names = [part.strip() for part in _NEXT_METRIC.split(entry)] if isinstance(entry, str) else [entry]
+        metrics |= dict.fromkeys(name for name in names if name)
+    if wanted and not metrics:
         raise ConfigError(f"no metric is named; there are: {', '.join(metric_names())}")
-    return [*named]
+    return [*metrics]
 
 
 def make_metric(spec: str, target_lang: str, *, comet_python: Path | None = None) -> Metric:
     """The metric that ``NAME[:OPTION=VALUE,…]`` names. Raises :class:`ConfigError`."""
     name, options = parse_spec(spec)
-    kind = _kind(name)
+    others = {entry.name: entry for entry in entry_points(group="mtagent.metrics")}
+    kind: Any
+    if name in METRICS:
+        module, _, attribute = METRICS[name].partition(":")
+        kind = getattr(import_module(module), attribute)
+    elif name in others:
+        kind = others[name].load()
+    else:
+        near = get_close_matches(name, metric_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(metric_names())}"
+        raise ConfigError(f"no metric {name!r}; {hint}")
     offered = {"target_lang": target_lang, "comet_python": comet_python}
-    given = {key: value for key, value in offered.items() if key in inspect.signature(kind).parameters}
-    return cast(Metric, kind(**given, **typed_options(f"metric {name}", kind, options)))
+    needed = {key: value for key, value in offered.items() if key in inspect.signature(kind).parameters}
+    return cast(Metric, kind(**needed, **typed_options(f"metric {name}", kind, options)))
 
 
 def metric_names() -> list[str]:
     """All names, those of other packages included."""
     return [*METRICS, *sorted({entry.name for entry in entry_points(group="mtagent.metrics")} - set(METRICS))]
-
-
-def _kind(name: str) -> Any:
-    if name in METRICS:
-        module, _, attribute = METRICS[name].partition(":")
-        return getattr(import_module(module), attribute)
-    others = {entry.name: entry for entry in entry_points(group="mtagent.metrics")}
-    if name in others:
-        return others[name].load()
-    near = get_close_matches(name, metric_names(), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(metric_names())}"
-    raise ConfigError(f"no metric {name!r}; {hint}")

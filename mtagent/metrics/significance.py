@@ -8,7 +8,6 @@ one product of matrices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -112,83 +111,62 @@ def compared(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[
 
     All systems have the same number of segments.
     """
-    return _paired_bootstrap(groups, how) if how.kind == "bs" else _approximate_randomization(groups, how)
-
-
-def _paired_bootstrap(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
-    scores = iter(_bootstrapped([system for group in groups for system in group], how))
-    return [_bootstrap_group(group, list(islice(scores, len(group)))) for group in groups]
-
-
-def _bootstrap_group(systems: Sequence[Counted], scores: Sequence[Counts]) -> list[Compared]:
-    tests = [Compared(_interval(scores[0]), None)]
-    for system, resampled in zip(systems[1:], scores[1:], strict=True):
-        differences = np.abs(resampled - scores[0])
-        p_value = _p_value(differences - differences.mean(), systems[0], system)
-        tests.append(Compared(_interval(resampled), p_value))
-    return tests
-
-
-def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
-    """For each system the scores of the resampled corpora."""
-    sums = _sums(_drawn, [system.rows for system in systems], how)
-    return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
-
-
-def _drawn(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
-    """How often each segment was drawn: resamples × segments, a block at a time."""
-    random = np.random.default_rng(how.seed)
-    for size in _blocks(segments, how.number):
-        weights = np.empty((size, segments), dtype=kind)
-        for row, drawn in zip(weights, random.choice(segments, size=(size, segments), replace=True), strict=True):
-            row[:] = np.bincount(drawn, minlength=segments)
-        yield weights
-
-
-def _approximate_randomization(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
-    """In each trial every segment may change sides between the first system and the other one."""
+    tests: list[list[Compared]] = []
+    if how.kind == "bs":
+        scores = iter(_bootstrapped([system for group in groups for system in group], how))
+        for first, *others in groups:
+            baseline = next(scores)
+            tests.append([Compared(_interval(baseline), None)])
+            for other in others:
+                resampled = next(scores)
+                differences = np.abs(resampled - baseline)
+                p_value = _p_value(differences - differences.mean(), first, other)
+                tests[-1].append(Compared(_interval(resampled), p_value))
+        return tests
+    # In each trial every segment may change sides between the first system and the other one.
     apart = [first.rows - other.rows for first, *others in groups for other in others]
-    changes = iter(_sums(_swapped, apart, how))
-    tests = []
+    changes = iter(_sums(apart, how))
     for first, *others in groups:
         tests.append([Compared(None, None)])
-        for other, change in zip(others, islice(changes, len(others)), strict=True):
+        for other in others:
+            change = next(changes)
             ours = other.combined(other.rows.sum(axis=0) + change)
             theirs = first.combined(first.rows.sum(axis=0) - change)
             tests[-1].append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
     return tests
 
 
-def _swapped(segments: int, how: Resampling, kind: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
-    """Which segments change sides: trials × segments, a block at a time."""
-    random = np.random.default_rng(how.seed)
-    for size in _blocks(segments, how.number):
-        yield random.integers(2, size=(size, segments), dtype=bool).astype(kind)
+def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
+    """For each system the scores of the resampled corpora."""
+    sums = _sums([system.rows for system in systems], how._replace(kind="bs"))
+    return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
 
 
-def _blocks(segments: int, number: int) -> Iterator[int]:
-    """Sizes of blocks. The generator draws 32 bits at a time: other sizes would give other numbers than one block."""
-    most = max(32, _CELLS // segments // 32 * 32)
-    while number > 0:
-        yield min(number, most)
-        number -= most
-
-
-def _sums(
-    draw: Callable[[int, Resampling, type[np.floating[Any]]], Iterator[NDArray[Any]]],
-    parts: Sequence[Counts],
-    how: Resampling,
-) -> list[Counts]:
+def _sums(parts: Sequence[Counts], how: Resampling) -> list[Counts]:
     """The resampled sums of each of ``parts``: resamples × counts."""
-    kind = np.float32 if all(map(_fits_float32, parts)) else np.float64
-    rows = np.concatenate(parts, axis=1, dtype=kind)
-    sums = np.concatenate([weights @ rows for weights in draw(len(rows), how, kind)]).astype(np.float64)
+    rows = np.concatenate(parts, axis=1)
+    # Sums of whole numbers below 2²⁴ are exact in half the space.
+    exact = len(rows) * np.abs(rows).max() < 2**24 and np.array_equal(rows, np.rint(rows))
+    rows = rows.astype(np.float32 if exact else np.float64)
+    sums = np.concatenate([weights @ rows for weights in _weights(len(rows), how, rows.dtype)]).astype(np.float64)
     return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
 
 
-def _fits_float32(rows: Counts) -> bool:
-    """Whether sums of ``rows`` are exact in half the space: whole numbers below 2²⁴."""
-    return bool(len(rows) * np.abs(rows).max() < 2**24 and np.array_equal(rows, np.rint(rows)))
+def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """How often each segment counts: resamples × segments, a block at a time.
+
+    The generator draws 32 bits at a time: blocks of other sizes would give other numbers than one block.
+    """
+    random, most = np.random.default_rng(how.seed), max(32, _CELLS // segments // 32 * 32)
+    for start in range(0, how.number, most):
+        size = min(most, how.number - start), segments
+        if how.kind == "ar":
+            yield random.integers(2, size=size, dtype=bool).astype(dtype)
+        else:
+            weights = np.empty(size, dtype=dtype)
+            for row, drawn in zip(weights, random.choice(segments, size=size, replace=True), strict=True):
+                row[:] = np.bincount(drawn, minlength=segments)
+            yield weights
 
 
 def _interval(scores: Counts) -> Interval:
@@ -197,13 +175,10 @@ def _interval(scores: Counts) -> Interval:
     return Interval(float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2)
 
 
-def _p_value(found: NDArray[np.float64], first: Counted, other: Counted) -> float | None:
+def _p_value(differences: NDArray[np.float64], first: Counted, other: Counted) -> float | None:
     """How often chance made a difference larger than the real one. Equal ones may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
-    real = abs(_score(first) - _score(other))
-    return float((np.count_nonzero(found > real + _NOISE) + 1) / (len(found) + 1))
-
-
-def _score(system: Counted) -> float:
-    return float(system.combined(system.rows.sum(axis=0, keepdims=True))[0])
+    scores = (system.combined(system.rows.sum(axis=0, keepdims=True))[0] for system in (first, other))
+    real = abs(float(next(scores)) - float(next(scores)))
+    return float((np.count_nonzero(differences > real + _NOISE) + 1) / (len(differences) + 1))

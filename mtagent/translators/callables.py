@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from mtagent.errors import ConfigError, MtagentError, TranslatorError
 from mtagent.records import Draft, Segment
-from mtagent.translators.protocol import Turns, checked, line_by_line
+from mtagent.translators.protocol import checked, line_by_line
 
 LANGUAGE_PARAMETERS = (
     ("source_lang", "target_lang"),
@@ -38,7 +40,6 @@ LANGUAGE_PARAMETERS = (
 
 _IN_FLIGHT = 8
 _LIST_TYPES = ("list", "sequence", "iterable", "collection")
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class CallableTranslator:
@@ -60,15 +61,21 @@ class CallableTranslator:
     ) -> None:
         if not callable(function):
             raise ConfigError(f"{function!r} is not callable: pass a function of a text, or an object with .translate")
-        self.name = name or _name_of(function)
+        owner = getattr(function, "__self__", None)
+        bound = owner is not None and not inspect.ismodule(owner)
+        called = type(owner) if bound else function
+        self.name = name or str(getattr(called, "__name__", type(function).__name__))
         self._function = function
         self._by_line = by_line
-        parameters = _parameters(function)
-        self._takes_list = _wants_list(parameters) if takes_list is None else takes_list
-        self._languages = _language_arguments(parameters)
-        self._is_async = _is_async(function)
-        self._turns = Turns(_IN_FLIGHT if thread_safe else 1)
-        self._busy = None if thread_safe else threading.Lock()
+        try:
+            self._parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # built-in functions may have no signature: rule 4
+            self._parameters = []
+        self._takes_list = _wants_list(self._parameters) if takes_list is None else takes_list
+        # An instance with an async __call__ is not itself a coroutine function.
+        self._is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
+        # A thread outlives the task that was cancelled, so the calls are counted by threads, not by tasks.
+        self._threads = ThreadPoolExecutor(_IN_FLIGHT if thread_safe else 1)
 
     async def draft(self, segment: Segment) -> Draft:
         """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
@@ -79,86 +86,51 @@ class CallableTranslator:
         return Draft(text=await self._translate(segment.source, segment))
 
     async def _translate(self, text: str, segment: Segment) -> str:
-        positional, named = self._languages(segment)
+        call = partial(self._function, [text] if self._takes_list else text)
+        positional, named = language_arguments(self._parameters, segment)
         try:
-            reply = await self._call([text] if self._takes_list else text, *positional, **named)
+            if self._is_async:
+                reply = await call(*positional, **named)
+            else:
+                run = asyncio.get_running_loop().run_in_executor
+                reply = await run(self._threads, partial(copy_context().run, call, *positional, **named))
+                reply = await reply if inspect.isawaitable(reply) else reply
         except MtagentError:
             raise
         except Exception as cause:  # foreign code may raise anything; the cause is kept
             raise TranslatorError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
-        return checked(_text_of(self._only(reply) if self._takes_list else reply), self.name)
-
-    async def _call(self, *positional: Any, **named: Any) -> object:
-        if self._is_async:
-            return await self._function(*positional, **named)
-        async with self._turns.one():
-            reply = await asyncio.to_thread(self._locked, *positional, **named)
-        return await reply if inspect.isawaitable(reply) else reply
-
-    def _locked(self, *positional: Any, **named: Any) -> object:
-        # A cancelled task gives its turn back while its thread still runs; this lock is held by the thread itself.
-        if self._busy is None:
-            return self._function(*positional, **named)
-        with self._busy:
-            return self._function(*positional, **named)
-
-    def _only(self, replies: object) -> object:
-        if isinstance(replies, str) or not isinstance(replies, Sequence):
-            raise TranslatorError(f"{self.name}: expected a list with one translation, got {type(replies).__name__}")
-        if len(replies) != 1:
-            raise TranslatorError(f"{self.name}: expected a list with one translation, got {len(replies)}")
-        return replies[0]
-
-
-def _text_of(reply: object) -> object:
-    return reply if isinstance(reply, str) else getattr(reply, "text", reply)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    owner = getattr(function, "__self__", None)
-    if owner is not None and not inspect.ismodule(owner):
-        return type(owner).__name__
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    # An instance with an async __call__ is not itself a coroutine function.
-    called = getattr(function, "__call__", None)  # noqa: B004
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
-
-
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # built-in functions may have no signature: rule 4
-        return []
+        if self._takes_list:
+            is_list = isinstance(reply, Sequence) and not isinstance(reply, str)
+            if not is_list or len(reply) != 1:
+                got = len(reply) if is_list else type(reply).__name__
+                raise TranslatorError(f"{self.name}: expected a list with one translation, got {got}")
+            reply = reply[0]
+        answer: object = reply if isinstance(reply, str) else getattr(reply, "text", reply)
+        return checked(answer, self.name)
 
 
 def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:
-    first = next((parameter for parameter in parameters if parameter.kind in _POSITIONAL), None)
-    if first is None:
+    first = parameters[0] if parameters else None
+    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         return False
-    if first.annotation is inspect.Parameter.empty:
+    if first.annotation is first.empty:
         return first.name == "texts"
     annotation = first.annotation if isinstance(first.annotation, str) else inspect.formatannotation(first.annotation)
     return annotation.split("[")[0].rsplit(".", 1)[-1].lower() in _LIST_TYPES
 
 
-def _language_arguments(
-    parameters: Sequence[inspect.Parameter],
-) -> Callable[[Segment], tuple[list[str], dict[str, str]]]:
+def language_arguments(
+    parameters: Sequence[inspect.Parameter], segment: Segment
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The arguments, positional and named, that tell a function with these ``parameters`` the segment's languages."""
+    source_lang, target_lang = segment.source_lang, segment.target_lang
     names = {parameter.name for parameter in parameters[1:]}
     if "direction" in names:
-        return lambda segment: ([], {"direction": direction(segment)})
+        return (), {"direction": f"{source_lang.split('-')[0].lower()}-{target_lang.split('-')[0].lower()}"}
     for source, target in LANGUAGE_PARAMETERS:
         if {source, target} <= names:
-            return lambda segment: ([], {source: segment.source_lang, target: segment.target_lang})
-    required = [p for p in parameters if p.kind in _POSITIONAL and p.default is inspect.Parameter.empty]
-    if len(required) >= 3:
-        return lambda segment: ([segment.source_lang, segment.target_lang], {})
-    return lambda _: ([], {})
-
-
-def direction(segment: Segment) -> str:
-    """The primary subtags of a segment's languages, as in ``en-pt``."""
-    return f"{segment.source_lang.split('-')[0].lower()}-{segment.target_lang.split('-')[0].lower()}"
+            return (), {source: source_lang, target: target_lang}
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len([parameter for parameter in positional if parameter.default is parameter.empty]) >= 3:
+        return (source_lang, target_lang), {}
+    return (), {}

@@ -30,17 +30,16 @@ from mtagent.translators.protocol import Turns, checked, line_by_line
 
 TAIL = 400
 """How many bytes of a command's stderr go into an error."""
-
-_CHUNK = 65536
-_GRACE = 1.0
+HOLDS_BACK = frozenset({"apertium"})
+"""Programs known to answer only when their input ends."""
 
 # Correctness before speed: so long after each answer a second line still counts as surplus. It bounds a command to
 # some 200 lines a second, which is faster than any neural system.
 _SURPLUS_WAIT = 0.005
-
-# How long, once after its start, a command may greet before the first line is sent to it.
-_START_WAIT = 0.2
-
+_START_WAIT = 0.2  # how long, once after its start, a command may greet before the first line is sent to it
+_GRACE = 1.0
+_CHUNK = 65536
+_LONGEST_ANSWER = 2**30
 _SHOWN = 200
 
 
@@ -52,175 +51,118 @@ class OutOfStep(Exception):
     """The command wrote what answers no line: nobody can tell which line is the translation. The message shows it."""
 
 
-async def start(command: str | Sequence[str]) -> Process:
-    """Start ``command``: a string through the shell, a sequence directly, in a process group of its own.
-
-    Raises :class:`OSError` where a sequence names no program.
-    """
-    if isinstance(command, str):
-        return await asyncio.create_subprocess_shell(
-            command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-        )
-    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
-
-
-async def end(process: Process) -> None:
-    """Kill the whole process group, and wait."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    # A grandchild of a command that is gone may still hold the pipes.
-    with contextlib.suppress(TimeoutError, ConnectionError):
-        async with asyncio.timeout(_GRACE):
-            await process.communicate()
-
-
-def ending(process: Process, stderr: bytes) -> str:
-    """How a command ended, for an error message."""
-    said = stderr[-TAIL:].decode("utf-8", "replace").strip()
-    return f"exit code {process.returncode}" + (f", stderr: {said}" if said else ", nothing on stderr")
-
-
-def one_line(output: bytes) -> bytes:
-    """``output`` without its last terminators. Raises :class:`OutOfStep` where it is more than one line."""
-    answer = output.strip(b"\0\r\n")
-    if b"\n" in answer or b"\0" in answer:
-        raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(answer)}")
-    return answer
-
-
-def _shown(output: bytes | bytearray) -> str:
-    text = bytes(output[:_SHOWN]).replace(b"\0", b"\n").decode("utf-8", "replace")
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return ", then ".join(map(repr, lines)) or "a blank line"
-
-
-async def run_once(command: str | Sequence[str], sent: bytes) -> bytes:
-    """What ``command`` writes for ``sent`` until it ends. Raises :class:`ProcessEnded` for a non-zero exit code."""
-    process = await start(command)
-    try:
-        stdout, stderr = await process.communicate(sent)
-    except BaseException:  # cancelled or timed out: the command must not outlive the call
-        await end(process)
-        raise
-    if process.returncode:
-        raise ProcessEnded(ending(process, stderr))
-    return stdout
-
-
 class OpenProcess:
-    """A command kept open, whose answers end with ``terminator``.
+    """A running command, in a process group of its own, whose answers end with ``terminator``.
 
-    Its output is read all the time, so that neither side waits for the other.
+    asyncio takes its output in all the time, so that neither side waits for the other.
     """
 
     def __init__(self, process: Process, terminator: bytes) -> None:
-        self._process = process
-        self._terminator = terminator
-        self._stdout = bytearray()
-        self._stderr = bytearray()
-        self._searched = 0
-        self._started = False
-        self._news = asyncio.Event()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._terminator = process, terminator
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, b""
+        self._greeted = False
         self.loop = asyncio.get_running_loop()
-        self._pumps = [asyncio.create_task(self._pump_stdout()), asyncio.create_task(self._pump_stderr())]
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(cls, command: str | Sequence[str], terminator: bytes) -> OpenProcess:
+        """Start ``command``: a string through the shell, a sequence directly, where :class:`OSError` = no program."""
+        words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+        process = await asyncio.create_subprocess_exec(
+            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, limit=_LONGEST_ANSWER
+        )
+        return cls(process, terminator)
 
     @property
     def ended(self) -> bool:
         """Whether the command has closed its output or has ended."""
-        return self._process.returncode is not None or self._pumps[0].done()
+        return self._process.returncode is not None or self._stdout.at_eof()
 
     async def quiet_start(self) -> None:
         """Wait, once, whether the command writes something unasked: then it is :class:`OutOfStep`."""
-        if not self._started:
-            self._started = True
-            await self._more(0, _START_WAIT)
-            if self._stdout:
-                raise OutOfStep(f"wrote {_shown(self._stdout)} before any line was sent to it")
+        if not self._greeted:
+            self._greeted = True
+            if banner := await self._read_within(_START_WAIT):
+                raise OutOfStep(f"wrote {_shown(banner)} before any line was sent to it")
 
     async def ask(self, sent: bytes) -> bytes:
         """The line that answers ``sent``, without its terminator.
 
         Raises :class:`ProcessEnded` where none comes, and :class:`OutOfStep` where more than one has come.
         """
-        if self._stdout:
-            late = f"{_shown(self._stdout)} came after an earlier answer, which may be wrong too"
-            raise OutOfStep(f"wrote more than one line for one line of the source: {late}")
-        self._write(sent)
-        end = await self._answer_end()
-        await self._more(end, _SURPLUS_WAIT)
-        if len(self._stdout) > end:
-            raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(self._stdout)}")
-        answer = bytes(self._stdout[: -len(self._terminator)])
-        self._stdout.clear()
-        return answer
+        if late := await self._read_within(0):
+            shown = f"{_shown(late)} came after an earlier answer, which may be wrong too"
+            raise OutOfStep(f"wrote more than one line for one line of the source: {shown}")
+        self._send(sent)
+        try:
+            answer = await self._stdout.readuntil(self._terminator)
+        except asyncio.IncompleteReadError:
+            raise await self._failure() from None
+        if surplus := await self._read_within(_SURPLUS_WAIT):
+            raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(answer + surplus)}")
+        return answer.removesuffix(self._terminator)
 
-    async def rest(self) -> bytes:
-        """Close the command's input and read what it still writes, until it ends."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._pumps[0]
+    async def last_answer(self, sent: bytes = b"") -> bytes:
+        """Send this, end the input, and return the line that the command writes until it ends."""
+        self._send(sent)
+        self._stdin.close()
+        answer = (await self._stdout.read()).strip(b"\0\r\n")
         if await self._process.wait():
             raise await self._failure()
-        return bytes(self._stdout)
+        if b"\n" in answer or b"\0" in answer:
+            raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(answer)}")
+        return answer
 
     async def close(self) -> None:
-        """End the command, whatever it is doing."""
-        for pump in self._pumps:
-            pump.cancel()
-        await asyncio.gather(*self._pumps, return_exceptions=True)
-        await end(self._process)
+        """Kill the whole process group, and wait."""
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        # A grandchild of a command that is gone may still hold the pipes.
+        with contextlib.suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(_GRACE):
+                await self._process.communicate()
 
-    def _write(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         # Not drained: asyncio buffers what the pipe does not take yet, and the answer is the confirmation.
-        assert self._process.stdin is not None
         with contextlib.suppress(ConnectionError):
-            self._process.stdin.write(data)
+            self._stdin.write(data)
 
-    async def _answer_end(self) -> int:
-        """Where the first line ends, when it is complete."""
-        self._searched = 0
-        while (found := self._stdout.find(self._terminator, self._searched)) < 0:
-            self._searched = len(self._stdout)
-            if self._pumps[0].done():
-                raise await self._failure()
-            self._news.clear()
-            await self._news.wait()
-        return found + len(self._terminator)
-
-    async def _more(self, length: int, seconds: float) -> None:
-        """Wait until the output is longer than ``length`` or has ended, but not longer than ``seconds``."""
-        self._news.clear()
-        if len(self._stdout) > length or self._pumps[0].done():
-            return
+    async def _read_within(self, seconds: float) -> bytes:
+        """What comes next, until nothing more comes for so many seconds, or it is more than anybody wants to see."""
+        output = b""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
+            while len(output) < _SHOWN:
+                async with asyncio.timeout(seconds):
+                    chunk = await self._stdout.read(_CHUNK)
+                if not chunk:
+                    break
+                output += chunk
+        return output
 
     async def _failure(self) -> ProcessEnded:
         await self._process.wait()
-        await self._pumps[1]
-        return ProcessEnded(ending(self._process, bytes(self._stderr)))
+        await self._listening
+        said = self._stderr.decode("utf-8", "replace").strip()
+        return ProcessEnded(
+            f"exit code {self._process.returncode}, " + (f"stderr: {said}" if said else "nothing on stderr")
+        )
 
-    async def _pump_stdout(self) -> None:
-        assert self._process.stdout is not None
-        try:
-            while chunk := await self._process.stdout.read(_CHUNK):
-                self._stdout += chunk
-                self._news.set()
-        finally:
-            self._news.set()
-
-    async def _pump_stderr(self) -> None:
+    async def _listen(self) -> None:
+        """Keep the end of what the command says on stderr."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(_CHUNK):
             self._stderr = (self._stderr + chunk)[-TAIL:]
 
 
-HOLDS_BACK = frozenset({"apertium"})
-"""Programs known to answer only when their input ends."""
-
-_WAY_OUT = "standard output is for translations alone: send messages to standard error (>&2) or switch them off"
+def _shown(output: bytes) -> str:
+    text = output[:_SHOWN].replace(b"\0", b"\n").decode("utf-8", "replace")
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return ", then ".join(map(repr, lines)) or "a blank line"
 
 
 class CommandTranslator:
@@ -248,15 +190,16 @@ class CommandTranslator:
         timeout: float = 60.0,
         patience: float = 5.0,
     ) -> None:
-        words = _words(command)
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as failure:
+            raise ConfigError(f"the command {command!r} cannot be read: {failure}") from failure
         if not words:
             raise ConfigError("the command is empty: write for example 'command:apertium eng-spa'")
         self.name = name or " ".join(words)
         self._command = command
-        known_to_hold_back = Path(words[0]).name in HOLDS_BACK
-        self._keep_open = False if keep_open is None and known_to_hold_back else keep_open
+        self._keep_open = False if keep_open is None and Path(words[0]).name in HOLDS_BACK else keep_open
         self._sent_after = b"\n\0" if null_flush else b"\n"
-        self._terminator = self._sent_after[-1:]
         self._timeout = timeout
         self._patience = patience
         self._open: OpenProcess | None = None
@@ -282,7 +225,8 @@ class CommandTranslator:
         except ProcessEnded as failure:
             raise TranslatorError(f"{self.name}: ended without an answer: {failure}") from failure
         except OutOfStep as failure:
-            raise TranslatorError(f"{self.name}: {failure}; {_WAY_OUT}") from failure
+            way_out = "standard output is for translations alone: send messages to standard error (>&2)"
+            raise TranslatorError(f"{self.name}: {failure}; {way_out} or switch them off") from failure
         except TimeoutError as failure:
             raise TranslatorError(f"{self.name}: no answer within {self._timeout:g} s") from failure
         except UnicodeError as failure:
@@ -292,61 +236,44 @@ class CommandTranslator:
 
     async def _answer(self, line: bytes) -> bytes:
         if not self._runs_once():
-            async with self._turns_open.one():
+            async with self._turns_open:
                 if not self._runs_once():  # another task may have found out meanwhile
-                    return await self._ask(line)
-        async with self._turns_once.one():
-            return await self._ask_once(line)
+                    try:
+                        return await self._ask_open(line)
+                    except ProcessEnded:
+                        return await self._ask_open(line)
+        async with self._turns_once:
+            process = await OpenProcess.start(self._command, self._sent_after[-1:])
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await process.last_answer(line)
+            finally:
+                await process.close()
 
     def _runs_once(self) -> bool:
         return self._keep_open is False
 
-    async def _ask_once(self, line: bytes) -> bytes:
-        async with asyncio.timeout(self._timeout):
-            return one_line(await run_once(self._command, line))
-
-    async def _ask(self, line: bytes) -> bytes:
-        try:
-            return await self._ask_open(line)
-        except ProcessEnded:
-            return await self._ask_open(line)
-
     async def _ask_open(self, line: bytes) -> bytes:
-        process = await self._running()
-        try:
-            await process.quiet_start()
-            async with asyncio.timeout(self._timeout):
-                if self._keep_open is None:
-                    return await self._first_answer(process, line)
-                return await process.ask(line)
-        except BaseException:  # timed out, cancelled or out of step: its next line would answer an older question
-            await self.aclose()
-            raise
-
-    async def _first_answer(self, process: OpenProcess, line: bytes) -> bytes:
-        try:
-            async with asyncio.timeout(self._patience):
-                answer = await process.ask(line)
-        except TimeoutError:
-            answer = one_line(await process.rest())
-            self._keep_open = False
-            await self.aclose()
-        else:
-            self._keep_open = True
-        return answer
-
-    async def _running(self) -> OpenProcess:
+        """Ask the command that is kept open; find out with the first line whether it can be."""
         if self._open is not None and (self._open.ended or self._open.loop is not asyncio.get_running_loop()):
             await self.aclose()
         if self._open is None:
-            self._open = OpenProcess(await start(self._command), self._terminator)
-        return self._open
-
-
-def _words(command: str | Sequence[str]) -> list[str]:
-    if not isinstance(command, str):
-        return list(command)
-    try:
-        return shlex.split(command)
-    except ValueError as failure:
-        raise ConfigError(f"the command {command!r} cannot be read: {failure}") from failure
+            self._open = await OpenProcess.start(self._command, self._sent_after[-1:])
+        process = self._open
+        try:
+            await process.quiet_start()
+            async with asyncio.timeout(self._timeout):
+                if self._keep_open is not None:
+                    return await process.ask(line)
+                try:
+                    async with asyncio.timeout(self._patience):
+                        answer = await process.ask(line)
+                    self._keep_open = True
+                except TimeoutError:
+                    answer = await process.last_answer()
+                    self._keep_open = False
+                    await self.aclose()
+                return answer
+        except BaseException:  # timed out, cancelled or out of step: its next line would answer an older question
+            await self.aclose()
+            raise

@@ -15,7 +15,7 @@ from mtagent.text.masking import key_in, masked, masked_data
 from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 
 API_KEY = "LIBRETRANSLATE_API_KEY"
@@ -47,12 +47,17 @@ class LibreTranslate:
         attempts: int = 4,
         pause: float = 0.5,
     ) -> None:
-        if found := key_in(url):
+        if secret := key_in(url):
             raise ConfigError(
-                f"the address of the LibreTranslate server holds {found}: "
+                f"the address of the LibreTranslate server holds {secret}: "
                 f"put the key in the environment variable {API_KEY}"
             )
-        if not _is_address(url):
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or not url.isprintable() or " " in url:
             raise ConfigError(
                 f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000"
             )
@@ -64,19 +69,15 @@ class LibreTranslate:
         self._turns = Turns(in_flight)
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._codes: dict[str, str] | None = None
+        self._codes: dict[str, str] = {}
 
     async def draft(self, segment: Segment) -> Draft:
         """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
         if not segment.source.strip():
             return Draft(text=segment.source)
-        async with self._turns.one():
-            question = {
-                "q": segment.source,
-                "source": await self._code(segment.source_lang),
-                "target": await self._code(segment.target_lang),
-                "format": "text",
-            }
+        async with self._turns:
+            source, target = await self._code(segment.source_lang), await self._code(segment.target_lang)
+            question = {"q": segment.source, "source": source, "target": target, "format": "text"}
             if key := _key():
                 question["api_key"] = key
             reply = await self._ask("POST", "/translate", question)
@@ -90,93 +91,67 @@ class LibreTranslate:
             await session.close()
 
     async def _code(self, language: str) -> str:
-        if self._codes is None:
-            self._codes = _codes(await self._ask("GET", "/languages"), self.name)
-        primary = language.split("-")[0].lower()
-        code = self._codes.get(language.lower()) or self._codes.get(primary)
+        """The server's own code for ``language``."""
+        if not self._codes:
+            reply = await self._ask("GET", "/languages")
+            listed = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
+            codes: list[Any] = [item.get("code") for item in listed]
+            if not codes or not all(isinstance(code, str) for code in codes):
+                raise TranslatorError(
+                    f"{self.name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
+                )
+            self._codes = {code.lower(): code for code in codes}
+        code = self._codes.get(language.lower()) or self._codes.get(language.split("-")[0].lower())
         if code is None:
-            known = ", ".join(sorted(self._codes.values()))
+            known = masked(", ".join(sorted(self._codes.values())), _key())
             raise TranslatorError(
-                f"{self.name}: the server at {self._url} has no language {language!r}; it has {masked(known, _key())}"
+                f"{self.name}: the server at {self._url} has no language {language!r}; it has {known}"
             )
         return code
 
     async def _ask(self, method: str, path: str, body: dict[str, str] | None = None) -> Any:
-        from aiohttp import ClientError
+        """The server's reply, read from JSON."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout
 
         where = f"{self.name}: {method} {self._url}{path}"
-        for attempt in range(1, self._attempts + 1):
-            wait = self._pause * 2 ** (attempt - 1)
+        wait = 0.0
+        for attempt in range(self._attempts):
+            await asyncio.sleep(wait)
+            wait = self._pause * 2**attempt
+            loop = asyncio.get_running_loop()
+            if self._session is None or self._session.closed or self._loop is not loop:
+                self._session, self._loop = ClientSession(timeout=ClientTimeout(total=self._timeout)), loop
             try:
-                async with self._connected().request(
+                async with self._session.request(
                     method, self._url + path, json=body, allow_redirects=False
                 ) as response:
-                    content = await _read(response, LARGEST_REPLY if response.status == 200 else LONGEST_ERROR)
+                    most = LARGEST_REPLY if response.status == 200 else LONGEST_ERROR
+                    content = bytearray()
+                    async for part in response.content.iter_chunked(2**16):
+                        content += part
+                        if len(content) > most:
+                            break
                     if response.status == 200:
                         if len(content) > LARGEST_REPLY:
                             raise UnusableTranslation(f"{where}: the reply is larger than {LARGEST_REPLY:,} bytes")
-                        text = content.decode(response.charset) if response.charset else content
+                        text = content.decode(response.charset) if response.charset else bytes(content)
                         return json.loads(text) if text.strip() else None
-                    failure = f"status {response.status}: {_message(response, content)}"
+                    location = response.headers.get("Location")
+                    if 300 <= response.status < 400 and location:
+                        said = redirected(location, _key(), "write it after libretranslate:")
+                    else:
+                        said = clean(content.decode(errors="replace"), _key())[:200] or "no message"
+                    failure = f"status {response.status}: {said}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
-                    wait = _asked_pause(response, wait)
+                    asked = response.headers.get("Retry-After", "")
+                    wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
                 failure = f"{type(cause).__name__}: {clean(str(cause), _key())}"
-            if attempt < self._attempts:
-                await asyncio.sleep(wait)
         raise TranslatorError(f"{where}: {failure} (after {self._attempts} attempts)")
-
-    def _connected(self) -> ClientSession:
-        from aiohttp import ClientSession, ClientTimeout
-
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            self._session, self._loop = ClientSession(timeout=ClientTimeout(total=self._timeout)), loop
-        return self._session
-
-
-def _is_address(url: str) -> bool:
-    if not url.isprintable() or " " in url:
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _codes(reply: object, name: str) -> dict[str, str]:
-    codes = [item.get("code") for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
-    if not codes or not all(isinstance(code, str) for code in codes):
-        raise TranslatorError(
-            f"{name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
-        )
-    return {str(code).lower(): str(code) for code in codes}
-
-
-async def _read(response: ClientResponse, most: int) -> bytes:
-    """The body, decompressed; of one larger than ``most`` bytes only the beginning, which is larger than that."""
-    content = bytearray()
-    async for part in response.content.iter_chunked(2**16):
-        content += part
-        if len(content) > most:
-            break
-    return bytes(content)
-
-
-def _message(response: ClientResponse, content: bytes) -> str:
-    if 300 <= response.status < 400 and (location := response.headers.get("Location")):
-        return redirected(location, _key(), "write it after libretranslate:")
-    return clean(content.decode(errors="replace"), _key())[:200] or "no message"
 
 
 def _key() -> str:
     return os.environ.get(API_KEY, "").strip()
-
-
-def _asked_pause(response: ClientResponse, otherwise: float) -> float:
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else otherwise

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-import regex
+from typing import Protocol, runtime_checkable
 
 from mtagent.errors import UnusableTranslation
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Draft, Segment
-
-if TYPE_CHECKING:
-    pass
 
 
 @runtime_checkable
@@ -28,25 +24,20 @@ class Translator(Protocol):
 
 
 class Turns:
-    """At most ``limit`` tasks at a time, on whichever event loop is running.
-
-    A translator may live longer than one ``asyncio.run``; an :mod:`asyncio` lock may not.
-    """
+    """A semaphore for ``limit`` tasks (``async with turns:``) that may outlive an event loop, unlike asyncio's own."""
 
     def __init__(self, limit: int = 1) -> None:
         self._limit = limit
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._semaphore = asyncio.Semaphore(limit)
 
-    def one(self) -> asyncio.Semaphore:
-        """The semaphore of the running event loop, for ``async with``."""
+    async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._semaphore = loop, asyncio.Semaphore(self._limit)
-        return self._semaphore
+        await self._semaphore.acquire()
 
-
-_BREAK = regex.compile(r"(\r\n|\r|\n)")
+    async def __aexit__(self, *_: object) -> None:
+        self._semaphore.release()
 
 
 async def line_by_line(text: str, translate: Callable[[str], Awaitable[str]]) -> str:
@@ -54,15 +45,12 @@ async def line_by_line(text: str, translate: Callable[[str], Awaitable[str]]) ->
 
     Line breaks, blank lines and the white space around a line never reach ``translate``.
     """
-    parts = _BREAK.split(text)
-    return "".join([await _framed(part, translate) if part.strip() else part for part in parts])
-
-
-async def _framed(line: str, translate: Callable[[str], Awaitable[str]]) -> str:
-    start = len(line) - len(line.lstrip())
-    end = len(line.rstrip())
-    answer = await translate(line[start:end])
-    return line[:start] + answer.strip() + line[end:]
+    parts = re.split(r"(\r\n|\r|\n)", text)
+    for i, line in enumerate(parts):
+        if stripped := line.strip():
+            before, _, after = line.partition(stripped)
+            parts[i] = before + (await translate(stripped)).strip() + after
+    return "".join(parts)
 
 
 def checked(reply: object, name: str) -> str:
@@ -72,13 +60,10 @@ def checked(reply: object, name: str) -> str:
     lone surrogate): none of them is a translation.
     """
     if not isinstance(reply, str):
-        raise UnusableTranslation(f"{name}: expected a string as the translation, got {_shown(reply)}")
+        got = "None" if reply is None else f"{type(reply).__name__} {repr(reply)[:80]}"
+        raise UnusableTranslation(f"{name}: expected a string as the translation, got {got}")
     if not reply.strip():
         raise UnusableTranslation(f"{name}: the translation is empty, but the source is not")
     if whole_characters(reply) != reply:
         raise UnusableTranslation(f"{name}: the translation holds half of a character (a lone surrogate)")
     return reply
-
-
-def _shown(reply: object) -> str:
-    return "None" if reply is None else f"{type(reply).__name__} {repr(reply)[:80]}"

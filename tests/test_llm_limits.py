@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limits import LONGEST_PAUSE, Limiter, PauseTooLong, Rate
-from tests.clocks import FakeClock
+from mtagent.llm.limits import LONGEST_PAUSE, Limiter, NoPlaceInTime, PauseTooLong, Rate
+from tests.clocks import FakeClock, LoopClock, run_in_no_time
 
 
 async def most_at_once(limiter: Limiter, calls: int) -> int:
@@ -136,7 +136,7 @@ async def test_who_may_not_wait_that_long_is_told() -> None:
     limiter = Limiter(4, clock=FakeClock())
     await turn_away(limiter, wait=60.0, everybody=True)
     with pytest.raises(PauseTooLong) as told:
-        await limiter.slot(left=lambda: 59.0).__aenter__()
+        await limiter.slot(left=lambda _: 59.0).__aenter__()
     assert told.value.seconds == 60.0
     assert limiter.active == 0
 
@@ -159,6 +159,69 @@ async def test_a_cancelled_caller_gives_its_place_to_the_next() -> None:
     assert limiter.active == 0
 
 
+def test_who_waits_for_a_place_gives_up_at_its_deadline_and_leaves_nothing_behind() -> None:
+    async def wait() -> float:
+        clock, limiter = LoopClock(), Limiter(1, clock=LoopClock())
+        began = clock.now()
+        async with limiter.slot():
+            with pytest.raises(NoPlaceInTime):
+                await limiter.slot(left=lambda _: began + 30 - clock.now()).__aenter__()
+            seconds = clock.now() - began
+        await answer(limiter)
+        assert limiter.active == 0
+        return seconds
+
+    assert run_in_no_time(wait()) == pytest.approx(30)
+
+
+@pytest.mark.parametrize("rates", [{"requests_per_minute": 1}, {"tokens_per_minute": 100}])
+async def test_who_may_not_wait_for_the_rate_gives_up_at_once_and_leaves_nothing_behind(rates: dict[str, int]) -> None:
+    clock = FakeClock()
+    limiter = Limiter(clock=clock, **rates)
+    for _ in range(2):
+        async with limiter.slot(100):
+            pass
+        for _ in range(5):
+            with pytest.raises(NoPlaceInTime):
+                await limiter.slot(100, left=lambda _: 59.0).__aenter__()
+        assert limiter.active == 0
+    assert clock.slept == [60]
+
+
+@pytest.mark.parametrize("rates", [{"requests_per_minute": 2}, {"tokens_per_minute": 200}])
+async def test_what_was_booked_by_a_caller_that_was_cancelled_is_free_again(rates: dict[str, int]) -> None:
+    clock = HeldClock()
+    limiter = Limiter(clock=clock, **rates)
+    for _ in range(2):
+        async with limiter.slot(100):
+            pass
+    waiting = [asyncio.ensure_future(limiter.slot(100).__aenter__()) for _ in range(4)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert limiter.active == 0
+    clock.time = 1120.0
+    async with asyncio.timeout(1), limiter.slot(100):
+        pass
+
+
+@pytest.mark.parametrize("rates", [{"requests_per_minute": 2}, {"tokens_per_minute": 200}])
+async def test_what_was_booked_before_a_pause_is_booked_once(rates: dict[str, int]) -> None:
+    class PausedWhileAsleep(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds)
+            if len(self.slept) == 1:
+                limiter.throttled(99, 5.0, everybody=True)
+
+    clock = PausedWhileAsleep()
+    limiter = Limiter(clock=clock, **rates)
+    for _ in range(4):
+        async with limiter.slot(100):
+            pass
+    assert clock.now() == 1065
+
+
 async def test_requests_per_minute_hold() -> None:
     clock = FakeClock()
     limiter = Limiter(requests_per_minute=2, clock=clock)
@@ -179,6 +242,15 @@ async def test_tokens_per_minute_count_what_the_server_counted() -> None:
     assert clock.now() == 1000
     async with limiter.slot(10):
         assert clock.now() == 1060
+
+
+async def test_tokens_that_the_server_did_not_count_are_those_that_were_estimated() -> None:
+    clock = FakeClock()
+    limiter = Limiter(tokens_per_minute=100, clock=clock)
+    for _ in range(2):
+        async with limiter.slot(90) as slot:
+            slot.succeeded(None)
+    assert clock.now() == 1060
 
 
 async def test_a_request_above_the_token_limit_is_sent_alone_instead_of_never() -> None:

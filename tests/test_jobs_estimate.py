@@ -16,7 +16,7 @@ from mtagent.cli.options import read_config, read_files
 from mtagent.config import load
 from mtagent.errors import EvaluationError, MissingExtra, ModelError
 from mtagent.evaluators.named import EVALUATORS
-from mtagent.jobs.estimate import FRAME, Counter, Range, Text, _Asking, by_length, counter, estimate, estimate_ratings
+from mtagent.jobs.estimate import FRAME, Counter, Estimator, Range, Text, by_length, counter, estimate, estimate_ratings
 from mtagent.jobs.inputs import Files
 from mtagent.llm.protocol import LLM
 from mtagent.records import Message, Rating, Segment, Usage
@@ -206,9 +206,9 @@ def test_an_evaluator_that_states_no_calls_makes_its_first_requests(calls: objec
             raise AssertionError
 
     segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase")
-    asking = _Asking(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
-    asking._evaluator = Own(asking._listener)
-    found = asyncio.run(asking.ratings(iter([segment])))["rate"]
+    estimator = Estimator(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
+    estimator.evaluator = Own(estimator.listener)
+    found = asyncio.run(estimator.ratings(iter([segment])))["rate"]
     assert (found.low.calls, found.high.calls) == (1, 1)
 
 
@@ -226,9 +226,9 @@ def test_the_figures_of_a_rating_by_hand() -> None:
             raise AssertionError
 
     segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase xy")
-    asking = _Asking(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
-    asking._evaluator = Own(asking._listener)
-    low, high = asyncio.run(asking.ratings(iter([segment])))["rate"]
+    estimator = Estimator(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
+    estimator.evaluator = Own(estimator.listener)
+    low, high = asyncio.run(estimator.ratings(iter([segment])))["rate"]
     assert (low.calls, low.input_tokens, low.output_tokens) == (2, 10 + 3, 2)
     said, sent = 150 + 3 * 3, 10 + FRAME
     assert (high.calls, high.output_tokens) == (4, 4 * said)

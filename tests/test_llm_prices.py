@@ -1,4 +1,4 @@
-"""Prices of one's own, and what a stored run cost, recomputed by hand."""
+"""List prices without a network, prices of one's own, and what a stored run cost, recomputed by hand."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from genai_prices import Usage as Tokens
+from genai_prices import calc_price
+from genai_prices.data_snapshot import get_snapshot
 
 from bench.harness import simulator
-from mtagent.config import Config, load
+from mtagent.config import DEFAULT_MODEL, Config, load
 from mtagent.errors import ConfigError
-from mtagent.llm.prices import Prices, PricesFile
+from mtagent.llm.prices import Prices
 from mtagent.llm.prices import price as list_price
 from mtagent.records import Call, Usage
 from mtagent.store import Store
@@ -68,25 +71,18 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("model", "base_url", "day", "rates"),
-    [
-        ("my-7b", None, "2025-05-31", (1, 4)),
-        ("my-7b", None, "2025-06-01", (2, 8)),
-        ("my-7b", "https://other.example/v1", "2026-01-01", (2, 8)),
-        ("my-7b", LOCAL, "2026-01-01", (0, 0)),
-        ("my-7b", f"{LOCAL}/", "2020-01-01", (0, 0)),
-        ("my-70b", LOCAL, "2026-01-01", (3, 3)),
-        ("my-70b-long", LOCAL, "2026-01-01", (5, 5)),
-        ("MY-70b", LOCAL, "2026-01-01", None),
-        ("gpt-4o-mini", "https://api.openai.com/v1", "2026-01-01", None),
-        ("gpt-4o-mini", "https://api.openai.com/v1", "2999-01-01", (1000, 1000)),
-    ],
-)
+@pytest.mark.parametrize(("model", "base_url", "day", "rates"), [
+    ("my-7b", None, "2025-05-31", (1, 4)), ("my-7b", None, "2025-06-01", (2, 8)),
+    ("my-7b", "https://other.example/v1", "2026-01-01", (2, 8)), ("my-7b", LOCAL, "2026-01-01", (0, 0)),
+    ("my-7b", f"{LOCAL}/", "2020-01-01", (0, 0)), ("my-70b", LOCAL, "2026-01-01", (3, 3)),
+    ("my-70b-long", LOCAL, "2026-01-01", (5, 5)), ("MY-70b", LOCAL, "2026-01-01", None),
+    ("gpt-4o-mini", "https://api.openai.com/v1", "2026-01-01", None),
+    ("gpt-4o-mini", "https://api.openai.com/v1", "2999-01-01", (1000, 1000)),
+])  # fmt: skip
 def test_the_price_of_a_model_on_a_server_and_a_day(
     model: str, base_url: str | None, day: str, rates: tuple[float, float] | None, tmp_path: Path
 ) -> None:
-    found = PricesFile(written(tmp_path, FILE)).find(model, base_url, date.fromisoformat(day))
+    found = Prices(written(tmp_path, FILE)).own(model, base_url, date.fromisoformat(day))
     assert (found and (found.input, found.output)) == rates
 
 
@@ -135,11 +131,11 @@ BROKEN = {
 @pytest.mark.parametrize(("text", "message"), BROKEN.items(), ids=range(len(BROKEN)))
 def test_what_is_wrong_is_said_with_line_and_field(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        PricesFile(written(tmp_path, text))
+        Prices(written(tmp_path, text))
 
 
 def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
-    assert PricesFile(written(tmp_path, f"\ufeff{FILE}")).find("my-7b", None) is not None
+    assert Prices(written(tmp_path, f"\ufeff{FILE}")).own("my-7b", None) is not None
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -256,3 +252,64 @@ def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
     again = shell.postedit(f"--base-url {server} -o a.txt --prices prices.toml")
     name = first.err.rsplit("run ", 1)[1].strip()
     assert f"resuming run {name}: 1 of 3" in again.err
+
+
+# --- list prices
+
+MODELS = [DEFAULT_MODEL, "gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]
+
+
+def test_cached_tokens_are_cheaper() -> None:
+    cost = list_price("gpt-4o-mini", USAGE, "https://api.openai.com/v1")
+    assert cost == pytest.approx(720 * 0.15e-6 + 1280 * 0.075e-6 + 300 * 0.6e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("tokens", [(2000, 1280, 300), (300_000, 0, 20), (0, 0, 0)])
+def test_agrees_with_the_price_list(model: str, tokens: tuple[int, int, int]) -> None:
+    usage = Usage(input_tokens=tokens[0], cached_tokens=tokens[1], output_tokens=tokens[2])
+    listed = calc_price(Tokens(input_tokens=tokens[0], cache_read_tokens=tokens[1], output_tokens=tokens[2]), model)
+    assert list_price(model, usage) == float(listed.total_price)
+
+
+def test_long_prompts_cost_more_where_the_list_says_so() -> None:
+    short, long = (list_price("gemini-2.5-pro", Usage(input_tokens=n)) for n in (100_000, 300_000))
+    assert short is not None
+    assert long is not None
+    assert long > 3.5 * short
+
+
+def test_the_default_model_is_sold_and_cheap() -> None:
+    cost = list_price(DEFAULT_MODEL, Usage(calls=1, input_tokens=1_000_000 // 4), "https://api.openai.com/v1")
+    assert cost is not None
+    assert cost < 0.1
+    _, model = get_snapshot().find_provider_model(DEFAULT_MODEL, None, "openai", None)
+    assert not model.deprecated
+
+
+@pytest.mark.parametrize("base_url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "https://llm.example/v1"])
+def test_a_server_nobody_knows_has_no_price_whatever_its_models_are_called(base_url: str) -> None:
+    assert list_price("gpt-4o-mini", USAGE, base_url) is None
+
+
+@pytest.mark.parametrize("base_url", [None, "http://localhost:8000/v1", "https://api.openai.com/v1"])
+def test_an_unknown_model_has_no_price(base_url: str | None) -> None:
+    assert list_price("my-own-7b", USAGE, base_url) is None
+
+
+def test_a_known_provider_does_not_sell_another_ones_model() -> None:
+    assert list_price("claude-sonnet-4-0", USAGE, "https://api.openai.com/v1") is None
+
+
+def test_a_fee_for_each_request_is_part_of_the_price() -> None:
+    usage = Usage(calls=3, input_tokens=1000, output_tokens=100)
+    assert list_price("sonar", usage, "https://api.perplexity.ai") == pytest.approx(1100e-6 + 3 * 0.012)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gemini-2.5-pro", "my-own-7b"])
+def test_no_more_can_be_read_from_the_cache_than_was_sent(model: str, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        '[[prices]]\nmodel = "my-own-7b"\ninput = 1\ncached_input = 0.1\noutput = 2\n', encoding="utf-8"
+    )
+    costs = [Prices(tmp_path / "p.toml")(model, Usage(input_tokens=10, cached_tokens=n)) for n in (10, 500)]
+    assert costs[0] == costs[1] != 0

@@ -29,6 +29,7 @@ def segment(source: str = BRIDGE, pair: tuple[str, str] = ("en", "es")) -> Segme
 
 
 EN_ES, EN_JA, ZH_EN, EN_UK, EN_AR = ("en", "es"), ("en", "ja"), ("zh", "en"), ("en", "uk"), ("en", "ar")
+EN_DE = ("en", "de")
 REFUSED = [
     ("length", EN_ES, BRIDGE, "I'm sorry, I cannot translate this."),
     ("length", EN_ES, BRIDGE, "I’m sorry, but I can’t assist with that request."),
@@ -37,6 +38,7 @@ REFUSED = [
     ("length", ("en", "de"), BRIDGE, "Es tut mir leid, dabei kann ich nicht helfen."),
     ("length", EN_ES, BRIDGE, "Here is the Spanish translation: El viejo puente estuvo cerrado seis meses."),
     ("length", EN_ES, BRIDGE, "Traducción: El viejo puente estuvo cerrado seis meses."),
+    ("length", EN_ES, "Note: no dogs", "Traducción: Nota: sin perros"),
     ("length", EN_ES, BRIDGE, "El viejo puente estuvo cerrado seis meses.``` Note: formal."),
     ("length", EN_ES, BRIDGE, "<think>Hm.</think>El viejo puente estuvo cerrado seis meses."),
     ("length", EN_ES, BRIDGE, "As an AI language model, I have no opinion on bridges."),
@@ -52,6 +54,8 @@ REFUSED = [
     ("words", EN_ES, BRIDGE, "100"),
     ("words", EN_ES, BRIDGE, "[]"),
     ("words", EN_ES, "Yes.", "[]"),
+    ("words", EN_ES, "Open the old file", "100"),
+    ("words", EN_ES, "Open the old file", "85"),
     ("words", EN_ES, BRIDGE, "``` ```"),
     ("words", ZH_EN, "我寄愁心与明月", "42"),
     ("words", EN_ES, "Open {name} now please", "{name}"),
@@ -68,6 +72,10 @@ REFUSED = [
     ("script", EN_UK, BRIDGE, "I will not do this for you."),
     ("script", ("en", "sr-Cyrl"), BRIDGE, "Stari most je bio zatvoren šest meseci."),
     ("placeholders", EN_ES, LONG, "El puente cerró seis meses por {número} obras, y <b>nadie</b> sabe cuándo abre."),
+    ("placeholders", EN_ES, "{count} of $USERS", "{count}: usuarios"),
+    ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"),
+    ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
+    ("tags", EN_ES, "See <a>here</a>", "Vea aquí"),
     ("tags", EN_ES, LONG, "El puente cerró seis meses por {count} obras, y nadie sabe cuándo abre."),
 ]
 
@@ -103,6 +111,22 @@ ALLOWED = [
     (EN_ES, r"Line one\nLine two &amp; three", "Línea una línea dos & tres"),
     (EN_ES, "<div id=a>Yes</div>", '<div id="a">Sí</div>'),
     (EN_ES, "Well <laugh/> yes", "Bueno, sí"),
+    (EN_DE, "Press <Ctrl>+<Del>.", "Drücken Sie <Strg>+<Entf>."),
+    (EN_DE, "Dear <First Name>, enter <your password>", "Hallo <Vorname>, geben Sie <Ihr Passwort> ein"),
+    (EN_DE, r"This is \textbf{important} news.", r"Das sind \textbf{wichtige} Neuigkeiten."),
+    (EN_DE, "He paid $A20, not $US500.", "Er zahlte 20 australische, nicht 500 amerikanische Dollar."),
+    (("en", "ru"), "Bank transfer: 500 rubles", "Банковский перевод: 500 рублей"),
+    (EN_JA, "Breakdown: 3 apples", "内訳：りんご3個"),
+    (("de", "en"), "Endfassung: 12. Mai", "Final version: 12 May"),
+    (("en", "ru"), "Unfortunately, I cannot fulfil your order.", "К сожалению, я не могу выполнить ваш заказ."),
+    (("nl", "en"), "Helaas kan ik dit verzoek niet verwerken.", "I'm sorry, I can't process this request."),
+    (("bn", "en"), "দুঃখিত, আমি এতে সাহায্য করতে পারি না।", "I'm sorry, I can't help with that."),
+    (("ja", "en"), "AIの言語モデルとして、意見はありません。", "As an AI language model, I have no opinions."),
+    (EN_ES, "Nineteen eighty-four", "1984"),
+    (EN_DE, "a quarter past nine", "9:15"),
+    (EN_ES, "-" * 60 + " TITLE " + "-" * 60, "TÍTULO"),
+    (("en", "crh"), BRIDGE, "Eski köpür altı ay qapatıldı ve kimse bilmey."),
+    (("en", "nan"), BRIDGE, "Kū ê kiô koaiⁿ-pì la̍k kò goe̍h."),
 ]
 
 
