@@ -20,6 +20,7 @@ from mtagent.jobs.inputs import with_context
 from mtagent.records import Segment
 from mtagent.store import Store
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, python, run
+from tests.scripted_server import scripted_server
 from tests.simulator import chain as simulated
 
 PATHS = [[], *([name] for name in COMMANDS), ["runs", "list"], ["runs", "show"], ["runs", "export"]]
@@ -668,3 +669,22 @@ def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> N
 @pytest.mark.parametrize("guards", ["--skip-guards end,length", "--skip-guards end --skip-guards length"])
 def test_names_come_with_commas_or_again(shell: Shell, guards: str) -> None:
     assert 'skip_guards = ["end", "length"]' in shell(f"config {guards}").out
+
+
+@pytest.mark.loopback
+def test_https_to_a_server_without_it_is_told_to_write_http(shell: Shell) -> None:
+    with scripted_server() as server:
+        address = server.url.replace("http://", "https://")
+        done = shell(f"translate -s en.txt -l en-es -q --model m --deadline 1 --base-url {address}")
+    assert done.code == 1
+    assert "write http://" in done.err
+
+
+def test_ctrl_c_during_the_imports_ends_without_a_traceback() -> None:
+    done = python(
+        "-c",
+        "import sys\nclass Interrupted:\n def find_spec(self, name, *_):\n  if name == 'mtagent.cli': raise "
+        "KeyboardInterrupt\nsys.meta_path.insert(0, Interrupted())\ntry:\n from mtagent.__main__ import main; main()"
+        "\nexcept SystemExit as end: print(end.code)",
+    )
+    assert (done.out, done.err) == ("130\n", "")

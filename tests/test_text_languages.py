@@ -128,6 +128,7 @@ def test_an_unknown_language_comes_with_a_suggestion(written: str, hint: str) ->
         ("sr-Cyrl", "Serbian (Cyrillic script)"),
         ("en-Latn", "English"),
         ("kk-Arab", "Kazakh (Arabic script)"),
+        ("ha-Latn", "Hausa"),
         ("arz-EG", "Egyptian Arabic"),
         ("ca-valencia", "Catalan (valencia)"),
     ],

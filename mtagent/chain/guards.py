@@ -41,13 +41,21 @@ def newly(complaints: Complaints) -> Guard:
     return guard
 
 
-def keys(marks: Iterable[scripts.Mark | markup.Tag]) -> Counter[str]:
+Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
+
+
+def keys(marks: Marks) -> Counter[str]:
     """How often each mark is there."""
     return Counter(mark.key for mark in marks)
 
 
+def unlike(source: Marks, text: Marks) -> list[str]:
+    """Complaints about marks that must be the same in source and text."""
+    return difference(keys(source), keys(text)) if source or text else []
+
+
 def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
-    """Complaints about marks that must be the same in source and text: the lost ones and the added ones."""
+    """Complaints about what is lost of the source, and what the text has besides."""
     if source == text:
         return []
     missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
@@ -59,7 +67,7 @@ def difference(source: Counter[str], text: Counter[str], what: str = "") -> list
 
 def placeholders(segment: Segment, text: str) -> list[str]:
     """The multiset of placeholders is that of the source."""
-    return difference(keys(markup.placeholders(segment.source)), keys(markup.placeholders(text)))
+    return unlike(markup.placeholders(segment.source), markup.placeholders(text))
 
 
 def tags(segment: Segment, text: str) -> list[str]:
@@ -68,17 +76,17 @@ def tags(segment: Segment, text: str) -> list[str]:
     if not wanted and not there:
         return []
     faults = Counter(markup.nesting_faults(there)) - Counter(markup.nesting_faults(wanted))
-    return difference(keys(wanted), keys(there)) + list(faults.elements())
+    return unlike(wanted, there) + list(faults.elements())
 
 
 def urls(segment: Segment, text: str) -> list[str]:
     """Every URL of the source is there, and no other."""
-    return difference(keys(markup.urls(segment.source)), keys(markup.urls(text)))
+    return unlike(markup.urls(segment.source), markup.urls(text))
 
 
 def emails(segment: Segment, text: str) -> list[str]:
     """Every e-mail address of the source is there, and no other."""
-    return difference(keys(markup.emails(segment.source)), keys(markup.emails(text)))
+    return unlike(markup.emails(segment.source), markup.emails(text))
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
@@ -88,16 +96,19 @@ def markdown(segment: Segment, text: str) -> list[str]:
 
 def brackets(segment: Segment, text: str) -> list[str]:
     """No bracket without its partner, but for those of the source."""
-    alone = keys(markup.unpaired_brackets(markup.prose(text)))
-    if alone:
-        alone -= keys(markup.unpaired_brackets(markup.prose(segment.source)))
-    return [f"{bracket} has no partner" for bracket in alone.elements()]
+    alone = markup.unpaired_brackets(markup.prose(text))
+    if not alone:
+        return []
+    surplus = keys(alone) - keys(markup.unpaired_brackets(markup.prose(segment.source)))
+    return [f"{bracket} has no partner" for bracket in surplus.elements()]
 
 
 def quotes(segment: Segment, text: str) -> list[str]:
     """Double quotation marks, of whatever style, come in even number where they do in the source."""
-    odd, odd_source = (len(markup.double_quotes(markup.prose(side))) % 2 for side in (text, segment.source))
-    return ["a quotation mark has no partner"] if odd and not odd_source else []
+    if len(markup.double_quotes(markup.prose(text))) % 2 == 0:
+        return []
+    odd_source = len(markup.double_quotes(markup.prose(segment.source))) % 2
+    return [] if odd_source else ["a quotation mark has no partner"]
 
 
 # -- numbers and terms
@@ -106,7 +117,7 @@ def quotes(segment: Segment, text: str) -> list[str]:
 def numbers(segment: Segment, text: str) -> list[str]:
     """The numbers are those of the source by value, in any locale's format."""
     wanted, there = quantities.numbers(markup.prose(segment.source)), quantities.numbers(markup.prose(text))
-    missing, extra = quantities.unmatched(wanted, there)
+    missing, extra = quantities.unmatched(wanted, there) if wanted or there else ([], [])
     if not missing and not extra:
         return []
     in_text, in_source = quantities.other_numerals(text), quantities.other_numerals(segment.source)
@@ -123,9 +134,12 @@ _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
+    old, new = quantities.quantities(before), quantities.quantities(after)
+    if not old and not new:
+        return []
     had, has, wanted = (
-        Counter((quantity.kind, quantity.unit) for quantity in quantities.quantities(text))
-        for text in (before, after, segment.source)
+        Counter((quantity.kind, quantity.unit) for quantity in side)
+        for side in (old, new, quantities.quantities(segment.source))
     )
     gone, added = had - has, has - had
     faults = []
@@ -225,7 +239,8 @@ _FOREIGN_SCRIPT = newly(foreign_script)
 def script(segment: Segment, before: str, after: str) -> list[str]:
     """The target language's script stays, and no source text is copied."""
     faults = list(_FOREIGN_SCRIPT(segment, before, after))
-    if len(foreign.copied_runs(segment, after)) > len(foreign.copied_runs(segment, before)):
+    copies = len(foreign.copied_runs(segment, after))
+    if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
     elif foreign.copied_paragraphs(segment, before, after):
         faults.append("a paragraph of the source is copied")
@@ -238,10 +253,11 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
 
 def control(segment: Segment, text: str) -> list[str]:
     """No control, private-use, replacement or odd invisible character that the source does not have."""
-    characters = Counter(scripts.control_characters(text, segment.target_lang))
-    if characters:
-        characters -= Counter(scripts.control_characters(segment.source, segment.source_lang))
-    return [f"character {code}" for code in characters.elements()]
+    characters = scripts.control_characters(text, segment.target_lang)
+    if not characters:
+        return []
+    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
+    return [f"character {code}" for code in (Counter(characters) - known).elements()]
 
 
 # -- what a model says besides
@@ -300,8 +316,8 @@ _FEW_WORDS = 4
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
     """Final punctuation that the source has is not dropped, unless the text is worded anew."""
-    in_source, had, has = (_FINAL.search(text[-_TAIL:]) is not None for text in (segment.source, before, after))
-    if has or not (had and in_source) or not after.strip():
+    dropped = not _FINAL.search(after[-_TAIL:]) and _FINAL.search(before[-_TAIL:])
+    if not dropped or not _FINAL.search(segment.source[-_TAIL:]) or not after.strip():
         return []
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
     worded_anew = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()

@@ -7,7 +7,7 @@ translations by people and systems (``docs/guards.md``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import regex
 
@@ -61,17 +61,17 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
 
 
 _HAS_WORDS = regex.compile(rf"\p{{L}}{{2}}|[{scripts.UNSPACED}\p{{Hangul}}]")
-_SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 _LONG_NUMBER = regex.compile(r"\d\D{0,2}+\d\D{0,2}+\d")
+_SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 
 
 def _is_wordless(source: str, text: str) -> bool:
     """Whether the words of ``source`` became marks (``[]``, a fence) or, if they are more than two, a mere number."""
-    prose, said = markup.prose(source), markup.prose(text)
-    if scripts.LETTER.search(said) or not _HAS_WORDS.search(prose):
+    asked, said = markup.prose(source), markup.prose(text)
+    if scripts.LETTER.search(said) or not _HAS_WORDS.search(asked):
         return False
-    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(prose)]
-    if 1 / 3 not in words and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
+    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(asked)]
+    if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
         return False  # a number in words
     return sum(words) > 2 or not _SAYS_SOMETHING.search(said)
 
@@ -108,8 +108,7 @@ _LATIN = regex.compile(r"\p{Latin}")
 
 def script(segment: Segment, text: str) -> Iterator[str]:
     """The text is not wholly in a script that its language is not written in; words of the source may be."""
-    lang = segment.target_lang
-    inside = scripts.letters_of(scripts.script_of(lang)) if scripts.has_one_script(lang) else None
+    inside = scripts.letters_of(scripts.only_script_of(segment.target_lang))
     if inside is None or inside.search(text):
         return
     known = {word.casefold() for word in scripts.words(segment.source)}
@@ -118,7 +117,7 @@ def script(segment: Segment, text: str) -> Iterator[str]:
     names = sum(word[0].isupper() for word in latin)  # brands are written in Latin letters in any language
     is_latin_prose = len(latin) >= 3 and 2 * names <= len(latin)
     if is_latin_prose or scripts.letters("".join(word for word in new if not _LATIN.search(word))) >= 12:
-        yield f"no letter of the text is in the script of {lang}"
+        yield f"no letter of the text is in the script of {segment.target_lang}"
 
 
 _LATEX = regex.compile(r"\\[A-Za-z]++\*?+(?:\[[^\[\]]*+\])?+$")
@@ -130,15 +129,14 @@ def placeholders(segment: Segment, text: str) -> Iterator[str]:
 
     Escapes (``\n``), entities, amounts of money (``$US500``) and arguments of LaTeX commands are mere text.
     """
+
+    def is_text(mark: scripts.Mark, side: str) -> bool:
+        if mark.key.startswith("{"):
+            return _LATEX.search(side[max(0, mark.start - 60) : mark.start]) is not None
+        return mark.key.startswith(("\\", "&")) or _CURRENCY.fullmatch(mark.key) is not None
+
     wanted, there = (
-        keys(
-            mark
-            for mark in markup.placeholders(side)
-            if not mark.key.startswith(("\\", "&"))
-            and not _CURRENCY.fullmatch(mark.key)
-            and not (mark.key.startswith("{") and _LATEX.search(side[max(0, mark.start - 60) : mark.start]))
-        )
-        for side in (segment.source, text)
+        keys([mark for mark in markup.placeholders(side) if not is_text(mark, side)]) for side in (segment.source, text)
     )
     yield from (f"{key} is missing" for key in (wanted - there).elements())
 
@@ -159,21 +157,20 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     What is made of plain words and not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) is left alone:
     people translate it.
     """
-    lost = _tag_names(segment.source) - _tag_names(text)
-    yield from (f"{name} is missing" for name in lost.elements())
+    wanted, there = (_tag_names(markup.tags(side)) for side in (segment.source, text))
+    yield from (f"{name} is missing" for name in (wanted - there).elements())
 
 
-def _tag_names(text: str) -> Counter[str]:
-    tags = markup.tags(text)
+def _tag_names(tags: Sequence[markup.Tag]) -> Counter[str]:
     closed = {tag.name for tag in tags if tag.kind == "close"}
-    return Counter(
-        f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"
-        for tag in tags
-        if _HTML_NAMES.fullmatch(tag.name)
-        or "=" in tag.key
-        or not (_PLAIN_NAME.fullmatch(tag.name.replace("_", "")) or " " in tag.key or _KEY_NAME.fullmatch(tag.name))
-        or (tag.name in closed and not _PLAIN_NAME.fullmatch(tag.name.replace("_", "")))
-    )
+    names: Counter[str] = Counter()
+    for tag in tags:
+        is_plain = _PLAIN_NAME.fullmatch(tag.name.replace("_", "")) is not None
+        is_words = is_plain or " " in tag.key or _KEY_NAME.fullmatch(tag.name) is not None
+        is_markup = _HTML_NAMES.fullmatch(tag.name) is not None or "=" in tag.key
+        if is_markup or not is_words or (tag.name in closed and not is_plain):
+            names[f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"] += 1
+    return names
 
 
 TRANSLATION_GUARDS: dict[str, Complaints] = {

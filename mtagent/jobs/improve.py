@@ -42,11 +42,11 @@ async def improve_file(
         inputs = files.fingerprint(config)
         models = RunModels(config, store)
         async with assembled(config, given, wrap_llm=models.wrap) as plan:
-            stored = store.settings(config.run or run_name(command, settings, inputs))
-            if stored is None:  # a run that is resumed writes its own outputs again
-                files.refuse_existing()
-            if plan.signatures and (stored is None or "signatures" in stored):  # runs of early versions have none
+            unsigned = store.settings(config.run or run_name(command, settings, inputs))
+            if plan.signatures and (unsigned is None or "signatures" in unsigned):  # runs of early versions have none
                 settings = {**settings, "signatures": plan.signatures}
+            if store.settings(config.run or run_name(command, settings, inputs)) is None:
+                files.refuse_existing()  # a run that is resumed writes its own outputs again
             job = Job(
                 command=command,
                 settings=settings,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
 from contextvars import ContextVar
 from typing import Any
 
@@ -128,6 +129,8 @@ class Transport:
                 causes.append(cause)
             unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)
             words = str(causes[-1]) or type(causes[-1]).__name__  # the outer ones only say that a request failed
+            if type(causes[-1]) is ssl.SSLError and causes[-1].reason == "WRONG_VERSION_NUMBER":
+                words += "; the server does not seem to speak https at this address: write http://"
             return self._failure(f"no connection, or it broke: {words}", unreachable=unreachable)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             return self._failure(f"the reply is not JSON: {error}")

@@ -147,8 +147,8 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
             complaints.append(f"the text has {name}")
     spoken = _LABEL.search(text) or _ON_TRANSLATING.search(text)
     # "Transfer:" is "Перевод:" too, and so a label that the source may have as well.
-    is_own_label = spoken and spoken.group()[-1] in ":：" and len(_COLON.findall(text)) <= len(_COLON.findall(source))
-    if spoken and not is_own_label and not _SPEAKS_OF_TRANSLATING.search(source):
+    own_label = spoken and spoken.group()[-1] in ":：" and len(_COLON.findall(text)) <= len(_COLON.findall(source))
+    if spoken and not own_label and not _SPEAKS_OF_TRANSLATING.search(source):
         complaints.append(f"the text speaks of translating: {quoted(spoken.group())}")
     declined = _DECLINES.search(text)
     if declined and not _DECLINES.search(source):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from mtagent.errors import ConfigError
-from mtagent.text.scripts import has_one_script, known_language, script_of
+from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, script_of
 
 _NOT_TRANSLATABLE = frozenset({"und", "mul", "zxx", "mis", "root"})
 _POSIX_MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl", "arabic": "Arab", "devanagari": "Deva"}
@@ -94,7 +94,7 @@ def name(code: str) -> str:
     if bare == "zh":
         script = script or (script_of(language.to_tag()) if region else None)
         qualifiers = [{"Hans": "Simplified", "Hant": "Traditional"}.get(script or "", "")]
-    elif script and (script_of(bare) != script or not has_one_script(bare)):
+    elif script and (script_of(bare) != script or bare in IN_SEVERAL_SCRIPTS):
         qualifiers = [f"{language.script_name()} script"]
     home = known_language(f"{bare}-{script}" if script else bare)
     at_home = script_of(bare) and home and home.maximize().territory == region

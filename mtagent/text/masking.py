@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import regex
 
@@ -31,7 +30,8 @@ _SHAPES = regex.compile(
       | eyJ[\w*\-]{6,}(?:\.[\w*\-]*){0,4}           # a JSON Web Token
       | [A-Za-z0-9]{20,}JQQJ99[A-Za-z0-9]{10,})     # Azure
     | \b(?i:bearer\s+(?:(?:bearer|basic)\s+){0,2}+
-        (?!(?:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+)
+        (?!(?:auth|authentication|authorization|tokens?|schemes?|keys?|headers?)(?![\w\-.]))[^\s"',;<>]+
+        (?:["'][^\s"',:;<>\]}})]+)*+)              # a quotation mark in it is not the end
     | \b(?i:basic)\s+(?=[A-Za-z0-9]*(?:[0-9=]|[a-z][A-Z]))[A-Za-z0-9+/_\-]{6,}=*
     | (?<=://)[^\s/@?\#"']+(?=@)                    # user:password@host
     """,
@@ -56,6 +56,7 @@ _HEX = regex.compile(r"(?<![\w\-])[0-9A-Fa-f]{32}(?![\w\-])")  # Azure's older k
 _SECRET_FIELD = regex.compile(
     r"(?i)(?:key|token|secret|sig|signature|passw(?:or)?d|pwd|auth|authorization|credentials?|^code)$"
 )
+_UNSEEN = r"(?:[\u00ad\u200b-\u200f\u2060\ufeff]|\r?\n[ \t]*+)*+"  # between the letters of a key
 _ADDRESS = regex.compile(r"https?:/*[^\s#]+", regex.IGNORECASE)
 
 
@@ -117,22 +118,39 @@ def _masked_choice(choice: Any, key: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _forms(key: str) -> regex.Pattern[str]:
-    """``key`` as it is, in URLs, in JSON, in HTML, and in Base64, in whatever place it has there."""
+    """``key``, each letter of it in any writing, or all of it in hexadecimal or Base64, wherever it stands in that."""
     if len(key) < SHORT:
         return regex.compile(rf"(?<![\w\-]){regex.escape(key)}(?![\w\-])")
-    in_json = json.dumps(key)[1:-1]
-    forms = {key, in_json, json.dumps(in_json)[1:-1], html.escape(key), repr(key)[1:-1]}
-    forms |= {form.replace("/", "\\/") for form in (key, in_json)}
-    forms.add("".join(f"\\u{ord(letter):04x}" if letter in "<>&'" else letter for letter in in_json))
+    letters = regex.sub(r"\\+", r"\\", key)
+    written = r"(?<!\\)" + _UNSEEN.join(map(_writings, letters))
     raw = key.encode()
+    encoded = set[str]()
     for before in range(3):  # what stands before the key shifts its Base64 by as many bytes
-        encoded = base64.b64encode(bytes(before) + raw).decode()
-        inner = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
-        forms |= {inner, inner.replace("+", "-").replace("/", "_")}
-    either_case = {quote(key), quote(key, safe=""), quote_plus(key), raw.hex()}
-    whole = sorted((regex.escape(form) for form in forms), key=len, reverse=True)
-    whole += [f"(?i:{regex.escape(form)})" for form in sorted(either_case, key=len, reverse=True)]
-    return regex.compile("|".join(whole))
+        base = base64.b64encode(bytes(before) + raw).decode()
+        inner = base[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        encoded |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return regex.compile("|".join([f"(?i:{written})", *map(regex.escape, encoded), f"(?i:{raw.hex()})"]))
+
+
+def _writings(letter: str) -> str:
+    """A pattern for ``letter`` as it is, with backslashes before it, and in URLs, JSON and HTML, escaped once or again.
+
+    No part of it can match a run of text in two ways: the time stays linear.
+    """
+    if letter == "\\":
+        return rf"(?:(?:\\++(?:u005c|x5c)?|%(?:25)*+5c|&(?:amp;)*+#(?:0*+92|x0*+5c);){_UNSEEN})++"  # one or several
+    code = ord(letter)
+    in_url = "%(?:25)*+" if letter == "%" else "".join(f"%(?:25)*+{byte:02x}" for byte in letter.encode())
+    in_json = letter.encode("utf-16-be").hex()
+    ways = [
+        in_url,
+        r"\\*+".join(f"u{in_json[at : at + 4]}" for at in range(0, len(in_json), 4)),
+        f"x{code:02x}",
+        f"&(?:amp;)*+#(?:0*+{code}|x0*+{code:x});",
+        "&(?:amp;)*+" + html.escape(letter)[1:] if html.escape(letter) != letter and letter != "&" else "",
+        "&(?:amp;)*+" if letter == "&" else "[ +]" if letter == " " else regex.escape(letter),
+    ]
+    return rf"\\*+(?:{'|'.join(filter(None, ways))})"
 
 
 def key_in(setting: str) -> str:

@@ -89,6 +89,8 @@ def numbers(text: str) -> tuple[Number, ...]:
 
     The empty minutes of a full hour (5:00) do not count.
     """
+    if not _DIGITS.search(text):
+        return ()
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
     numbers = []
     for match in _NUMBER.finditer(text):

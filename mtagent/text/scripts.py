@@ -80,14 +80,15 @@ _MIXED_SCRIPTS = {
     "Hanb": ("Hani", "Bopo"),
 }
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
-_IN_SEVERAL_SCRIPTS = frozenset(
+IN_SEVERAL_SCRIPTS = frozenset(
     ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]
 )
+"""Languages whose script must be named."""
 _ALSO_IN_ANOTHER_SCRIPT = frozenset(
     [
-        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha", "hak", "iu", "jv", "kaa", "kab",
-        "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su",
-        "tmh", "tzm", "zgh",
+        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha",
+        "hak", "iu", "jv", "kaa", "kab", "knc", "kok", "kr", "lad", "man", "min", "mni",
+        "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su", "tmh", "tzm", "zgh",
     ]
 )  # fmt: skip
 """Written in a second script here and there. Who names no script means the usual one, but may get the other."""
@@ -127,14 +128,11 @@ def language_of(lang: str) -> str:
     return language.language or "" if language else ""
 
 
-def has_one_script(lang: str) -> bool:
-    """Whether ``lang`` names its script, or its language is nowhere written in several."""
+def only_script_of(lang: str) -> str:
+    """The script that a text in ``lang`` is certainly written in; ``""`` where it may be in one of several."""
     language = known_language(lang)
-    return (
-        language is None
-        or bool(language.script)
-        or language.language not in _IN_SEVERAL_SCRIPTS | _ALSO_IN_ANOTHER_SCRIPT
-    )
+    several = language and not language.script and language.language in IN_SEVERAL_SCRIPTS | _ALSO_IN_ANOTHER_SCRIPT
+    return "" if several else script_of(lang)
 
 
 def has_spaces(lang: str) -> bool:
