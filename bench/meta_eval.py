@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.agreement import Averaging, Floats, Paired, Row, groups_of, paired, pairs_in
-from mtagent.analysis.ties import calibrated_accuracy
+from mtagent.analysis.agreement import Averaging, PairedScores, Row, calibrated_accuracy, groups_of, paired
+from mtagent.analysis.ties import Floats, pairs_in
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", str(Path(__file__).parents[2] / "shared" / "data")))
 MANY = 33_592
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     """What is measured."""
 
     name: str
-    scores: Paired
+    scores: PairedScores
     averaging: Averaging = "none"
 
 
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
     found: tuple[float, float]
 
 
-def plain(scores: Paired, averaging: Averaging) -> tuple[float, float]:
+def plain(scores: PairedScores, averaging: Averaging) -> tuple[float, float]:
     """ε and accuracy by listing all pairs of each group."""
     of = {"none": np.zeros(len(scores), dtype=np.int64), "item": scores.item, "system": scores.system}[averaging]
     members = [np.flatnonzero(of == group) for group in np.unique(of)]
@@ -67,7 +67,7 @@ def _pairs(evaluator: Floats, human: Floats) -> tuple[Floats, Floats]:
     return np.abs(difference), (verdict == 0).astype(np.float64) - (difference * verdict > 0)
 
 
-def ours(scores: Paired, averaging: Averaging) -> tuple[float, float]:
+def ours(scores: PairedScores, averaging: Averaging) -> tuple[float, float]:
     """ε and accuracy by the package."""
     found = calibrated_accuracy(scores, averaging)
     assert found.epsilon is not None
@@ -139,7 +139,7 @@ def _real(data: Path) -> Iterable[Case]:
         )
 
 
-def _pooled(evaluator: Floats, human: Floats) -> Paired:
+def _pooled(evaluator: Floats, human: Floats) -> PairedScores:
     return paired(Row("all", str(place), *both) for place, both in enumerate(_lists(evaluator, human)))
 
 

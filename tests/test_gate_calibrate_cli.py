@@ -14,7 +14,7 @@ import pytest
 from mtagent import Agent
 from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate, definition
 from mtagent.analysis.gate_inputs import chosen, read_pairs, side_by_side
-from mtagent.analysis.scores_read import Given, Key, Side
+from mtagent.analysis.scores import Key, SegmentScore, Side
 from mtagent.chain.calibration import Calibration, Threshold, calibrated, read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, RateGate
@@ -452,7 +452,7 @@ def test_what_people_call_error_free() -> None:
 def test_scores_are_matched_by_place_with_their_document() -> None:
     """Names of systems may be those that mt-metrics-eval allows."""
     judge, human = (
-        Side(name, name, "", {Key(system, str(n)): Given(first + n, name) for n in range(3)}, numbered=True)
+        Side(name, name, "", {Key(system, str(n)): SegmentScore(first + n, name) for n in range(3)}, numbered=True)
         for name, system, first in (("j", "GPT-4.1", 0), ("h", "GPT_4_1", 10))
     )
     texts = side_by_side(judge, human, ["d", "d", "e"])[0].texts

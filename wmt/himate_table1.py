@@ -14,7 +14,15 @@ from typing import Any
 
 import click
 
-from mtagent.analysis.agreement import Paired, Row, kendall, mean_absolute_error, mean_squared_error, paired, spearman
+from mtagent.analysis.agreement import (
+    PairedScores,
+    Row,
+    kendall,
+    mean_absolute_error,
+    mean_squared_error,
+    paired,
+    spearman,
+)
 from wmt.data import records, run, score
 from wmt.published import Cell, arguments, table, told
 
@@ -30,7 +38,7 @@ PUBLISHED = {
 NOTHING = (None, None, None, None)
 
 
-def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> Paired:
+def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> PairedScores:
     """A metric's scores and people's; ``path`` is where they are from."""
     return paired(
         Row("HuaweiTSC", str(one["seg"]), score(one["scores"].get(metric), path), score(one["mqm"], path))
@@ -38,7 +46,7 @@ def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> Paire
     )
 
 
-def cells(found: Paired, metric: str) -> list[Cell]:
+def cells(found: PairedScores, metric: str) -> list[Cell]:
     """The four statistics of a metric."""
     distances = [mean_absolute_error(found, "minmax"), mean_squared_error(found, "minmax")]
     measured = [kendall(found), spearman(found), *distances]

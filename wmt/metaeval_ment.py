@@ -12,8 +12,17 @@ from pathlib import Path
 
 import click
 
-from mtagent.analysis.agreement import Paired, Row, paired, pearson, soft_pairwise_accuracy, spearman, system_level
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
+from mtagent.analysis.agreement import (
+    PairedScores,
+    Row,
+    accuracy,
+    calibrated_accuracy,
+    paired,
+    pearson,
+    soft_pairwise_accuracy,
+    spearman,
+    system_level,
+)
 from wmt.data import records, run, score
 from wmt.published import Cell, arguments, table, told
 
@@ -25,7 +34,7 @@ SYSTEMS, SEGMENTS = ("97.8", "99.3", "99.7", "100.0"), ("61.9", "74.5", "66.4")
 """The columns of the paper, in per cent; no SPA of segments."""
 
 
-def scores(path: Path) -> Paired:
+def scores(path: Path) -> PairedScores:
     """The scores of all segments and systems."""
     return paired(
         Row(system, str(one["seg"]), score(one["rate"].get(system), path), score(human, path))
@@ -34,7 +43,7 @@ def scores(path: Path) -> Paired:
     )
 
 
-def rows(found: Paired) -> list[tuple[str, list[Cell]]]:
+def rows(found: PairedScores) -> list[tuple[str, list[Cell]]]:
     """Each level, with what the paper prints, in per cent."""
     systems = system_level(found)
     of_systems = [accuracy(systems), pearson(systems), spearman(systems), soft_pairwise_accuracy(found)]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import click
 
-from mtagent.analysis.agreement import Paired, Row, paired, pearson
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
+from mtagent.analysis.agreement import PairedScores, Row, accuracy, calibrated_accuracy, paired, pearson
 from wmt.data import rows, run, score
 from wmt.published import Cell, arguments, table, told
 
@@ -34,7 +33,7 @@ PUBLISHED = {
 """System-level pairwise accuracy and Pearson's r, segment-level accuracy with tie calibration and Pearson's r."""
 
 
-def scores(path: Path, metric: str) -> Paired:
+def scores(path: Path, metric: str) -> PairedScores:
     """A metric's scores and people's, of segments or of systems, without references."""
     found = rows(path, "system", "mqm", metric)
     kept = (row for row in found if row["system"] not in DROPPED)

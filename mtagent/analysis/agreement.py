@@ -1,59 +1,26 @@
-"""Evaluators against people: which evaluator ranks systems and segments as people do, and how surely.
+"""An evaluator's scores beside people's, and how well they agree, by the statistics of the field.
 
-The statistics are those of the field's tool, mt-metrics-eval, without sampling and without loss by rounding:
-
-======================= ============================================================================================
-``paired.py``           the scores of an evaluator and of people side by side, what is missing counted
-``statistic.py``        a statistic: its value or why there is none, what it is made of, its signature
-``correlations.py``     Pearson, Spearman and Kendall τ-b, pooled or averaged over items or systems
-``pairs.py``            pairs of scores counted in n log n: reached by a threshold, tied, ordered alike
-``ties.py``             pairwise accuracy, plain and with tie calibration (the best ε of all)
-``soft.py``             soft pairwise accuracy of systems
-``distances.py``        mean absolute and mean squared error, plain and after scaling
-``significance.py``     permutation test between two evaluators, ranks of several
-``permuted.py``         a statistic of many permutations at once; ``listed.py``: pairs of small groups, listed once
-======================= ============================================================================================
-
-Error spans, which are imported from their own modules:
-
-======================= ============================================================================================
-``marked.py``           the error spans of an evaluator and of people side by side, what is left out counted
-``pairing.py``          from errors to such spans: which segments, and at which places
-``spans.py``            precision, recall and F1 of error spans, by category and severity; tests between evaluators
-``span_measures.py``    what is counted: matches, characters, partial overlaps
-``overlaps.py``         which spans overlap, and by how much; ``assignment.py``: one partner for each
-``categories.py``       one name for the same category in several typologies
-``error_free.py``       whether error-free translations are told from others
-======================= ============================================================================================
-
-From files to tables, as ``mtagent meta-eval`` does it:
-
-======================= ============================================================================================
-``files/``              scores as they stand in files, folders and runs; an evaluator's beside people's
-``evaluated.py``        all statistics of several evaluators; ``span_level.py``: those of error spans
-``warned.py``           what makes the numbers doubtful
-``tables.py``           the tables for people, and ``data.py`` the JSON for programs
-======================= ============================================================================================
+The statistics are those of the field's tool, mt-metrics-eval, without sampling and without loss by rounding.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mtagent
+from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, calibrate, pairs_in, uncalibrated
 from mtagent.errors import ConfigError, InputError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Level = Literal["sys", "seg"]
 Policy = Literal["refuse", "leave-out"]
+Averaging = Literal["none", "item", "system"]
+Scale = Literal["none", "minmax"]
 
 LARGEST = 1e100
 """Scores beyond it are refused: their squares would not be numbers any more."""
@@ -85,12 +52,11 @@ class Missing(NamedTuple):
         return sum(self)
 
 
-NOTHING = Missing()
-"""Nothing was left out."""
+NOTHING_MISSING = Missing()
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PairedScores:
     """Paired scores, one after the other; each has both scores, so that no array ever holds a NaN.
 
     ``evaluator`` and ``human``: the scores, higher is better in both. ``system`` and ``item``: the places of their
@@ -106,7 +72,7 @@ class Paired:
     human: Floats
     system: Ints
     item: Ints
-    missing: Missing = NOTHING
+    missing: Missing = NOTHING_MISSING
     level: Level = "seg"
 
     def __post_init__(self) -> None:
@@ -127,7 +93,7 @@ class Paired:
             yield Row(self.systems[system], self.items[item], evaluator, human)
 
 
-def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "seg") -> Paired:
+def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "seg") -> PairedScores:
     """Read paired scores from rows in any order, one for each translation.
 
     ``missing``: what becomes of translations with a score that is ``None`` or with no row: ``refuse`` them, or
@@ -139,27 +105,65 @@ def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "s
     """
     if missing not in ("refuse", "leave-out"):
         raise ConfigError(f"missing scores: 'refuse' or 'leave-out', not {missing!r}")
-    cells, systems, items, counts = _cells(rows, missing, level)
-    absent = len(systems) * len(items) - len(cells) - sum(counts)
+    way_out = "give all scores, or leave such translations out (missing='leave-out')"
+    systems: dict[str, int] = {}
+    items: dict[str, int] = {}
+    both: dict[tuple[int, int], tuple[float, float] | None] = {}
+    lacking = {"evaluator": 0, "human": 0, "both": 0}
+    for system, item, given_evaluator, given_human in rows:
+        name = translation_name(system, item)
+        if level == "sys" and item:
+            raise InputError(f"{name}: a system's own score has no item")
+        place = (systems.setdefault(system, len(systems)), items.setdefault(item, len(items)))
+        if place in both:
+            raise InputError(f"{name}: has two rows")
+        evaluator, human = _finite(given_evaluator, "the evaluator's", name), _finite(given_human, "the human", name)
+        both[place] = None if evaluator is None or human is None else (evaluator, human)
+        if both[place] is None:
+            if missing == "refuse":
+                whose = "the evaluator's" if evaluator is None else "the human"
+                raise InputError(f"{name}: {whose} score is missing; {way_out}")
+            lacking["human" if evaluator is not None else "evaluator" if human is not None else "both"] += 1
+    absent = len(systems) * len(items) - len(both)
     if absent and missing == "refuse":
-        raise InputError(f"{_first_absent(cells, systems, items)}: has no row; {_WAY_OUT}")
-    if not cells:
+        places = ((s, i) for s in systems for i in items if (systems[s], items[i]) not in both)
+        raise InputError(f"{translation_name(*next(places))}: has no row; {way_out}")
+    scored = {place: scores for place, scores in both.items() if scores is not None}
+    if not scored:
         raise InputError("there is no translation with a score of the evaluator and of people")
-    places = np.array(list(cells), dtype=np.int64)
-    scores = np.array(list(cells.values()), dtype=np.float64)
-    return Paired(
+    scores = np.array(list(scored.values()), dtype=np.float64)
+    places_of = np.array(list(scored), dtype=np.int64)
+    return PairedScores(
         systems=tuple(systems),
         items=tuple(items),
         evaluator=scores[:, 0].copy(),
         human=scores[:, 1].copy(),
-        system=places[:, 0].copy(),
-        item=places[:, 1].copy(),
-        missing=Missing(counts[0], counts[1], counts[2], absent),
+        system=places_of[:, 0].copy(),
+        item=places_of[:, 1].copy(),
+        missing=Missing(**lacking, absent=absent),
         level=level,
     )
 
 
-def system_level(scores: Paired) -> Paired:
+def _finite(value: object, whose: str, name: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        raise InputError(f"{name}: {whose} score is an integer of hundreds of digits") from None
+    if not abs(number) <= LARGEST:
+        why = "too large" if math.isfinite(number) else "not a finite number"
+        raise InputError(f"{name}: {whose} score is {value!r}, {why}; a missing score is None")
+    return number
+
+
+def translation_name(system: str, item: str) -> str:
+    """A translation, or a system as a whole, for messages."""
+    return f"system {system!r}, item {item!r}" if item else f"system {system!r}"
+
+
+def system_level(scores: PairedScores) -> PairedScores:
     """One score for each system: the mean over its segments that have both scores.
 
     Systems without any are counted as missing. Where scores were left out, the means of two systems may be about
@@ -167,85 +171,28 @@ def system_level(scores: Paired) -> Paired:
     """
     if scores.level == "sys":
         return scores
-    size = len(scores.systems)
-    counts = np.bincount(scores.system, minlength=size)
-    held = np.flatnonzero(counts)
-    means = [
-        np.bincount(scores.system, values, size)[held] / counts[held] for values in (scores.evaluator, scores.human)
-    ]
-    return Paired(
+    groups, scored = groups_of(scores, "system"), np.unique(scores.system)
+    return PairedScores(
         systems=scores.systems,
         items=("",),
-        evaluator=means[0],
-        human=means[1],
-        system=held.astype(np.int64),
-        item=np.zeros(len(held), dtype=np.int64),
-        missing=Missing(absent=size - len(held)),
+        evaluator=groups.total(scores.evaluator) / groups.counts(),
+        human=groups.total(scores.human) / groups.counts(),
+        system=scored,
+        item=np.zeros(len(scored), dtype=np.int64),
+        missing=Missing(absent=len(scores.systems) - len(scored)),
         level="sys",
     )
 
 
-_WAY_OUT = "give all scores, or leave such translations out (missing='leave-out')"
-_Cells = dict[tuple[int, int], tuple[float, float]]
+# --- statistics
 
-
-def _cells(
-    rows: Iterable[Row], missing: Policy, level: Level
-) -> tuple[_Cells, dict[str, int], dict[str, int], list[int]]:
-    """The scores by place, the places by name, and how many rows lack the evaluator's score, people's, or both."""
-    systems: dict[str, int] = {}
-    items: dict[str, int] = {}
-    cells: _Cells = {}
-    seen: set[tuple[int, int]] = set()
-    counts = [0, 0, 0]
-    for system, item, evaluator, human in rows:
-        if level == "sys" and item:
-            raise InputError(f"system {system!r}, item {item!r}: a system's own score has no item")
-        place = (systems.setdefault(system, len(systems)), items.setdefault(item, len(items)))
-        if place in seen:
-            raise InputError(f"{named(system, item)}: has two rows")
-        seen.add(place)
-        if evaluator is not None:
-            evaluator = _finite(evaluator, "the evaluator's", system, item)
-        if human is not None:
-            human = _finite(human, "the human", system, item)
-        if evaluator is not None and human is not None:
-            cells[place] = evaluator, human
-            continue
-        if missing == "refuse":
-            lacking = "the evaluator's" if evaluator is None else "the human"
-            raise InputError(f"{named(system, item)}: {lacking} score is missing; {_WAY_OUT}")
-        counts[(evaluator is None) + 2 * (human is None) - 1] += 1
-    return cells, systems, items, counts
-
-
-def _finite(value: object, whose: str, system: str, item: str) -> float:
-    try:
-        number = float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        raise InputError(f"{named(system, item)}: {whose} score is an integer of hundreds of digits") from None
-    if not abs(number) <= LARGEST:
-        why = "too large" if math.isfinite(number) else "not a finite number"
-        raise InputError(f"{named(system, item)}: {whose} score is {value!r}, {why}; a missing score is None")
-    return number
-
-
-def _first_absent(cells: _Cells, systems: dict[str, int], items: dict[str, int]) -> str:
-    places = ((system, item) for system in systems for item in items if (systems[system], items[item]) not in cells)
-    return named(*next(places))
-
-
-def named(system: str, item: str) -> str:
-    """A translation, or a system as a whole, for messages."""
-    return f"system {system!r}, item {item!r}" if item else f"system {system!r}"
-
-
-Averaging = Literal["none", "item", "system"]
 
 EQUAL = "the scores of the evaluator or of people are all equal"
 """Why there is no correlation."""
 ALONE = "there are no two scores to compare"
 """Why there is no accuracy."""
+NOWHERE = "no segment has scores of all systems"
+"""Why systems cannot be compared by the same segments."""
 
 
 @dataclass(frozen=True)
@@ -273,198 +220,86 @@ class Statistic:
     higher_is_better: bool = True
 
 
-class Groups(NamedTuple):
-    """Which group each score belongs to: ``of`` holds numbers below ``size``; every group has a score."""
-
-    of: Ints
-    size: int
-
-    def counts(self) -> Ints:
-        """Scores by group."""
-        return np.bincount(self.of, minlength=self.size)
-
-    def total(self, values: Floats) -> Floats:
-        """Sums by group."""
-        return np.bincount(self.of, values, self.size).astype(np.float64, copy=False)
-
-
-class ByGroup(NamedTuple):
-    """A value for each group, and for which groups it is defined; it means nothing in the others."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
-
-
-def groups_of(scores: Paired, averaging: Averaging) -> Groups:
+def groups_of(scores: PairedScores, averaging: Averaging) -> Groups:
     """All scores in one group (``none``), those of an item, or those of a system. Names without a score make none."""
     if averaging == "none":
         return Groups(np.zeros(len(scores), dtype=np.int64), 1)
     if averaging not in ("item", "system"):
         raise ConfigError(f"averaging: 'none', 'item' or 'system', not {averaging!r}")
-    held, of = np.unique(scores.item if averaging == "item" else scores.system, return_inverse=True)
-    return Groups(of.astype(np.int64), len(held))
+    names, of = np.unique(scores.item if averaging == "item" else scores.system, return_inverse=True)
+    return Groups(of.astype(np.int64), len(names))
 
 
-def mean_of(
-    found: ByGroup, scores: Paired, groups: Groups, name: str, averaging: Averaging, pairs: int | None = None
-) -> Statistic:
-    """The mean over the groups where the value is defined, as mt-metrics-eval has it; none, where there is no such."""
-    defined = int(np.count_nonzero(found.defined))
-    return Statistic(
-        name=name,
-        value=float(np.mean(found.values[found.defined])) if defined else None,
-        level=scores.level,
-        averaging=averaging,
-        scores=len(scores),
-        groups=defined,
-        groups_left_out=len(found.defined) - defined,
-        missing=scores.missing,
-        signature=signed(name, scores, f"avg:{averaging}"),
-        pairs=pairs,
-        undefined=None if defined else EQUAL if groups.counts().max() > 1 else ALONE,
-    )
-
-
-def signed(name: str, scores: Paired, *parts: str) -> str:
+def signed(name: str, scores: PairedScores, *parts: str) -> str:
     """All that a value depends on, in one line: ``acc-t|level:seg|avg:item|eps:exact|left-out:0|version:0.1.0``."""
-    first = [name, f"level:{scores.level}"]
-    return "|".join([*first, *parts, f"left-out:{scores.missing.total}", f"version:{mtagent.__version__}"])
+    left_out = f"left-out:{scores.missing.total}"
+    return "|".join([name, f"level:{scores.level}", *parts, left_out, f"version:{mtagent.__version__}"])
 
 
-def pairs_in(counts: Ints) -> Ints:
-    """How many pairs ``counts`` scores make."""
-    return counts * (counts - 1) // 2
+def _statistic(name: str, paired_scores: PairedScores, *signature: str, **fields: Any) -> Statistic:
+    """A statistic of ``paired_scores``; ``signature`` has the settings that it depends on."""
+    common = {
+        "level": paired_scores.level,
+        "averaging": "none",
+        "scores": len(paired_scores),
+        "missing": paired_scores.missing,
+        "signature": signed(name, paired_scores, *signature),
+    }
+    return Statistic(name=name, **(common | fields))
 
 
-class Pairs:
-    """The pairs of scores of the same group.
-
-    ``evaluator`` (n) are the scores in order, ``human`` (n) people's as ranks from 0, ``group`` (n) their groups. A
-    pair is named by its lower score and a place above it; "ends" (n) are for each score the place after its last
-    partner.
-    """
-
-    def __init__(self, evaluator: Floats, human: Floats, groups: Groups) -> None:
-        order = np.lexsort((evaluator, groups.of))
-        self.evaluator, self.group, self.size = evaluator[order], groups.of[order], groups.size
-        self.human: Ints = np.unique(human, return_inverse=True)[1].astype(np.int64)[order]
-        self._distinct, rank = np.unique(self.evaluator, return_inverse=True)
-        self._first_key = self.group * len(self._distinct)
-        self._keys = self._first_key + rank
-        self.run_ends: Ints = np.searchsorted(self._keys, self._keys, side="right")
-        self.group_ends: Ints = np.searchsorted(self.group, self.group, side="right")
-        self._rank_ties()
-        self._build_wavelets()
-
-    def __len__(self) -> int:
-        return len(self.evaluator)
-
-    def ends(self, epsilon: float) -> Ints:
-        """Up to where partners differ by at most ``epsilon`` in the evaluator's scores, as floating point has it."""
-        found = np.searchsorted(self._distinct, self._distinct + epsilon, side="right")
-        found = _corrected(self._distinct, found, epsilon)
-        rank = self._keys - self._first_key
-        ends: Ints = np.searchsorted(self._keys, self._first_key + found[rank], side="left")
-        return ends
-
-    def tied(self, ends: Ints) -> Ints:
-        """For each score: its partners up to ``ends`` that people score the same."""
-        below = np.searchsorted(self._tie_keys, self._tie_first + ends, side="left")
-        found: Ints = below - self._tie_place - 1
-        return found
-
-    def alike(self, ends: Ints) -> Ints:
-        """For each score: its partners up to ``ends`` (not below ``run_ends``) that are higher in both scores."""
-        low, high = self.run_ends, ends
-        count = np.zeros(len(self), dtype=np.int64)
-        for bit, zeros in zip(self._bits, self._zeros, strict=True):
-            low_zeros, high_zeros = zeros[low], zeros[high]
-            low_ones, high_ones = low - low_zeros, high - high_zeros
-            count += np.where(bit, 0, high_ones - low_ones)
-            low = np.where(bit, zeros[-1] + low_ones, low_zeros)
-            high = np.where(bit, zeros[-1] + high_ones, high_zeros)
-        return count
-
-    def by_group(self, counts: Ints) -> Ints:
-        """``counts`` of the scores, summed up by group, exactly."""
-        sums = np.r_[0, np.cumsum(counts)]
-        bounds = np.searchsorted(self.group, np.arange(self.size + 1))
-        found: Ints = np.diff(sums[bounds])
-        return found
-
-    def _rank_ties(self) -> None:
-        """Order the scores by group, people's score and place, so that a tie's partners stand together."""
-        n = len(self)
-        _, tie = np.unique(self.group * (self.human.max() + 1) + self.human, return_inverse=True)
-        self._tie_first: Ints = tie.astype(np.int64) * (n + 1)
-        keys = self._tie_first + np.arange(n)
-        order = np.argsort(keys)
-        self._tie_keys = keys[order]
-        self._tie_place = np.empty(n, dtype=np.int64)
-        self._tie_place[order] = np.arange(n)
-
-    def _build_wavelets(self) -> None:
-        """For each bit of people's ranks, the highest first: whose is 1, and how many 0 stand before each place."""
-        self._bits: list[NDArray[np.bool_]] = []
-        self._zeros: list[Ints] = []
-        values = self.human
-        for shift in reversed(range(int(self.human.max()).bit_length())):
-            ones = (values >> shift & 1).astype(bool)
-            self._zeros.append(np.r_[0, np.cumsum(~ones)].astype(np.int64))
-            self._bits.append((self.human >> shift & 1).astype(bool))
-            values = np.concatenate([values[~ones], values[ones]])
-
-
-def _corrected(distinct: Floats, ends: Ints, epsilon: float) -> Ints:
-    """``ends`` by the rounded differences, which may disagree with the rounded sums that they were found by."""
-    padded = np.r_[distinct, np.inf]
-    while True:
-        more = padded[ends] - distinct <= epsilon
-        less = distinct[ends - 1] - distinct > epsilon
-        if not (more.any() or less.any()):
-            return ends
-        ends = ends + more - less
-
-
-def pearson(scores: Paired, averaging: Averaging = "none") -> Statistic:
+def pearson(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     """Pearson's product-moment correlation (−1 to 1)."""
-    groups = groups_of(scores, averaging)
-    return mean_of(pearson_by_group(scores.evaluator, scores.human, groups), scores, groups, "pearson", averaging)
+    return _correlation("pearson", pearson_by_group, scores, averaging)
 
 
-def spearman(scores: Paired, averaging: Averaging = "none") -> Statistic:
+def spearman(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     """Spearman's rank correlation (−1 to 1): Pearson's of the ranks, tied scores sharing the mean of theirs."""
-    groups = groups_of(scores, averaging)
-    return mean_of(spearman_by_group(scores.evaluator, scores.human, groups), scores, groups, "spearman", averaging)
+    return _correlation("spearman", spearman_by_group, scores, averaging)
 
 
-def kendall(scores: Paired, averaging: Averaging = "none") -> Statistic:
+def kendall(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     """Kendall's τ-b (−1 to 1; Kendall 1945), in n log n: (C − D) / √((P − Tₑ)(P − Tₕ)).
 
     C and D are the pairs ordered alike and contrarily, P all pairs, T the pairs that are tied in either's scores.
     """
+    return _correlation("kendall", kendall_by_group, scores, averaging)
+
+
+def _correlation(
+    name: str, by_group: Callable[[Floats, Floats, Groups], Floats], scores: PairedScores, averaging: Averaging
+) -> Statistic:
+    """The mean over the groups in which the correlation is defined, as mt-metrics-eval has it."""
     groups = groups_of(scores, averaging)
-    found = kendall_by_group(scores.evaluator, scores.human, groups)
-    return mean_of(found, scores, groups, "kendall", averaging, int(pairs_in(groups.counts()).sum()))
+    values = by_group(scores.evaluator, scores.human, groups)
+    defined = values[~np.isnan(values)]
+    return _statistic(
+        name,
+        scores,
+        f"avg:{averaging}",
+        value=float(np.mean(defined)) if len(defined) else None,
+        averaging=averaging,
+        groups=len(defined),
+        groups_left_out=len(values) - len(defined),
+        pairs=int(pairs_in(groups.counts()).sum()) if name == "kendall" else None,
+        undefined=None if len(defined) else EQUAL if groups.counts().max() > 1 else ALONE,
+    )
 
 
-def pearson_by_group(evaluator: Floats, human: Floats, groups: Groups) -> ByGroup:
-    """Pearson's r of each group."""
-    x, x_varies = standing_in(evaluator, groups)
-    y, y_varies = standing_in(human, groups)
-    spread = np.sqrt(groups.total(x * x)) * np.sqrt(groups.total(y * y))
-    defined = x_varies & y_varies
-    values = groups.total(x * y) / np.where(defined, spread, 1.0)
-    return ByGroup(np.clip(values, -1.0, 1.0), defined)
+def pearson_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Floats:
+    """Pearson's r of each group; NaN where it is not defined."""
+    x, y = deviations(evaluator, groups), deviations(human, groups)
+    r: Floats = groups.total(x * y) / (np.sqrt(groups.total(x * x)) * np.sqrt(groups.total(y * y)))
+    return r.clip(-1.0, 1.0)
 
 
-def spearman_by_group(evaluator: Floats, human: Floats, groups: Groups) -> ByGroup:
-    """Spearman's ρ of each group."""
-    return pearson_by_group(ranks(evaluator, groups), ranks(human, groups), groups)
+def spearman_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Floats:
+    """Spearman's ρ of each group; NaN where it is not defined."""
+    return pearson_by_group(_ranks(evaluator, groups), _ranks(human, groups), groups)
 
 
-def kendall_by_group(evaluator: Floats, human: Floats, groups: Groups) -> ByGroup:
-    """Kendall's τ-b of each group."""
+def kendall_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Floats:
+    """Kendall's τ-b of each group; NaN where it is not defined."""
     pairs = Pairs(evaluator, human, groups)
     alike = pairs.by_group(pairs.alike(pairs.group_ends))
     every = pairs_in(groups.counts())
@@ -472,102 +307,117 @@ def kendall_by_group(evaluator: Floats, human: Floats, groups: Groups) -> ByGrou
     in_evaluator = pairs.by_group(pairs.run_ends - np.arange(len(evaluator)) - 1)
     in_human = pairs.by_group(pairs.tied(pairs.group_ends))
     contrarily = every - alike - in_evaluator - in_human + both
-    x_apart, y_apart = every - in_evaluator, every - in_human
-    defined = (x_apart > 0) & (y_apart > 0)
-    spread = np.sqrt(np.where(defined, x_apart, 1)) * np.sqrt(np.where(defined, y_apart, 1))
-    return ByGroup(np.clip((alike - contrarily) / spread, -1.0, 1.0), defined)
+    apart = np.sqrt(every - in_evaluator) * np.sqrt(every - in_human)
+    apart[apart == 0] = np.nan
+    tau: Floats = (alike - contrarily) / apart
+    return tau.clip(-1.0, 1.0)
 
 
-def ranks(values: Floats, groups: Groups) -> Floats:
+def _ranks(values: Floats, groups: Groups) -> Floats:
     """The rank of each score in its group, from 0; tied scores share the mean of theirs."""
     order = np.lexsort((values, groups.of))
     ordered, group = values[order], groups.of[order]
     starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]) | (group[1:] != group[:-1])])
     ends = np.r_[starts[1:], len(values)]
     first = np.r_[0, np.cumsum(groups.counts())[:-1]]
-    found = np.empty(len(values))
-    found[order] = np.repeat((starts + ends - 1) / 2 - first[group[starts]], ends - starts)
-    return found
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat((starts + ends - 1) / 2 - first[group[starts]], ends - starts)
+    return ranks
 
 
-def standing_in(values: Floats, groups: Groups) -> tuple[Floats, NDArray[np.bool_]]:
-    """How far each score is from the mean of its group, the farthest being 1, and which groups are not constant.
+def deviations(values: Floats, groups: Groups) -> Floats:
+    """How far each score is from the mean of its group, the farthest being 1; NaN where all of a group are equal.
 
-    Constant is decided by comparing scores: the mean of equal numbers may differ from them in its last digit.
+    Equal is decided by comparing scores: the mean of equal numbers may differ from them in its last digit.
     """
-    lowest, highest = extremes(values, groups)
-    apart = values - (groups.total(values) / groups.counts())[groups.of]
-    farthest = extremes(np.abs(apart), groups)[1]
-    varies = (highest > lowest) & (farthest > 0)
-    scaled: Floats = apart / np.where(varies, farthest, 1.0)[groups.of]
-    return scaled, varies
-
-
-def extremes(values: Floats, groups: Groups) -> tuple[Floats, Floats]:
-    """The lowest and the highest score of each group."""
-    order: Ints = np.argsort(groups.of, kind="stable")
+    order = np.argsort(groups.of, kind="stable")
     starts = np.r_[0, np.cumsum(groups.counts())[:-1]]
-    ordered = values[order]
-    return np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
+    apart = values - (groups.total(values) / groups.counts())[groups.of]
+    varies = np.maximum.reduceat(values[order], starts) > np.minimum.reduceat(values[order], starts)
+    farthest = np.maximum.reduceat(np.abs(apart)[order], starts)
+    scale = np.where(varies & (farthest > 0), farthest, np.nan)
+    return np.asarray(apart / scale[groups.of], dtype=np.float64)
 
 
-Scale = Literal["none", "minmax"]
+def accuracy(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
+    """The share of pairs in which people and evaluator agree on which is better, or that both are equally good (ε = 0).
+
+    At level ``sys`` it is the pairwise accuracy of Kocmi et al. (2021), "To Ship or Not to Ship".
+    """
+    groups = groups_of(scores, averaging)
+    result = uncalibrated(scores.evaluator, scores.human, groups)
+    return _accuracy("acc", scores, averaging, groups, result, "eps:0")
 
 
-def mean_absolute_error(scores: Paired, scale: Scale = "none") -> Statistic:
+def calibrated_accuracy(scores: PairedScores, averaging: Averaging = "none", *, block: int = BLOCK) -> Statistic:
+    """The accuracy with tie calibration, acc*_eq of Deutsch et al. (2023): one ε for all groups, the best of all."""
+    groups = groups_of(scores, averaging)
+    result = calibrate(scores.evaluator, scores.human, groups, block=block)
+    return _accuracy("acc-t", scores, averaging, groups, result, "eps:exact")
+
+
+def _accuracy(
+    name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: Calibration | None, epsilon: str
+) -> Statistic:
+    return _statistic(
+        name,
+        scores,
+        f"avg:{averaging}",
+        epsilon,
+        value=result.accuracy if result else None,
+        averaging=averaging,
+        groups=result.groups if result else 0,
+        groups_left_out=groups.size - (result.groups if result else 0),
+        pairs=int(pairs_in(groups.counts()).sum()),
+        epsilon=result.epsilon if result else None,
+        undefined=None if result else ALONE,
+    )
+
+
+def mean_absolute_error(scores: PairedScores, scale: Scale = "none") -> Statistic:
     """The mean of |evaluator − human|, over all scores; lower is better.
 
     ``none``: of the scores as they are, which only makes sense where both have the same unit. ``minmax``: after scaling
     both to 0–1 by their own lowest and highest score, as in HiMATE (Table 1); not defined for constant scores.
     """
-    return _stated("mae", scores, scale, power=1)
+    return _error("mae", scores, scale, power=1)
 
 
-def mean_squared_error(scores: Paired, scale: Scale = "none") -> Statistic:
+def mean_squared_error(scores: PairedScores, scale: Scale = "none") -> Statistic:
     """The mean of (evaluator − human)², over all scores; ``scale`` as in :func:`mean_absolute_error`."""
-    return _stated("mse", scores, scale, power=2)
+    return _error("mse", scores, scale, power=2)
 
 
-def _stated(name: str, scores: Paired, scale: Scale, power: int) -> Statistic:
+def _error(name: str, scores: PairedScores, scale: Scale, power: int) -> Statistic:
     if scale not in ("none", "minmax"):
         raise ConfigError(f"scale: 'none' or 'minmax', not {scale!r}")
-    constant = scale == "minmax" and min(np.ptp(scores.evaluator), np.ptp(scores.human)) == 0
-    return Statistic(
-        name=name,
-        value=None if constant else _distance(scores, scale, power),
-        level=scores.level,
-        averaging="none",
-        scores=len(scores),
+    evaluator, human = scores.evaluator, scores.human
+    constant = scale == "minmax" and min(np.ptp(evaluator), np.ptp(human)) == 0
+    if scale == "minmax" and not constant:
+        evaluator, human = ((values - values.min()) / np.ptp(values) for values in (evaluator, human))
+    return _statistic(
+        name,
+        scores,
+        f"scale:{scale}",
+        value=None if constant else float(np.mean(np.abs(evaluator - human) ** power)),
         groups=0 if constant else 1,
         groups_left_out=1 if constant else 0,
-        missing=scores.missing,
-        signature=signed(name, scores, f"scale:{scale}"),
         undefined=EQUAL if constant else None,
         higher_is_better=False,
     )
 
 
-def _distance(scores: Paired, scale: Scale, power: int) -> float:
-    both = (scores.evaluator, scores.human)
-    evaluator, human = (_scaled(values) for values in both) if scale == "minmax" else both
-    return float(np.mean(np.abs(evaluator - human) ** power))
-
-
-def _scaled(values: Floats) -> Floats:
-    scaled: Floats = (values - values.min()) / np.ptp(values)
-    return scaled
+# --- soft pairwise accuracy
 
 
 PERMUTATIONS = 1_000
 SEED = 4
 """As in the authors' program."""
-NOWHERE = "no segment has scores of all systems"
-"""Why systems cannot be compared by the same segments."""
 _CELLS = 2**22
 _NOISE = 1e-9
 
 
-def soft_pairwise_accuracy(scores: Paired, permutations: int = PERMUTATIONS, seed: int = SEED) -> Statistic:
+def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SEED) -> Statistic:
     """SPA (Thompson et al. 2024): 1 − the mean of |p − q| over all pairs of systems (0 to 1).
 
     p and q are the one-sided p-values, by people and by the evaluator, that the first system is better than the second,
@@ -578,22 +428,31 @@ def soft_pairwise_accuracy(scores: Paired, permutations: int = PERMUTATIONS, see
     """
     if scores.level == "sys":
         raise ConfigError("soft pairwise accuracy needs the scores of segments, not those of systems")
-    complete = _complete(scores)
-    evaluator, human = complete
-    size, segments = human.shape
-    undefined = ALONE if size < 2 else NOWHERE if not segments else None
-    pairs = size * (size - 1) // 2
-    return Statistic(
-        name="spa",
-        value=None if undefined else 1.0 - _apart(evaluator, human, permutations, seed),
+    systems, items = groups_of(scores, "system"), groups_of(scores, "item")
+    complete = items.counts() == systems.size
+    segments = int(np.count_nonzero(complete))
+    undefined = ALONE if systems.size < 2 else NOWHERE if not segments else None
+    value = None
+    if undefined is None:
+        chosen = complete[items.of]
+        order = np.lexsort((scores.item[chosen], scores.system[chosen]))
+        ours, theirs = (
+            p_values(side[chosen][order].reshape(systems.size, segments), permutations, seed)
+            for side in (scores.evaluator, scores.human)
+        )
+        value = 1.0 - float(np.abs(ours - theirs)[np.triu_indices(systems.size, 1)].mean())
+    return _statistic(
+        "spa",
+        scores,
+        f"segments:{segments}",
+        f"permutations:{permutations}",
+        f"seed:{seed}",
+        value=value,
         level="sys",
-        averaging="none",
-        scores=size,
+        scores=systems.size,
         groups=0 if undefined else 1,
-        groups_left_out=len(np.unique(scores.item)) - segments,
-        missing=scores.missing,
-        signature=signed("spa", scores, f"segments:{segments}", f"permutations:{permutations}", f"seed:{seed}"),
-        pairs=pairs,
+        groups_left_out=items.size - segments,
+        pairs=int(pairs_in(np.array([systems.size]))[0]),
         undefined=undefined,
     )
 
@@ -607,43 +466,18 @@ def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SEED)
     """
     if permutations < 1 or seed < 0:
         raise ConfigError(f"{permutations} permutations, seed {seed}: at least one is needed, and a seed from 0")
-    size = len(scores)
+    size, segments = scores.shape
     apart = scores - scores.mean(axis=0)
     real = apart.sum(axis=1)
     noise = _NOISE * float(np.abs(apart).sum(axis=1).max())
     first, second = np.triu_indices(size, 1)
     hits = np.zeros(len(first))
-    for signs in _signs(permutations, scores.shape[1], seed, len(first)):
-        sums = signs @ apart.T
-        hits += np.count_nonzero(sums[:, first] - sums[:, second] >= real[first] - real[second] - noise, axis=0)
-    found = np.full((size, size), 0.5)
-    found[first, second] = hits / permutations
-    return found
-
-
-def _signs(permutations: int, segments: int, seed: int, pairs: int) -> Iterator[Floats]:
-    """+1 or −1 for each segment: permutations × segments, a block at a time, for so many pairs of systems."""
     random = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(segments, pairs))
+    block = max(1, _CELLS // max(segments, len(first)))
     for start in range(0, permutations, block):
-        size = (min(block, permutations - start), segments)
-        yield np.rint(random.random(size, dtype=np.float32)).astype(np.float64) * 2 - 1
-
-
-def _apart(evaluator: Floats, human: Floats, permutations: int, seed: int) -> float:
-    pairs = np.triu_indices(len(human), 1)
-    ours, theirs = p_values(evaluator, permutations, seed), p_values(human, permutations, seed)
-    return float(np.abs(ours - theirs)[pairs].mean())
-
-
-def _complete(scores: Paired) -> tuple[Floats, Floats]:
-    """Both scores as systems × segments, of the segments that all systems have scores for."""
-    held, system = np.unique(scores.system, return_inverse=True)
-    whole = np.bincount(scores.item, minlength=len(scores.items)) == len(held)
-    column = np.cumsum(whole) - 1
-    chosen = whole[scores.item]
-    shape = (len(held), int(whole.sum()))
-    evaluator, human = np.empty(shape), np.empty(shape)
-    place = system[chosen], column[scores.item[chosen]]
-    evaluator[place], human[place] = scores.evaluator[chosen], scores.human[chosen]
-    return evaluator, human
+        drawn = random.random((min(block, permutations - start), segments), dtype=np.float32)
+        sums = (np.rint(drawn).astype(np.float64) * 2 - 1) @ apart.T
+        hits += np.count_nonzero(sums[:, first] - sums[:, second] >= real[first] - real[second] - noise, axis=0)
+    result = np.full((size, size), 0.5)
+    result[first, second] = hits / permutations
+    return result

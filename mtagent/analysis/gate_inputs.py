@@ -9,11 +9,11 @@ from pathlib import Path
 
 from mtagent.analysis.agreement import Row
 from mtagent.analysis.gate_calibration import Origin, Text, Texts, documented
+from mtagent.analysis.matching import Inputs as Scores
+from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.meta_eval import same_scores
-from mtagent.analysis.scores_gathered import Inputs as Scores
-from mtagent.analysis.scores_gathered import read_sides
-from mtagent.analysis.scores_matched import Match, match
-from mtagent.analysis.scores_read import Cells, Key, Side, read_table, score_in, text_in
+from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
+from mtagent.analysis.scores import Key, Side
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name

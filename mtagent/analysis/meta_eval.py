@@ -1,24 +1,24 @@
-"""The agreement of evaluators with people for programs: one JSON object. Nothing is rounded; ``null`` is no value."""
+"""The agreement of several evaluators with people, as ``mtagent meta-eval`` computes it."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from mtagent.analysis.agreement import (
-    NOTHING,
     Averaging,
     Level,
-    Paired,
+    Missing,
+    PairedScores,
     Scale,
     Statistic,
+    accuracy,
+    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -29,37 +29,49 @@ from mtagent.analysis.agreement import (
     system_level,
 )
 from mtagent.analysis.compare import Grouping, grouped
-from mtagent.analysis.compare_tables import MOST_PARTS
-from mtagent.analysis.permutation import PERMUTATIONS, SEED, Name, Ranked, Test, Unit, clustered, difference
-from mtagent.analysis.scores_matched import Match
-from mtagent.analysis.scores_read import About
-from mtagent.analysis.span_scores import SpanEntry, SpanLevel
-from mtagent.analysis.ties import accuracy, calibrated_accuracy
+from mtagent.analysis.error_spans import Outside, SegmentErrors, SpanPairs, SpanRules, Unlocated, span_pairs
+from mtagent.analysis.matching import LEAVE_OUT, Match
+from mtagent.analysis.mtme_folder import as_segment
+from mtagent.analysis.permutation import PERMUTATIONS, SEED, Name, Ranked, Test, Unit, clusters, difference
+from mtagent.analysis.scores import About
+from mtagent.analysis.span_scores import (
+    CharacterF1,
+    Matching,
+    Measure,
+    PartialOverlap,
+    SpanGrouping,
+    SpanScore,
+    by_group,
+    by_threshold,
+    score,
+)
 from mtagent.errors import ConfigError, InputError
-from mtagent.records import Segment, comparable
-from mtagent.text.foreign import UNKNOWN
-from mtagent.text.mqm import SEVERITIES
-from mtagent.text.table import Table
+from mtagent.records import comparable
 
-_BY_NAME: dict[Name, Callable[[Paired, Averaging], Statistic]] = {
+_STATISTICS: dict[Name, Callable[[PairedScores, Averaging], Statistic]] = {
     "acc": accuracy,
     "pearson": pearson,
     "spearman": spearman,
     "kendall": kendall,
     "acc-t": calibrated_accuracy,
 }
-TESTED: tuple[Name, ...] = tuple(_BY_NAME)
+TESTED: tuple[Name, ...] = tuple(_STATISTICS)
 """What can be tested: ``acc`` at the level of systems, the others at that of segments."""
-_OF_SEGMENTS: tuple[Name, ...] = ("pearson", "spearman", "kendall", "acc-t")
-_NO_SEGMENTS = "there are no scores of segments"
+SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
+MEASURES: dict[str, Measure] = {
+    "characters": CharacterF1(),
+    "partial overlap": PartialOverlap(),
+    "match at 0.5": Matching(),
+}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Settings:
     """What to compute. ``averaging``: of segments; empty: over all and by item, the latter where there are systems.
 
     ``distance`` adds mean absolute and mean squared errors, of plain or scaled scores. ``tests`` names statistics to
-    test the evaluators against each other by.
+    test the evaluators against each other by. ``spans``: the level of error spans; ``unlocated`` and ``outside`` as in
+    :class:`SpanRules`.
     """
 
     levels: tuple[Level, ...] = ("sys", "seg")
@@ -70,28 +82,25 @@ class Wanted:
     permutations: int = PERMUTATIONS
     seed: int = SEED
     by: tuple[Grouping, ...] = ()
+    spans: bool = True
+    unlocated: Unlocated = "miss"
+    outside: Outside = "leave-out"
+    spans_by: tuple[SpanGrouping, ...] = ()
 
 
-class Entry(NamedTuple):
-    """The statistics of one evaluator."""
+class Result(NamedTuple):
+    """The statistics of one evaluator at one level; ``grouping`` and ``part`` say of which segments, if not of all.
 
-    evaluator: str
-    statistics: tuple[Statistic, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """The evaluators at one level; ``grouping`` and ``part`` say of which segments, if not of all.
-
-    ``given`` are those of whom scores of systems were given, and are no means.
+    ``given``: the scores of systems were given, and are no means.
     """
 
+    evaluator: str
     level: Level
     averaging: Averaging
-    entries: tuple[Entry, ...]
-    grouping: Grouping | None = None
-    part: str | None = None
-    given: tuple[str, ...] = ()
+    grouping: Grouping | None
+    part: str | None
+    given: bool
+    statistics: tuple[Statistic, ...]
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,23 @@ class Contest:
     signature: str
 
 
+class SpanResult(NamedTuple):
+    """A score of one evaluator; ``kind`` is the measure, the threshold of matches, or the severity or category."""
+
+    kind: str
+    evaluator: str
+    score: SpanScore
+
+
+@dataclass(frozen=True)
+class SpanLevel:
+    """All scores of spans: by measure, by the threshold of matches, and by severity or category."""
+
+    measures: tuple[SpanResult, ...]
+    thresholds: tuple[SpanResult, ...]
+    groups: dict[SpanGrouping, tuple[SpanResult, ...]]
+
+
 class Signed(NamedTuple):
     """Who scored, and what the scores depend on."""
 
@@ -120,496 +146,316 @@ class Signed(NamedTuple):
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well evaluators agree with people."""
+    """How well evaluators agree with people; ``warnings`` is what makes the numbers doubtful."""
 
     human: Signed
     evaluators: tuple[Signed, ...]
-    blocks: tuple[Block, ...]
+    results: tuple[Result, ...]
     contests: tuple[Contest, ...]
+    spans: SpanLevel | None
+    warnings: tuple[str, ...]
 
 
-def agreement(matches: Sequence[Match], wanted: Wanted) -> Agreement:
-    """Compute what is ``wanted`` of evaluators that were matched with the same people.
+def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
+    """Compute what is wanted of evaluators that were matched with the same people.
 
     Raises :class:`InputError` where nothing can be compared at a level, or the segments do not tell their parts.
     """
     human = matches[0].human
-    blocks = list(_blocks(matches, wanted))
-    if wanted.levels and not blocks:
+    results = tuple(_results(matches, settings))
+    if settings.levels and not results:
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
+    marking = marking_both(matches)
     return Agreement(
         human=Signed(human.name, human.signature),
-        evaluators=tuple(Signed(one.name, one.evaluator.signature) for one in matches),
-        blocks=tuple(blocks),
-        contests=tuple(_contests(matches, wanted)),
+        evaluators=tuple(Signed(match.name, match.evaluator.signature) for match in matches),
+        results=results,
+        contests=tuple(_contests(matches, settings)),
+        spans=_span_level(marking, settings) if marking and settings.spans else None,
+        warnings=tuple(_warnings(matches, [result for result in results if result.part is None])),
     )
 
 
-def _blocks(matches: Sequence[Match], wanted: Wanted) -> Iterator[Block]:
-    for level in wanted.levels:
-        for averaging in averagings(matches, wanted) if level == "seg" else ("none",):
-            if block := _block(matches, level, averaging, wanted):
-                yield block
-    for grouping in wanted.by:
-        parts = _parts(matches, grouping)
-        for level in wanted.levels:
-            for averaging in averagings(matches, wanted) if level == "seg" else ("none",):
-                for part, items in parts:
-                    if block := _block(matches, level, averaging, wanted, items):
-                        yield replace(block, grouping=grouping, part=part)
-
-
-def averagings(matches: Sequence[Match], wanted: Wanted) -> tuple[Averaging, ...]:
+def averagings(matches: Sequence[Match], settings: Settings) -> tuple[Averaging, ...]:
     """Those that are wanted; by item only where there are systems to compare, unless it was asked for."""
-    if wanted.averaging:
-        return wanted.averaging
-    return ("none", "item") if any(len(one.human.names()) > 1 for one in matches) else ("none",)
+    if settings.averaging:
+        return settings.averaging
+    return ("none", "item") if any(len(match.human.names()) > 1 for match in matches) else ("none",)
 
 
-def _block(
-    matches: Sequence[Match], level: Level, averaging: Averaging, wanted: Wanted, items: Sequence[str] | None = None
-) -> Block | None:
-    entries, given = [], []
-    for one in matches:
-        part = one if items is None else one.of_items(items)
-        found = _of_systems(part) if level == "sys" else _of_segments(part, averaging, wanted.distance)
-        if found:
-            entries.append(Entry(one.name, found))
-            given += [one.name] if level == "sys" and part.given_systems else []
-    return Block(level, averaging, tuple(entries), given=tuple(given)) if entries else None
+def _results(matches: Sequence[Match], settings: Settings) -> Iterator[Result]:
+    parted: list[tuple[Grouping | None, list[tuple[str | None, list[Match]]]]] = [(None, [(None, list(matches))])]
+    for grouping in settings.by:
+        parts = _parts(matches, grouping)
+        parted.append((grouping, [(name, [match.of_items(items) for match in matches]) for name, items in parts]))
+    tables = [
+        (level, averaging)
+        for level in settings.levels
+        for averaging in (averagings(matches, settings) if level == "seg" else ("none",))
+    ]
+    for group, by_part in parted:
+        for level, averaging in tables:
+            for part, match in ((part, match) for part, of_part in by_part for match in of_part):
+                of_systems = level == "sys"
+                statistics = _of_systems(match) if of_systems else _of_segments(match, averaging, settings.distance)
+                if statistics:
+                    given = of_systems and match.given_systems
+                    yield Result(match.name, level, averaging, group, part, given, statistics)
 
 
-def _of_systems(one: Match) -> tuple[Statistic, ...]:
-    systems, segments = one.systems(), one.segments()
+def _of_systems(match: Match) -> tuple[Statistic, ...]:
+    systems, segments = match.systems(), match.segments()
     if systems is None:
         return ()
-    found = [statistic(systems) for statistic in (accuracy, pearson, spearman, kendall)]
-    lacking = replace(
-        found[0], name="spa", value=None, epsilon=None, undefined=_NO_SEGMENTS, signature=signed("spa", systems)
-    )
-    return (found[0], soft_pairwise_accuracy(segments) if segments else lacking, *found[1:])
+    acc = accuracy(systems)
+    if segments is not None:
+        spa = soft_pairwise_accuracy(segments)
+    else:
+        why = "there are no scores of segments"
+        spa = replace(acc, name="spa", value=None, epsilon=None, undefined=why, signature=signed("spa", systems))
+    return (acc, spa, pearson(systems), spearman(systems), kendall(systems))
 
 
-def _of_segments(one: Match, averaging: Averaging, distance: Scale | None) -> tuple[Statistic, ...]:
-    scores = one.segments()
+def _of_segments(match: Match, averaging: Averaging, distance: Scale | None) -> tuple[Statistic, ...]:
+    scores = match.segments()
     if scores is None:
         return ()
-    found = [_BY_NAME[name](scores, averaging) for name in _OF_SEGMENTS]
+    statistics = [compute(scores, averaging) for name, compute in _STATISTICS.items() if name != "acc"]
     if distance is not None:
-        found += [mean_absolute_error(scores, distance), mean_squared_error(scores, distance)]
-    return tuple(found)
+        statistics += [mean_absolute_error(scores, distance), mean_squared_error(scores, distance)]
+    return tuple(statistics)
 
 
 def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
     """The names of the parts, each with its items."""
     known: dict[str, About] = {}
-    for one in matches:
-        for side in (one.human, one.evaluator):
+    for match in matches:
+        for side in (match.human, match.evaluator):
             for item, about in side.about.items():
                 known[item] = known.get(item, About()).or_else(about)
-    items = list(dict.fromkeys(row.item for one in matches for row in one.rows))
-    segments = [_segment(item, known.get(item, About()), grouping) for item in items]
-    if grouping != "length" and not any(getattr(segment, grouping) for segment in segments):
+    items = list(dict.fromkeys(row.item for match in matches for row in match.rows))
+    abouts = [known.get(item, About()) for item in items]
+    if grouping != "length" and not any(getattr(about, grouping) for about in abouts):
         raise InputError(f"--by {grouping}: no file says the {grouping} of a segment")
+    for item, about in zip(items, abouts, strict=True) if grouping == "length" else ():
+        if about.source is None or about.source_lang is None:
+            what = "source" if about.source is None else "source language (a column source_lang or lp)"
+            raise InputError(f"--by length: no file has the {what} of segment {item!r}")
+    segments = [as_segment(item, about) for item, about in zip(items, abouts, strict=True)]
     return [(name, [items[place] for place in places]) for name, places in grouped(grouping, segments)]
 
 
-def _segment(item: str, about: About, grouping: Grouping) -> Segment:
-    if grouping == "length" and (about.source is None or about.source_lang is None):
-        what = "source" if about.source is None else "source language (a column source_lang or lp)"
-        raise InputError(f"--by length: no file has the {what} of segment {item!r}")
-    return Segment(
-        id=item,
-        source=about.source or "",
-        source_lang=about.source_lang or UNKNOWN,
-        target_lang=about.target_lang or UNKNOWN,
-        document=about.document,
-        domain=about.domain,
-    )
+# --- tests between evaluators
 
 
-def _contests(matches: Sequence[Match], wanted: Wanted) -> Iterator[Contest]:
-    if wanted.tests and len(matches) < 2:
+def _contests(matches: Sequence[Match], settings: Settings) -> Iterator[Contest]:
+    if settings.tests and len(matches) < 2:
         raise ConfigError("--test compares evaluators with each other: give at least two")
-    for name in wanted.tests:
+    for name in settings.tests:
         level: Level = "sys" if name == "acc" else "seg"
-        for averaging in averagings(matches, wanted) if level == "seg" else ("none",):
-            test = Test(name, averaging, wanted.unit, wanted.permutations, wanted.seed)
-            common = _tested(matches, level)
-            if not common:
-                what = "systems" if level == "sys" else "segments"
-                raise InputError(f"--test {name}: no evaluator and people have both scores of {what}")
-            left_out = tuple(one.name for one in matches if one.name not in common)
-            yield _contest(common, test, level, left_out)
+        common = _tested_scores(matches, level)
+        if not common:
+            what = "systems" if level == "sys" else "segments"
+            raise InputError(f"--test {name}: no evaluator and people have both scores of {what}")
+        for averaging in averagings(matches, settings) if level == "seg" else ("none",):
+            test = Test(name, averaging, settings.unit, settings.permutations, settings.seed)
+            yield _contest(common, test, level, [match.name for match in matches])
 
 
-def _tested(matches: Sequence[Match], level: Level) -> dict[str, Paired]:
-    """The scores that all evaluators have in common; of systems the given ones, or means of segments, for all alike."""
-    if level == "sys" and all(one.given_systems for one in matches):
-        return in_common({one.name: held for one in matches if (held := one.systems())})
-    segments = in_common({one.name: held for one in matches if (held := one.segments())})
-    if level == "seg":
-        return segments
-    return {who: replace(system_level(held), missing=held.missing) for who, held in segments.items()}
-
-
-def _contest(common: Mapping[str, Paired], test: Test, level: Level, left_out: tuple[str, ...]) -> Contest:
-    values = {who: _BY_NAME[test.statistic](held, test.averaging).value for who, held in common.items()}
-    defined = {who: value for who, value in values.items() if value is not None}
+def _contest(common: Mapping[str, PairedScores], test: Test, level: Level, evaluators: Sequence[str]) -> Contest:
+    values = {who: _STATISTICS[test.statistic](scores, test.averaging).value for who, scores in common.items()}
 
     @cache
     def p_value(first: str, second: str) -> float | None:
         return difference(common[first], common[second], test).p_value
 
-    ranked = clustered(defined, p_value)
-    order = [one.name for one in ranked]
-    pairs = [(first, second) for place, first in enumerate(order) for second in order[place + 1 :]]
-    first = next(iter(common.values()))
+    ranked = clusters({who: value for who, value in values.items() if value is not None}, p_value)
+    order = [evaluator.name for evaluator in ranked]
+    scores = next(iter(common.values()))
+    unscored = [who for who in evaluators if who not in common]
     return Contest(
         test=test,
         level=level,
         ranked=tuple(ranked),
-        p_values={pair: p_value(*pair) for pair in pairs},
-        scores=len(first),
-        left_out=(*left_out, *(who for who in values if who not in defined)),
-        signature=test.signature(first),
+        p_values={(a, b): p_value(a, b) for place, a in enumerate(order) for b in order[place + 1 :]},
+        scores=len(scores),
+        left_out=(*unscored, *(who for who, value in values.items() if value is None)),
+        signature=test.signature(scores),
     )
 
 
-def in_common(scores: Mapping[str, Paired]) -> dict[str, Paired]:
+def _tested_scores(matches: Sequence[Match], level: Level) -> dict[str, PairedScores]:
+    """The scores that all evaluators have in common; of systems the given ones, or means of segments, for all alike."""
+    if level == "sys" and all(match.given_systems for match in matches):
+        return in_common({match.name: scores for match in matches if (scores := match.systems())})
+    segments = in_common({match.name: scores for match in matches if (scores := match.segments())})
+    if level == "seg":
+        return segments
+    return {who: replace(system_level(scores), missing=scores.missing) for who, scores in segments.items()}
+
+
+def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
     """The scores of the translations that all evaluators have scores for. Raises :class:`InputError` if there is none.
 
     What one of them lacks was counted as missing before; here it is left out for all.
     """
-    if not scores:
-        return {}
-    keys = {who: [row[:2] for row in held.rows()] for who, held in scores.items()}
-    shared = set.intersection(*map(set, keys.values()))
-    if not shared:
+    keys = {who: [row[:2] for row in own.rows()] for who, own in scores.items()}
+    shared = set.intersection(*map(set, keys.values())) if keys else set()
+    if keys and not shared:
         raise InputError(f"--test: {', '.join(scores)} have no translation in common that all rated")
-    found = {}
-    for who, held in scores.items():
+    common = {}
+    for who, own in scores.items():
         mask = np.array([key in shared for key in keys[who]])
-        arrays = {name: getattr(held, name)[mask].copy() for name in ("evaluator", "human", "system", "item")}
-        lost = NOTHING._replace(absent=len(held.systems) * len(held.items) - len(shared))
-        found[who] = replace(held, **arrays, missing=lost)
-    return found
+        arrays = {name: getattr(own, name)[mask] for name in ("evaluator", "human", "system", "item")}
+        common[who] = replace(own, **arrays, missing=Missing(absent=len(own.systems) * len(own.items) - len(shared)))
+    return common
+
+
+# --- error spans
+
+
+def marking_both(matches: Sequence[Match]) -> list[Match]:
+    """Those of which both sides marked errors in texts that are known."""
+    return [
+        match
+        for match in matches
+        if match.evaluator.marks
+        and match.human.marks
+        and any(score.translation is not None for _, *both in match.translations() for score in both)
+    ]
+
+
+def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
+    """The scores of evaluators that mark errors.
+
+    Raises :class:`InputError` where a translation is not known, and where one was not annotated and none may be left
+    out.
+    """
+    pairs = {match.name: _span_pairs(match, settings) for match in matches}
+    return SpanLevel(
+        measures=tuple(
+            SpanResult(kind, who, score(of_who, measure))
+            for kind, measure in MEASURES.items()
+            for who, of_who in pairs.items()
+        ),
+        thresholds=tuple(
+            SpanResult(f"{threshold:g}", who, at_threshold)
+            for who, of_who in pairs.items()
+            for threshold, at_threshold in by_threshold(of_who).items()
+        ),
+        groups={
+            grouping: tuple(
+                SpanResult(group, who, of_group)
+                for who, of_who in pairs.items()
+                for group, of_group in by_group(of_who, CharacterF1(), grouping).items()
+            )
+            for grouping in settings.spans_by
+        },
+    )
+
+
+def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
+    segments = []
+    for key, ours, theirs in match.translations():
+        translation = theirs.translation if theirs.translation is not None else ours.translation
+        for given, name in ((ours, match.evaluator.name), (theirs, match.human.name)):
+            if given.errors is None and match.missing == "refuse":
+                raise InputError(
+                    f"{given.where}: no errors of {name} for segment {key.item!r} of system {key.system!r} (null, or "
+                    f"None); [] says that it is error-free; {LEAVE_OUT}"
+                )
+        if translation is None and None not in (ours.errors, theirs.errors):
+            raise InputError(
+                f"{ours.where}: spans are placed in the translation, which neither this file nor {theirs.where} has"
+            )
+        about, more = (side.about.get(key.item, About()) for side in (match.human, match.evaluator))
+        source, name = about.or_else(more).source or "", f"{key.item} of {key.system}"
+        segments.append(SegmentErrors(theirs.errors, ours.errors, translation or "", source, name))
+    return span_pairs(segments, SpanRules(match.missing, settings.unlocated, settings.outside))
+
+
+# --- what makes the numbers doubtful
 
 
 FEW = 5
 """Systems below which their level means little."""
-_SHOWN = 3
 
 
-def warnings(matches: Sequence[Match], found: Agreement) -> list[str]:
-    """All that a reader should know before believing the tables."""
-    whole = [block for block in found.blocks if block.part is None]
-    return [
-        *_few_systems(whole),
-        *_others(matches),
-        *_uneven(matches, whole),
-        *_pairs(matches),
-        *_signatures(matches),
-        *_same(matches),
-        *_references(matches),
-        *_contrary(whole, found.human.name),
-    ]
-
-
-def _few_systems(blocks: Sequence[Block]) -> Iterator[str]:
-    for block in blocks:
-        number = max(entry.statistics[0].scores for entry in block.entries)
-        if block.level == "sys" and number < FEW:
-            yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
-
-
-def _others(matches: Sequence[Match]) -> Iterator[str]:
-    for one in matches:
-        if one.others:
-            shown = ", ".join([*one.others[:_SHOWN], *(["…"] if len(one.others) > _SHOWN else [])])
-            yield f"{one.name}: {len(one.others)} systems that it or people did not score are left out: {shown}"
-
-
-def _uneven(matches: Sequence[Match], blocks: Sequence[Block]) -> Iterator[str]:
-    """Means of systems that are about different segments."""
-    given = {name for block in blocks for name in block.given}
-    for one in matches if any(block.level == "sys" for block in blocks) else ():
-        by_system = Counter(row.system for row in one.rows if row.evaluator is not None and row.human is not None)
-        if one.name not in given and len(set(by_system.values())) > 1:
-            items = len({row.item for row in one.rows})
-            lost = items * len({row.system for row in one.rows}) - sum(by_system.values())
+def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[str]:
+    """All that a reader should know before believing the tables; ``results`` are those of all segments."""
+    of_systems = [result for result in results if result.level == "sys"]
+    number = max((result.statistics[0].scores for result in of_systems), default=FEW)
+    if number < FEW:
+        yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
+    for match in matches:
+        if match.others:
             yield (
-                f"{one.name}: the means of systems are about different segments: {min(by_system.values())} to "
-                f"{max(by_system.values())} of each have both scores (left out: {lost})"
+                f"{match.name}: {len(match.others)} systems that it or people did not score are left out: "
+                f"{_first(match.others)}"
             )
-
-
-def _pairs(matches: Sequence[Match]) -> Iterator[str]:
-    held = dict.fromkeys(
-        f"{about.source_lang}-{about.target_lang}"
-        for one in matches
-        for about in one.human.about.values()
-        if about.source_lang and about.target_lang
+    given = {result.evaluator for result in of_systems if result.given}
+    for match in matches if of_systems else ():
+        by_system = Counter(row.system for row in match.rows if None not in (row.evaluator, row.human))
+        if match.name not in given and len(set(by_system.values())) > 1:
+            items, systems = ({row[place] for row in match.rows} for place in (1, 0))
+            yield (
+                f"{match.name}: the means of systems are about different segments: {min(by_system.values())} to "
+                f"{max(by_system.values())} of each have both scores (left out: "
+                f"{len(items) * len(systems) - sum(by_system.values())})"
+            )
+    pairs = list(
+        dict.fromkeys(
+            f"{about.source_lang}-{about.target_lang}"
+            for match in matches
+            for about in match.human.about.values()
+            if about.source_lang and about.target_lang
+        )
     )
-    if len(held) > 1:
-        shown = ", ".join([*list(held)[:_SHOWN], *(["…"] if len(held) > _SHOWN else [])])
-        yield f"scores of {len(held)} language pairs ({shown}) are compared with each other; -l takes one of them"
+    if len(pairs) > 1:
+        yield (
+            f"scores of {len(pairs)} language pairs ({_first(pairs)}) are compared with each other; -l takes one of "
+            "them"
+        )
+    for match in matches:
+        raters = list(dict.fromkeys(comparable(signature) for signature in match.evaluator.signatures if signature))
+        if len(raters) > 1:
+            yield f"{match.name}: its scores are of {len(raters)} evaluators, taken for one: {_first(raters, '; ')}"
+    for match in matches:
+        if same_scores(match):
+            yield f"{match.name}: its scores are people's own ({match.human.name}), every one"
+        elif match.evaluator.marks and _same_spans(match):
+            yield f"{match.name}: its error spans are people's own ({match.human.name}), every one"
+    for match in matches:
+        saw = match.evaluator.reference
+        if saw and saw in match.human.names():
+            yield f"{match.name}: saw the reference {saw}, which is one of the systems: --drop-systems {saw}"
+    yield from _contrary(results, matches[0].human.name)
 
 
-def _signatures(matches: Sequence[Match]) -> Iterator[str]:
-    for one in matches:
-        found = list(dict.fromkeys(comparable(signature) for signature in one.evaluator.signatures if signature))
-        if len(found) > 1:
-            shown = "; ".join([*found[:_SHOWN], *(["…"] if len(found) > _SHOWN else [])])
-            yield f"{one.name}: its scores are of {len(found)} evaluators, taken for one: {shown}"
+def _contrary(results: Sequence[Result], human: str) -> Iterator[str]:
+    lowest: dict[str, float] = {}
+    for result in results:
+        r = next(statistic.value for statistic in result.statistics if statistic.name == "pearson")
+        if r is not None:
+            lowest[result.evaluator] = min(r, lowest.get(result.evaluator, r))
+    if lowest and max(lowest.values()) < 0:
+        yield f"all correlate negatively; if people's lower scores are the better ones, say --lower {human}"
+    for name, r in lowest.items():
+        if r < 0:
+            yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
 
 
-def _same(matches: Sequence[Match]) -> Iterator[str]:
-    for one in matches:
-        if same_scores(one):
-            yield f"{one.name}: its scores are people's own ({one.human.name}), every one"
-        elif one.evaluator.marks and _same_spans(one):
-            yield f"{one.name}: its error spans are people's own ({one.human.name}), every one"
-
-
-def same_scores(one: Match) -> bool:
+def same_scores(match: Match) -> bool:
     """Whether the evaluator's scores are people's own, every one."""
-    return bool(one.rows) and all(row.evaluator == row.human for row in one.rows)
+    return bool(match.rows) and all(row.evaluator == row.human for row in match.rows)
 
 
-def _same_spans(one: Match) -> bool:
-    theirs = one.human.segments
-    both = [(given.errors, theirs[key].errors) for key, given in one.evaluator.segments.items() if key in theirs]
+def _same_spans(match: Match) -> bool:
+    theirs = match.human.segments
+    both = [(own.errors, theirs[key].errors) for key, own in match.evaluator.segments.items() if key in theirs]
     marked = [(ours, people) for ours, people in both if ours]
     return bool(marked) and all(ours == people for ours, people in marked)
 
 
-def _references(matches: Sequence[Match]) -> Iterator[str]:
-    for one in matches:
-        saw = one.evaluator.reference
-        if saw and saw in one.human.names():
-            yield f"{one.name}: saw the reference {saw}, which is one of the systems: --drop-systems {saw}"
-
-
-def _contrary(blocks: Sequence[Block], human: str) -> Iterator[str]:
-    correlated: dict[str, bool] = {}
-    for entry in (entry for block in blocks for entry in block.entries):
-        pearson = next(one.value for one in entry.statistics if one.name == "pearson")
-        if pearson is not None:
-            correlated[entry.evaluator] = correlated.get(entry.evaluator, False) or pearson < 0
-    if correlated and all(correlated.values()):
-        yield f"all correlate negatively; if people's lower scores are the better ones, say --lower {human}"
-    for name in (name for name, contrary in correlated.items() if contrary):
-        yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
-
-
-NO_VALUE = "–"
-_HEADS = {
-    "acc": "Acc", "spa": "SPA", "pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "acc-t": "Acc-t",
-    "mae": "MAE", "mse": "MSE",
-}  # fmt: skip
-_AVERAGED = {"none": "all scores together", "item": "averaged by item", "system": "averaged by system"}
-_LEVELS = {"sys": "level of systems", "seg": "level of segments"}
-_SPANS = "level of error spans"
-
-
-def tables(found: Agreement, spans: SpanLevel | None = None, width: int = 3) -> list[Table]:
-    """All tables: whole levels, error spans, tests, and parts; ``width`` is the digits after the point."""
-    whole = [_whole(block, width) for block in found.blocks if block.part is None]
-    parts = groupby((block for block in found.blocks if block.part), key=lambda b: (b.grouping, b.level, b.averaging))
-    return [
-        *whole,
-        *(_of_spans(spans, width) if spans else []),
-        *(_tables_contest(one, width) for one in found.contests),
-        *(_tables_parts(list(blocks), width) for _, blocks in parts),
-    ]
-
-
-def below(found: Agreement, spans: SpanLevel | None = None) -> list[str]:
-    """The lines below the tables: why values are missing, and all signatures, each once."""
-    statistics = [one for block in found.blocks for entry in block.entries for one in entry.statistics]
-    signatures = [one.signature for one in statistics] + [one.signature for one in found.contests]
-    marked = [one.score.signature for one in spans.measures] if spans else []
-    scored = [f"people: {found.human.name}: {found.human.signature}"]
-    scored += [f"{name}: {signature}" for name, signature in found.evaluators]
-    return [*_reasons(found.blocks), *scored, *dict.fromkeys([*signatures, *marked])]
-
-
-def _reasons(blocks: Iterable[Block]) -> Iterator[str]:
-    """A line for each evaluator, level and reason for which statistics are not defined; parts in one line."""
-    parts: dict[tuple[str, str, str], list[str]] = {}
-    for block in blocks:
-        for entry in block.entries:
-            by_reason: dict[str, list[str]] = {}
-            for one in entry.statistics:
-                if one.value is None:
-                    by_reason.setdefault(one.undefined or "", []).append(_HEADS[one.name])
-            for reason, names in by_reason.items():
-                where = f"{NO_VALUE} {entry.evaluator}, {_title(block)}"
-                if block.part is None:
-                    yield f"{where}: no {', '.join(names)}: {reason}"
-                else:
-                    parts.setdefault((where, ", ".join(names), f"{block.grouping}: {reason}"), []).append(block.part)
-    for (where, lacking, reason), found in parts.items():
-        shown = ", ".join(found) if len(found) <= MOST_PARTS else f"{len(found)} parts"
-        yield f"{where}: no {lacking} in {shown} by {reason}"
-
-
-def _title(block: Block) -> str:
-    return _LEVELS[block.level] + (f", {_AVERAGED[block.averaging]}" if block.level == "seg" else "")
-
-
-def _whole(block: Block, width: int) -> Table:
-    note = f"scores of systems as given: {', '.join(block.given)}" if block.given else ""
-    rows = tuple((entry.evaluator, *_cells(entry, block.entries, width)) for entry in block.entries)
-    return Table(_title(block), ("evaluator", *_head(block.entries)), rows, note)
-
-
-def _tables_parts(blocks: Sequence[Block], width: int) -> Table:
-    first = blocks[0]
-    shown = sorted(blocks, key=lambda block: -_scores(block))[:MOST_PARTS] if len(blocks) > MOST_PARTS else blocks
-    entries = [entry for block in shown for entry in block.entries]
-    rows = [
-        (str(block.part) if place == 0 else "", entry.evaluator, *_cells(entry, entries, width))
-        for block in shown
-        for place, entry in enumerate(block.entries)
-    ]
-    left = len(blocks) - len(shown)
-    note = f"{left} more, the smaller ones, are not shown: -f json has all" if left else ""
-    title = f"by {first.grouping}: {_title(first)}"
-    return Table(title, (str(first.grouping), "evaluator", *_head(entries)), tuple(rows), note, labels=2)
-
-
-def _scores(block: Block) -> int:
-    return max(entry.statistics[0].scores for entry in block.entries)
-
-
-def _head(entries: Iterable[Entry]) -> list[str]:
-    entries = list(entries)
-    head = ["scores", *(["left out"] if _left_out(entries) else [])]
-    for one in entries[0].statistics:
-        head += [_HEADS[one.name], *(["ε"] if one.name == "acc-t" else [])]
-    return head
-
-
-def _left_out(entries: Iterable[Entry]) -> bool:
-    return any(entry.statistics[0].missing.total for entry in entries)
-
-
-def _cells(entry: Entry, entries: Sequence[Entry], width: int) -> Iterator[str]:
-    yield f"{entry.statistics[0].scores:,}"
-    if _left_out(entries):
-        yield f"{entry.statistics[0].missing.total:,}"
-    for one in entry.statistics:
-        yield _number(one.value, width)
-        if one.name == "acc-t":
-            yield NO_VALUE if one.epsilon is None else f"{one.epsilon:.{width}g}"
-
-
-def _number(value: float | None, width: int) -> str:
-    return NO_VALUE if value is None else f"{value:.{width}f}"
-
-
-def _tables_contest(contest: Contest, width: int) -> Table:
-    test = contest.test
-    averaged = f", {_AVERAGED[test.averaging]}" if contest.level == "seg" else ""
-    order = [one.name for one in contest.ranked]
-    rows = tuple(
-        (one.name, str(one.rank), _number(one.value, width), *_p_values(contest, one.name, order))
-        for one in contest.ranked
-    )
-    note = (
-        f"p(2): the chance that the row leads the second row by as much; {test.permutations:,} permutations of "
-        f"{contest.scores:,} scores that all have; in one rank nobody is significantly worse (p ≤ 0.05) than another"
-    )
-    note += f"; not defined for {', '.join(contest.left_out)}" if contest.left_out else ""
-    columns = [f"p({place})" for place in range(2, len(order) + 1)]
-    title = f"test by {_HEADS[test.statistic]}: {_LEVELS[contest.level]}{averaged}"
-    return Table(title, ("evaluator", "rank", _HEADS[test.statistic], *columns), rows, note)
-
-
-def _p_values(contest: Contest, name: str, order: Sequence[str]) -> Iterator[str]:
-    for other in order[1:]:
-        p_value = contest.p_values.get((name, other))
-        yield "" if (name, other) not in contest.p_values else _number(p_value, 3)
-
-
-def _of_spans(spans: SpanLevel, width: int) -> Iterator[Table]:
-    head = ("evaluator", "precision", "recall", "F1", "macro F1", "marked", "by people", "segments", "left out")
-    rows = tuple((one.kind, *_span_cells(one, width)) for one in spans.measures)
-    note = "marked, by people: characters, or spans; left out: of the evaluator + of people (see the signatures)"
-    yield Table(_SPANS, ("measure", *head), rows, note, labels=2)
-    kinds = list(dict.fromkeys(one.kind for one in spans.thresholds))
-    curves = groupby(spans.thresholds, key=lambda one: one.evaluator)
-    body = tuple((who, *(_number(one.score.f1, width) for one in of)) for who, of in curves)
-    yield Table(f"{_SPANS}: F1 of matches by threshold", ("evaluator", *kinds), body)
-    for grouping, entries in spans.groups.items():
-        ordered = sorted(entries, key=lambda one: SEVERITIES.index(one.kind) if grouping == "severity" else one.kind)
-        found = tuple((one.kind, *_span_cells(one, width)) for one in ordered)
-        if found:
-            yield Table(f"{_SPANS}: characters by {grouping}", (grouping, *head), found, labels=2)
-
-
-def _span_cells(one: SpanEntry, width: int) -> tuple[str, ...]:
-    found = one.score
-    rates = (found.precision, found.recall, found.f1, found.macro_f1)
-    left_out = f"{found.predicted_left_out.total:,} + {found.gold_left_out.total:,}"
-    numbers = (f"{found.predicted:,.0f}", f"{found.gold:,.0f}", f"{found.segments:,}", left_out)
-    return (one.evaluator, *(_number(rate, width) for rate in rates), *numbers)
-
-
-def as_json(found: Agreement, spans: SpanLevel | None, warnings: Sequence[str]) -> str:
-    """``levels`` has an object for each evaluator, level, averaging and part."""
-    return json.dumps(
-        {
-            "human": found.human._asdict(),
-            "evaluators": [one._asdict() for one in found.evaluators],
-            "levels": [one for block in found.blocks for one in _data_block(block)],
-            "spans": _spans(spans) if spans else None,
-            "tests": [_data_contest(one) for one in found.contests],
-            "warnings": list(warnings),
-        },
-        indent=1,
-        ensure_ascii=False,
-        allow_nan=False,
-    )
-
-
-def _data_block(block: Block) -> list[dict[str, Any]]:
-    about = {"level": block.level, "averaging": block.averaging, "grouping": block.grouping, "part": block.part}
-    return [
-        {
-            "evaluator": entry.evaluator,
-            **about,
-            "given": entry.evaluator in block.given,
-            "statistics": {one.name: asdict(one) | {"missing": one.missing._asdict()} for one in entry.statistics},
-        }
-        for entry in block.entries
-    ]
-
-
-def _data_contest(contest: Contest) -> dict[str, Any]:
-    return {
-        "statistic": contest.test.statistic,
-        "level": contest.level,
-        "averaging": contest.test.averaging,
-        "scores": contest.scores,
-        "ranked": [one._asdict() for one in contest.ranked],
-        "p_values": [{"better": a, "worse": b, "p_value": p} for (a, b), p in contest.p_values.items()],
-        "left_out": list(contest.left_out),
-        "signature": contest.signature,
-    }
-
-
-def _spans(spans: SpanLevel) -> dict[str, Any]:
-    return {
-        "measures": [_span(one, "measure") for one in spans.measures],
-        "thresholds": [_span(one, "threshold") for one in spans.thresholds],
-        **{grouping: [_span(one, grouping) for one in entries] for grouping, entries in spans.groups.items()},
-    }
-
-
-def _span(one: SpanEntry, kind: str) -> dict[str, Any]:
-    score = asdict(one.score)
-    left_out = {name: value._asdict() for name, value in vars(one.score).items() if name.endswith("left_out")}
-    return {"evaluator": one.evaluator, kind: one.kind, **score, **left_out}
+def _first(names: Sequence[str], between: str = ", ", number: int = 3) -> str:
+    return between.join([*names[:number], *(["…"] if len(names) > number else [])])

@@ -1,192 +1,281 @@
-"""Pairwise accuracy of an evaluator: how often two translations stand to each other as people say; ties count.
+"""Pairs of scores, counted without listing them all, and the calibration of ties.
 
 Tie calibration (Deutsch, Foster and Freitag 2023, "Ties Matter") takes differences of the evaluator's up to ε for ties,
 and the ε that gives the highest accuracy. The candidates are 0 and all differences that occur; none is sampled. Among
 equally good ones the smallest is taken, as mt-metrics-eval does.
 
-Searching them all takes no list of all pairs. Of a range of candidates (low, high] it is known how many pairs may win
-at most: those tied by people with a difference up to ``high``, less those ordered alike with one up to ``low``, which
-are lost for sure. Both are counted in n log n (:mod:`mtagent.analysis.agreement`). A range that cannot win is left; one
-with at most ``BLOCK`` pairs is listed and searched; any other is cut in two. The most promising one comes first.
+Of a range of candidates (low, high] it is known how many pairs may win at most: those tied by people with a difference
+up to ``high``, less those ordered alike with one up to ``low``, which are lost for sure. Both are counted in n log n. A
+range that cannot win is left; one with at most ``BLOCK`` pairs is listed and searched; any other is cut in two. The
+most promising one comes first.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mtagent.analysis.agreement import (
-    ALONE,
-    Averaging,
-    Floats,
-    Groups,
-    Ints,
-    Paired,
-    Pairs,
-    Statistic,
-    groups_of,
-    pairs_in,
-    signed,
-)
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 BLOCK = 2**20
 """Pairs that are listed at a time; one takes about 100 bytes."""
 _SAMPLES = 1_000
-_EXACT = 2**62
+_MOST_EXACT = 2**62
 
 
-class Calibrated(NamedTuple):
-    """The best threshold and the accuracy with it (0 to 1), the mean over ``groups`` groups that have a pair."""
+class Groups(NamedTuple):
+    """Which group each score belongs to: ``of`` holds numbers below ``size``; every group has a score."""
+
+    of: Ints
+    size: int
+
+    def counts(self) -> Ints:
+        """Scores by group."""
+        return np.bincount(self.of, minlength=self.size)
+
+    def total(self, values: Floats) -> Floats:
+        """Sums by group."""
+        return np.bincount(self.of, values, self.size).astype(np.float64, copy=False)
+
+
+def pairs_in(counts: Ints) -> Ints:
+    """How many pairs ``counts`` scores make."""
+    return counts * (counts - 1) // 2
+
+
+class Pairs:
+    """The pairs of scores of the same group.
+
+    ``evaluator`` (n) are the scores in order, ``human`` (n) people's as ranks from 0, ``group`` (n) their groups. A
+    pair is named by its lower score and a place above it; "ends" (n) are for each score the place after its last
+    partner: ``run_ends`` of those with an equal score, ``group_ends`` of all.
+    """
+
+    def __init__(self, evaluator: Floats, human: Floats, groups: Groups) -> None:
+        n = len(evaluator)
+        order = np.lexsort((evaluator, groups.of))
+        self.evaluator, self.group, self.size = evaluator[order], groups.of[order], groups.size
+        self.human: Ints = np.unique(human, return_inverse=True)[1].astype(np.int64)[order]
+        self._distinct, rank = np.unique(self.evaluator, return_inverse=True)
+        self._first_key = self.group * len(self._distinct)
+        self._keys = self._first_key + rank
+        self.run_ends: Ints = np.searchsorted(self._keys, self._keys, side="right")
+        self.group_ends: Ints = np.searchsorted(self.group, self.group, side="right")
+        # by group, people's score and place, so that the partners of a tie stand together
+        _, tie = np.unique(self.group * (self.human.max() + 1) + self.human, return_inverse=True)
+        self._tie_first: Ints = tie.astype(np.int64) * (n + 1)
+        self._tie_keys = np.sort(self._tie_first + np.arange(n))
+        self._tie_place: Ints = np.searchsorted(self._tie_keys, self._tie_first + np.arange(n))
+        # a wavelet matrix: for each bit of people's ranks, whose is 1, and how many 0 stand before each place
+        self._levels: list[tuple[NDArray[np.bool_], Ints]] = []
+        values = self.human
+        for shift in reversed(range(int(self.human.max()).bit_length())):
+            ones = (values >> shift & 1).astype(bool)
+            zeros_before = np.r_[0, np.cumsum(~ones)].astype(np.int64)
+            self._levels.append(((self.human >> shift & 1).astype(bool), zeros_before))
+            values = np.concatenate([values[~ones], values[ones]])
+
+    def ends(self, epsilon: float) -> Ints:
+        """Up to where partners differ by at most ``epsilon`` in the evaluator's scores, as floating point has it.
+
+        Found by rounded sums, and corrected by the rounded differences where these disagree.
+        """
+        distinct = self._distinct
+        padded = np.r_[distinct, np.inf]
+        above = np.searchsorted(distinct, distinct + epsilon, side="right")
+        while True:
+            more = padded[above] - distinct <= epsilon
+            less = distinct[above - 1] - distinct > epsilon
+            if not (more.any() or less.any()):
+                break
+            above = above + more - less
+        ends: Ints = np.searchsorted(self._keys, self._first_key + above[self._keys - self._first_key], side="left")
+        return ends
+
+    def tied(self, ends: Ints) -> Ints:
+        """For each score: its partners up to ``ends`` that people score the same."""
+        below: Ints = np.searchsorted(self._tie_keys, self._tie_first + ends, side="left")
+        return below - self._tie_place - 1
+
+    def alike(self, ends: Ints) -> Ints:
+        """For each score: its partners up to ``ends`` (not below ``run_ends``) that are higher in both scores."""
+        low, high = self.run_ends, ends
+        count = np.zeros(len(self.evaluator), dtype=np.int64)
+        for bit, zeros_before in self._levels:
+            low_zeros, high_zeros = zeros_before[low], zeros_before[high]
+            low_ones, high_ones = low - low_zeros, high - high_zeros
+            count += np.where(bit, 0, high_ones - low_ones)
+            low = np.where(bit, zeros_before[-1] + low_ones, low_zeros)
+            high = np.where(bit, zeros_before[-1] + high_ones, high_zeros)
+        return count
+
+    def by_group(self, counts: Ints) -> Ints:
+        """``counts`` of the scores, summed up by group, exactly."""
+        sums = np.r_[0, np.cumsum(counts)]
+        totals: Ints = np.diff(sums[np.searchsorted(self.group, np.arange(self.size + 1))])
+        return totals
+
+
+class Calibration(NamedTuple):
+    """A threshold and the accuracy with it (0 to 1), the mean over ``groups`` groups that have a pair."""
 
     epsilon: float
     accuracy: float
     groups: int
 
 
-def accuracy(scores: Paired, averaging: Averaging = "none") -> Statistic:
-    """The share of pairs in which people and evaluator agree on which is better, or that both are equally good (ε = 0).
+def uncalibrated(evaluator: Floats, human: Floats, groups: Groups) -> Calibration | None:
+    """The accuracy where only equal scores are ties; ``None`` without a pair."""
+    if groups.counts().max() < 2:
+        return None
+    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
+    right = pairs.alike(pairs.group_ends) + pairs.tied(pairs.run_ends)
+    return weights.calibration(0.0, int((weights.by_group[pairs.group] * right).sum()))
 
-    At level ``sys`` it is the pairwise accuracy of Kocmi et al. (2021), "To Ship or Not to Ship".
-    """
-    groups = groups_of(scores, averaging)
-    found = accuracy_at(scores.evaluator, scores.human, groups, 0.0)
-    return _stated("acc", scores, averaging, groups, found, "eps:0")
 
-
-def calibrated_accuracy(scores: Paired, averaging: Averaging = "none", *, block: int = BLOCK) -> Statistic:
-    """The accuracy with tie calibration, acc*_eq of Deutsch et al. (2023): one ε for all groups, the best of all.
+def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> Calibration | None:
+    """The best of all thresholds; ``None`` without a pair.
 
     ``block`` is the number of pairs listed at a time: it decides about memory and time, not about the result.
     """
-    groups = groups_of(scores, averaging)
-    found = calibrate(scores.evaluator, scores.human, groups, block=block)
-    return _stated("acc-t", scores, averaging, groups, found, "eps:exact")
+    number = pairs_in(groups.counts()).sum()
+    if not number:
+        return None
+    if number <= block:
+        return _calibrate_listed(evaluator, human, groups)
+    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
+    search = _Search(pairs, weights.by_group[pairs.group])
+    epsilon, gain = search.best(block)  # the pairs won beyond those that are ordered alike
+    alike = int((search.weights * pairs.alike(pairs.group_ends)).sum())
+    return weights.calibration(epsilon, alike + gain)
 
 
-def accuracy_at(evaluator: Floats, human: Floats, groups: Groups, epsilon: float) -> Calibrated | None:
-    """The accuracy where differences up to ``epsilon`` are ties; ``None`` without a pair."""
-    search = _Search(evaluator, human, groups)
-    return search.result(epsilon, search.won(epsilon).gain) if search.compared else None
+def _calibrate_listed(evaluator: Floats, human: Floats, groups: Groups) -> Calibration:
+    """The best of all thresholds, where there are few enough pairs to list them all."""
+    weights = _Weights.of(groups)
+    order = np.argsort(groups.of, kind="stable")
+    ends = np.cumsum(groups.counts())[groups.of[order]]
+    partners = ends - np.arange(len(order)) - 1
+    lower = np.repeat(order, partners)
+    upper = order[np.arange(len(lower)) + np.repeat(ends - np.cumsum(partners), partners)]
+    difference, verdict = evaluator[upper] - evaluator[lower], np.sign(human[upper] - human[lower])
+    weight = weights.by_group[groups.of[lower]]
+    alike = np.sign(difference) * verdict > 0
+    by_size = np.argsort(np.abs(difference))
+    differences = np.r_[0.0, np.abs(difference)[by_size]]
+    gains = np.r_[0, np.cumsum((weight * ((verdict == 0).astype(np.int64) - alike))[by_size])]
+    last = np.flatnonzero(np.r_[differences[1:] != differences[:-1], True])
+    place = last[np.argmax(gains[last])]
+    return weights.calibration(float(differences[place]), int((weight * alike).sum()) + int(gains[place]))
 
 
-def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> Calibrated | None:
-    """The best of all thresholds; ``None`` without a pair."""
-    search = _Search(evaluator, human, groups)
-    return search.result(*search.best(block)) if search.compared else None
-
-
-def _stated(
-    name: str, scores: Paired, averaging: Averaging, groups: Groups, found: Calibrated | None, kind: str
-) -> Statistic:
-    return Statistic(
-        name=name,
-        value=found.accuracy if found else None,
-        level=scores.level,
-        averaging=averaging,
-        scores=len(scores),
-        groups=found.groups if found else 0,
-        groups_left_out=groups.size - (found.groups if found else 0),
-        missing=scores.missing,
-        signature=signed(name, scores, f"avg:{averaging}", kind),
-        pairs=int(pairs_in(groups.counts()).sum()),
-        epsilon=found.epsilon if found else None,
-        undefined=None if found else ALONE,
-    )
-
-
-class _Won(NamedTuple):
+class _Gain(NamedTuple):
     """What a threshold wins (pairs tied by people) and loses (pairs ordered alike), by weight."""
 
     ties: int
     alike: int
 
     @property
-    def gain(self) -> int:
+    def of_all(self) -> int:
         return self.ties - self.alike
 
 
-class _Search:
-    """The search for the best ε. Pairs weigh the same within a group, and all groups weigh the same.
+class _Range(NamedTuple):
+    """Thresholds (low, high] that are still to be searched; ``least`` is −1 × the most that one of them may gain."""
+
+    least: int
+    low: float
+    high: float
+    at_low: _Gain
+
+
+class _Weights(NamedTuple):
+    """The weight of a pair by its group. Pairs weigh the same within a group, and all groups weigh the same: ``unit``.
 
     Weights are whole numbers, so that equal accuracies are equal: Python's, where the groups are of so many sizes that
-    sums would not fit 64 bits.
+    sums would not fit 64 bits. ``compared`` groups have a pair.
     """
 
-    def __init__(self, evaluator: Floats, human: Floats, groups: Groups) -> None:
-        self.pairs = Pairs(evaluator, human, groups)
-        counts = pairs_in(groups.counts())
-        self.compared = int(np.count_nonzero(counts))
-        if not self.compared:
-            return
-        self.unit: int = math.lcm(*np.unique(counts[counts > 0]).tolist())
-        kind = np.int64 if self.unit * self.compared < _EXACT else object
-        self.weights = (self.unit // np.maximum(counts, 1).astype(kind))[self.pairs.group]
-        self.alike = self._weighed(self.pairs.alike(self.pairs.group_ends))
+    by_group: NDArray[Any]
+    unit: int
+    compared: int
 
-    def result(self, epsilon: float, gain: int) -> Calibrated:
-        """The accuracy where the pairs won are ``gain`` more than all that are ordered alike."""
-        return Calibrated(epsilon, (self.alike + gain) / (self.unit * self.compared), self.compared)
+    @staticmethod
+    def of(groups: Groups) -> _Weights:
+        pairs = pairs_in(groups.counts())
+        compared = int(np.count_nonzero(pairs))
+        unit: int = math.lcm(*np.unique(pairs[pairs > 0]).tolist())
+        kind = np.int64 if unit * compared < _MOST_EXACT else object
+        return _Weights(unit // np.maximum(pairs, 1).astype(kind), unit, compared)
 
-    def won(self, epsilon: float) -> _Won:
+    def calibration(self, epsilon: float, right: int) -> Calibration:
+        """The accuracy of ``epsilon``, where pairs of the weight ``right`` are judged as people do."""
+        return Calibration(epsilon, right / (self.unit * self.compared), self.compared)
+
+
+class _Search:
+    """The search for the best ε among more pairs than can be listed."""
+
+    def __init__(self, pairs: Pairs, weights: NDArray[Any]) -> None:
+        self.pairs, self.weights = pairs, weights
+
+    def gain(self, epsilon: float) -> _Gain:
         """What ``epsilon`` wins and loses against a threshold below 0."""
-        return self._won(self.pairs.ends(epsilon))
+        return self._gain(self.pairs.ends(epsilon))
 
-    def _won(self, ends: Ints) -> _Won:
-        return _Won(self._weighed(self.pairs.tied(ends)), self._weighed(self.pairs.alike(ends)))
-
-    def _weighed(self, counts: Ints) -> int:
-        return int((self.weights * counts).sum())
+    def _gain(self, ends: Ints) -> _Gain:
+        tied, alike = self.pairs.tied(ends), self.pairs.alike(ends)
+        return _Gain(int((self.weights * tied).sum()), int((self.weights * alike).sum()))
 
     def best(self, block: int) -> tuple[float, int]:
         """The smallest of the best thresholds, and its gain."""
-        values, start = self.pairs.evaluator, self.won(0.0)
-        epsilon, gain = 0.0, start.gain
-        widest = float(values.max() - values.min())
-        waiting = [(start.alike - self.won(widest).ties, 0.0, widest, start)]
+        start = self.gain(0.0)
+        epsilon, gain = 0.0, start.of_all
+        widest = float(self.pairs.evaluator.max() - self.pairs.evaluator.min())
+        waiting = [_Range(start.alike - self.gain(widest).ties, 0.0, widest, start)]
         while waiting:
-            bound, low, high, before = heapq.heappop(waiting)
-            if -bound < gain:
+            part = heapq.heappop(waiting)
+            if -part.least < gain:
                 break
-            if -bound == gain and low >= epsilon:
+            if -part.least == gain and part.low >= epsilon:
                 continue
-            found, halves = self._searched(low, high, before, block)
-            epsilon, gain = min([(epsilon, gain), *found], key=lambda one: (-one[1], one[0]))
-            for half in halves:
+            thresholds, parts = self._searched(part, block)
+            epsilon, gain = min([(epsilon, gain), *thresholds], key=lambda threshold: (-threshold[1], threshold[0]))
+            for half in parts:
                 heapq.heappush(waiting, half)
         return epsilon, gain
 
-    def _searched(
-        self, low: float, high: float, before: _Won, block: int
-    ) -> tuple[list[tuple[float, int]], list[tuple[int, float, float, _Won]]]:
-        """Thresholds found in (low, high] with their gains, and the ranges in it that are still to be searched."""
-        starts, ends = self.pairs.ends(low), self.pairs.ends(high)
+    def _searched(self, part: _Range, block: int) -> tuple[list[tuple[float, int]], list[_Range]]:
+        """Thresholds in a range with their gains, and the ranges in it that are still to be searched."""
+        starts, ends = self.pairs.ends(part.low), self.pairs.ends(part.high)
         rows = np.flatnonzero(ends > starts)
         if not len(rows):
             return [], []
         if (ends - starts).sum() <= block:
-            return self._listed(rows, starts[rows], ends[rows], before.gain), []
+            return self._listed(rows, starts[rows], ends[rows], part.at_low.of_all), []
         values = self.pairs.evaluator
-        least = float((values[starts[rows]] - values[rows]).min())
-        most = float((values[ends[rows] - 1] - values[rows]).max())
-        whole = self._won(ends)
-        if least == most:
-            return [(most, whole.gain)], []
-        middle = min(self._middle(rows, starts[rows], ends[rows]), math.nextafter(most, 0.0))
-        half = self.won(middle)
-        found = [(most, whole.gain)]
-        return found, [(before.alike - half.ties, low, middle, before), (half.alike - whole.ties, middle, most, half)]
-
-    def _middle(self, rows: Ints, starts: Ints, ends: Ints) -> float:
-        """About the median difference of the pairs of ``rows`` with their partners from ``starts`` to ``ends``."""
-        sums = np.cumsum(ends - starts)
+        lowest = float((values[starts[rows]] - values[rows]).min())
+        highest = float((values[ends[rows] - 1] - values[rows]).max())
+        at_high = self._gain(ends)
+        if lowest == highest:
+            return [(highest, at_high.of_all)], []
+        # about the median difference of the pairs in the range
+        sums = np.cumsum((ends - starts)[rows])
         chosen = np.linspace(0, sums[-1] - 1, _SAMPLES).astype(np.int64)
         row = np.searchsorted(sums, chosen, side="right")
-        partner = ends[row] - (sums[row] - chosen)
-        differences = self.pairs.evaluator[partner] - self.pairs.evaluator[rows[row]]
-        return float(np.partition(differences, _SAMPLES // 2)[_SAMPLES // 2])
+        differences = values[ends[rows][row] - (sums[row] - chosen)] - values[rows[row]]
+        median = float(np.partition(differences, _SAMPLES // 2)[_SAMPLES // 2])
+        middle = min(median, math.nextafter(highest, 0.0))
+        half = self.gain(middle)
+        return [(highest, at_high.of_all)], [
+            _Range(part.at_low.alike - half.ties, part.low, middle, part.at_low),
+            _Range(half.alike - at_high.ties, middle, highest, half),
+        ]
 
     def _listed(self, rows: Ints, starts: Ints, ends: Ints, before: int) -> list[tuple[float, int]]:
         """The best threshold among the differences of these pairs, all of them listed; none if no pair can win."""
@@ -194,8 +283,8 @@ class _Search:
         lower = np.repeat(rows, counts)
         upper = np.arange(len(lower)) + np.repeat(ends - np.cumsum(counts), counts)
         human = self.pairs.human[upper] - self.pairs.human[lower]
-        counted = np.flatnonzero(human >= 0)
-        if not len(counted):
+        counted = human >= 0
+        if not counted.any():
             return []
         lower, upper, human = lower[counted], upper[counted], human[counted]
         differences = self.pairs.evaluator[upper] - self.pairs.evaluator[lower]

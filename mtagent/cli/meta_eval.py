@@ -10,12 +10,11 @@ import click
 from mtagent.analysis.agreement import Averaging, Level
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
-from mtagent.analysis.meta_eval import TESTED, Agreement, Wanted, agreement, as_json, below, tables, warnings
+from mtagent.analysis.matching import Match, gather
+from mtagent.analysis.meta_eval import SPAN_GROUPINGS, TESTED, Settings, agreement, averagings, marking_both
+from mtagent.analysis.meta_eval_tables import as_json, below, tables
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
-from mtagent.analysis.scores_gathered import gather
-from mtagent.analysis.scores_matched import Match
-from mtagent.analysis.span_scores import SPAN_GROUPINGS, SpanLevel, SpanWanted, marking, span_level
 from mtagent.cli.options import FILE
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
@@ -81,38 +80,39 @@ def command(**options: Any) -> None:
     Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
     scores are the better ones. What the columns mean is in docs/meta-eval.md.
     """
-    _split(options)
+    for option, known in _SEVERAL.items():
+        options[option] = names_in(options[option])
+        if known and (unknown := [name for name in options[option] if name not in known]):
+            raise click.UsageError(f"--{_CALLED.get(option, option)} {unknown[0]}: there are {', '.join(known)}")
     _refuse_misuse(options)
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
-    target = _target(options)
+    target = None
+    if options["output"] is not None:  # looked at before anything is computed
+        target = Target(options["output"], options["force"], frozenset(), options["store"] or default_path())
+        target.refuse_taken_folder()
     matches = gather(inputs, missing=options["missing"], drop=options["drop"])
-    _tell_of_waiting(matches, options)
-    found, spans = _levels(matches, options)
-    remarks = warnings(matches, found)
-    if target is not None:
-        for remark in write_folder(matches, target, options["lp"]):
-            say(f"mtagent: {remark}")
+    settings = _settings(options, matches)
+    if "acc-t" in settings.tests and "none" in averagings(matches, settings) and len(matches[0].rows) > _MANY:
+        say(
+            "mtagent: ties are calibrated anew in each permutation: of all scores together this takes minutes for each "
+            "two evaluators; --average item takes seconds"
+        )
+    results = agreement(matches, settings)
+    for remark in write_folder(matches, target, options["lp"]) if target else ():
+        say(f"mtagent: {remark}")
     if options["format_name"] == "json":
-        display(as_json(found, spans, remarks))
+        display(as_json(results))
     else:
         shown = table.FORMS[options["format_name"]]
-        display(shown(tables(found, spans, options["width"]), below(found, spans), remarks))
+        display(shown(tables(results, options["width"]), below(results), results.warnings))
 
 
-_SEVERAL = {
-    "metrics": None, "lower": None, "drop": None, "levels": _LEVELS, "averaging": get_args(Averaging),
+_SEVERAL: dict[str, tuple[str, ...]] = {
+    "metrics": (), "lower": (), "drop": (), "levels": _LEVELS, "averaging": get_args(Averaging),
     "by": (*GROUPINGS, *SPAN_GROUPINGS), "tests": TESTED,
 }  # fmt: skip
+"""Options with values that may have commas, and the values that there are."""
 _CALLED = {"levels": "level", "averaging": "average", "tests": "test"}
-
-
-def _split(options: dict[str, Any]) -> None:
-    """Values with commas in a tuple of single ones, of those that are known."""
-    for option, known in _SEVERAL.items():
-        names = names_in(options[option])
-        if known is not None and (unknown := [name for name in names if name not in known]):
-            raise click.UsageError(f"--{_CALLED.get(option, option)} {unknown[0]}: there are {', '.join(known)}")
-        options[option] = names
 
 
 def _refuse_misuse(options: dict[str, Any]) -> None:
@@ -127,27 +127,18 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
         raise click.UsageError(f"--by {lost[0]}: is for the levels of systems and segments; add --level sys or seg")
 
 
-def _target(options: dict[str, Any]) -> Target | None:
-    """Where to write, which is looked at before anything is computed."""
-    if options["output"] is None:
-        return None
-    target = Target(options["output"], options["force"], frozenset(), options["store"] or default_path())
-    target.refuse_taken_folder()
-    return target
-
-
-def _tell_of_waiting(matches: Sequence[Match], options: dict[str, Any]) -> None:
-    if "acc-t" in options["tests"] and "none" in (options["averaging"] or ("none",)) and len(matches[0].rows) > _MANY:
-        say(
-            "mtagent: ties are calibrated anew in each permutation: of all scores together this takes minutes for each "
-            "two evaluators; --average item takes seconds"
-        )
-
-
-def _levels(matches: Sequence[Match], options: dict[str, Any]) -> tuple[Agreement, SpanLevel | None]:
-    several = any(len(one.human.names()) > 1 for one in matches)
-    levels = options["levels"] or (("sys", "seg") if several else ("seg",))
-    wanted = Wanted(
+def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
+    several = any(len(match.human.names()) > 1 for match in matches)
+    levels = options["levels"] or (("sys", "seg", "span") if several else ("seg", "span"))
+    spans_by = tuple(name for name in options["by"] if name in SPAN_GROUPINGS)
+    if not marking_both(matches):
+        if "span" in options["levels"]:
+            raise click.UsageError(
+                "--level span: no evaluator and people have both marked errors in known translations"
+            )
+        if spans_by:
+            raise click.UsageError(f"--by {spans_by[0]}: groups error spans, and there are none on both sides")
+    return Settings(
         levels=tuple(level for level in get_args(Level) if level in levels),
         averaging=options["averaging"],
         distance="none" if options["distance"] == "plain" else options["distance"],
@@ -156,13 +147,8 @@ def _levels(matches: Sequence[Match], options: dict[str, Any]) -> tuple[Agreemen
         permutations=options["permutations"],
         seed=options["seed"],
         by=tuple(name for name in options["by"] if name in GROUPINGS),
+        spans="span" in levels,
+        unlocated=options["unlocated"],
+        outside=options["outside"],
+        spans_by=spans_by,
     )
-    marked = marking(matches)
-    if "span" in options["levels"] and not marked:
-        raise click.UsageError("--level span: no evaluator and people have both marked errors in known translations")
-    grouped = tuple(name for name in options["by"] if name in SPAN_GROUPINGS)
-    if grouped and not marked:
-        raise click.UsageError(f"--by {grouped[0]}: groups error spans, and there are none on both sides")
-    asked = "span" in options["levels"] or not options["levels"]
-    spans = SpanWanted(options["unlocated"], options["outside"], grouped)
-    return agreement(matches, wanted), span_level(marked, spans) if marked and asked else None

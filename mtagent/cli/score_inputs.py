@@ -11,7 +11,7 @@ from mtagent.cli.options import FILE, F
 from mtagent.cli.rate import SeveralFiles
 
 if TYPE_CHECKING:
-    from mtagent.analysis.scores_gathered import Inputs
+    from mtagent.analysis.matching import Inputs
 
 
 _OPTIONS = [
@@ -53,7 +53,7 @@ def names_in(values: Iterable[str]) -> tuple[str, ...]:
 
 def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     """What the options of :func:`score_inputs`, and ``more``, say."""
-    from mtagent.analysis.scores_gathered import Inputs
+    from mtagent.analysis.matching import Inputs
 
     plain = {name: options[name] for name in ("human", "files", "runs", "folder", "lp", "store")}
     return Inputs(**plain, item=names_in(options["item"]), **more)

@@ -1,0 +1,413 @@
+"""Scores of translations as they stand in files, folders and runs: all are read into one form, a :class:`Side`.
+
+=====================  ======================================================================
+``ScoreTable``         CSV, TSV and JSON Lines, a row per translation (``score_tables.py``)
+``read_list``          a score a line: mt-metrics-eval's ``.seg.score``, COMET's, plain numbers
+``read_run``           the ratings of a stored run
+``read_folder``        a folder of mt-metrics-eval
+=====================  ======================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from mtagent.errors import ConfigError, InputError
+from mtagent.formats.files import lines_of
+from mtagent.formats.mtme import MTME, text_file
+from mtagent.metrics.scores_file import read_scores
+from mtagent.records import ErrorSpan
+from mtagent.store.store import Store
+from mtagent.text import languages
+
+UNNAMED = "system"
+"""What the system is called where a file names none."""
+_MOST_SHOWN = 20
+
+
+class Key(NamedTuple):
+    """One translation: whose, and of which segment."""
+
+    system: str
+    item: str
+
+
+class SegmentScore(NamedTuple):
+    """A score as it stands in a file; ``None`` = missing, and ``why`` may say how it came to that.
+
+    ``errors`` are marked spans: ``()`` = error-free, ``None`` = none are given.
+    """
+
+    score: float | None
+    where: str
+    translation: str | None = None
+    errors: tuple[ErrorSpan, ...] | None = None
+    why: str = ""
+
+    def negated(self) -> SegmentScore:
+        """The same where lower scores are better."""
+        return self._replace(score=None if self.score is None else -self.score)
+
+
+class About(NamedTuple):
+    """What is known about a segment."""
+
+    source: str | None = None
+    source_lang: str | None = None
+    target_lang: str | None = None
+    document: str | None = None
+    domain: str | None = None
+
+    def or_else(self, other: About) -> About:
+        """What ``other`` knows where this does not."""
+        return About(*(own if own is not None else more for own, more in zip(self, other, strict=True)))
+
+    def is_of(self, lp: tuple[str, str] | None) -> bool:
+        """Whether it is of this language pair, as far as it is known."""
+        if lp is None or self.source_lang is None or self.target_lang is None:
+            return True
+        return (languages.normalise(self.source_lang), languages.normalise(self.target_lang)) == lp
+
+    @property
+    def pair(self) -> str | None:
+        """The languages without their regions; ``None`` where one is not known."""
+        if self.source_lang is None or self.target_lang is None:
+            return None
+        return languages.pair_of(languages.normalise(self.source_lang), languages.normalise(self.target_lang))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The scores of an evaluator or of people.
+
+    ``origin`` is the file, folder or run. ``systems`` are scores that were given for whole systems. ``numbered``: the
+    file names no segments, and the items are their positions in the scores of each system, from 1. ``reference`` is the
+    name of the reference that the evaluator saw, where the file tells. ``signatures`` are those of the single
+    ratings (empty: not signed), with the place at which each stands first; ``signature`` sums them up.
+    """
+
+    name: str
+    origin: str
+    signature: str
+    segments: Mapping[Key, SegmentScore] = field(default_factory=dict)
+    systems: Mapping[str, SegmentScore] = field(default_factory=dict)
+    about: Mapping[str, About] = field(default_factory=dict)
+    numbered: bool = False
+    reference: str | None = None
+    signatures: Mapping[str, str] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        """The systems, in the order of the file."""
+        return list(dict.fromkeys([*(key.system for key in self.segments), *self.systems]))
+
+    def of_system(self, system: str) -> list[Key]:
+        """The translations of a system, in the order of the file."""
+        return [key for key in self.segments if key.system == system]
+
+    def only(self, systems: Iterable[str]) -> Side:
+        """Only the scores of ``systems``."""
+        names = {name: name for name in systems}
+        return self.with_names({name: names.get(name) for name in self.names()})
+
+    def with_names(self, names: Mapping[str, str | None]) -> Side:
+        """The same with other names of systems; those that become ``None`` are left out."""
+        return replace(
+            self,
+            segments={
+                Key(name, key.item): score
+                for key, score in self.segments.items()
+                if (name := names.get(key.system, key.system)) is not None
+            },
+            systems={
+                name: score for system, score in self.systems.items() if (name := names.get(system, system)) is not None
+            },
+        )
+
+    def negated(self) -> Side:
+        """The same for an evaluator whose lower scores are better."""
+        return replace(
+            self,
+            signature=f"{self.signature}|negated:yes",
+            segments={key: score.negated() for key, score in self.segments.items()},
+            systems={name: score.negated() for name, score in self.systems.items()},
+        )
+
+    @property
+    def marks(self) -> bool:
+        """Whether it has marked error spans, or said that there are none."""
+        return any(score.errors is not None for score in self.segments.values())
+
+
+def alternatives(wrong: str, known: Iterable[str]) -> str:
+    """``; did you mean 'mqm'?``, or what there is."""
+    names = list(known)
+    near = get_close_matches(wrong, names, n=1)
+    shown = ", ".join([*names[:_MOST_SHOWN], *(["…"] if len(names) > _MOST_SHOWN else [])])
+    return f"; did you mean {near[0]!r}?" if near else f"; there are: {shown or 'none'}"
+
+
+def digest(path: Path) -> str:
+    """The beginning of the hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def pooled(sides: Sequence[Side]) -> Side:
+    """What several files hold of one rater. A score that stands in two of them must be the same, of the same text.
+
+    Raises :class:`InputError` where it is not, where a segment is of another language pair in another file, and where
+    only some of the files name the segments.
+    """
+    first = sides[0]
+    segments: dict[Key, SegmentScore] = {}
+    systems: dict[str, SegmentScore] = {}
+    about: dict[str, About] = {}
+    signatures: dict[str, str] = {}
+    for side in sides:
+        if side.numbered != first.numbered:
+            raise InputError(f"{side.origin}: only one of this and {first.origin} names the segments (id)")
+        for key, score in side.segments.items():
+            if key not in segments or not _is_same_rating(segments[key], score):
+                add_score(segments, key, score, f"; if {side.name} are two, name them apart with NAME=")
+        for name, score in side.systems.items():
+            if systems.setdefault(name, score).score != score.score:
+                raise InputError(f"{score.where}: system {name!r} has another score ({systems[name].where})")
+        refuse_other_pair(side, about, first.origin)
+        for signature, where in side.signatures.items():
+            signatures.setdefault(signature, where)
+        about |= {item: about.get(item, known).or_else(known) for item, known in side.about.items()}
+    signature = summed_up([side.signature for side in sides])
+    return replace(first, signature=signature, segments=segments, systems=systems, about=about, signatures=signatures)
+
+
+def summed_up(signatures: Iterable[str]) -> str:
+    """The first of the signatures, and how many others there are."""
+    distinct = list(dict.fromkeys(signatures))
+    return distinct[0] + (f" (and {len(distinct) - 1} others)" if len(distinct) > 1 else "")
+
+
+def add_score(scores: dict[Key, SegmentScore], key: Key, score: SegmentScore, way_out: str = "") -> None:
+    """Add a score. Raises :class:`InputError` where the translation has one already."""
+    if key in scores:
+        name = f"system {key.system!r}, segment {key.item!r}"
+        raise InputError(f"{score.where}: {name} has a score already ({scores[key].where}){way_out}")
+    scores[key] = score
+
+
+def _is_same_rating(one: SegmentScore, other: SegmentScore) -> bool:
+    """Whether they can be the same rating, read twice; what only one of them tells is no difference."""
+    if one.score != other.score or (None not in (one.errors, other.errors) and one.errors != other.errors):
+        return False
+    return len({" ".join(score.translation.split()) for score in (one, other) if score.translation is not None}) < 2
+
+
+def refuse_other_pair(side: Side, known: Mapping[str, About], origin: str) -> None:
+    """Raise :class:`InputError` for a segment of ``side`` that is ``known`` to be of another language pair."""
+    for item, about in side.about.items():
+        other = known.get(item)
+        if other is None or other[1:3] == about[1:3] or None in (*other[1:3], *about[1:3]):
+            continue
+        if other.pair != about.pair:
+            raise InputError(
+                f"{side.origin}: segment {item!r} is one of {about.pair}, and of {other.pair} in {origin}: take one "
+                "language pair with -l, or name all columns that tell segments apart with --item"
+            )
+
+
+# --- a score a line
+
+
+SEGMENTS, SYSTEMS, RATINGS = ".seg.score", ".sys.score", ".seg.rating"
+
+
+def read_list(path: Path, name: str | None = None) -> Side:
+    """The scores of a file; beside a ``NAME.seg.score``, those of ``NAME.sys.score`` and ``NAME.seg.rating`` too.
+
+    Raises :class:`InputError`.
+    """
+    stem = path.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS).removesuffix(RATINGS)
+    if path.name.endswith((SYSTEMS, RATINGS)):
+        raise InputError(f"{path}: give {stem}{SEGMENTS}; what stands beside it is read as well")
+    segments: dict[Key, SegmentScore] = {}
+    for system, scores in read_scores(path).items():
+        if len(metrics := dict.fromkeys(str(score.metric) for score in scores)) > 1:
+            raise InputError(f"{path}: has scores of {', '.join(metrics)}; name the file .jsonl to read all")
+        for number, score in enumerate(scores, start=1):
+            segments[Key(system or UNNAMED, str(number))] = SegmentScore(score.value, score.where, score.translation)
+    systems: dict[str, SegmentScore] = {}
+    signature = f"file:{path.name}|sha256:{digest(path)}"
+    if path.name.endswith(SEGMENTS) and (beside := path.with_name(stem + SYSTEMS)).is_file():
+        signature += f"|sys:{digest(beside)}"
+        for system, (first, *more) in read_scores(beside).items():
+            if more or system is None:
+                raise InputError(f"{(more or [first])[0].where}: a line is SYSTEM⇥SCORE, and each system has one")
+            systems[system] = SegmentScore(first.value, first.where)
+    if path.name.endswith(SEGMENTS) and (beside := path.with_name(stem + RATINGS)).is_file():
+        segments = _with_ratings(segments, beside)
+    called = name or (stem if stem != path.name else path.name.split(".")[0])
+    return Side(called, str(path), signature, segments, systems, numbered=True, signatures={"": f"{path}:1"})
+
+
+def _with_ratings(segments: dict[Key, SegmentScore], path: Path) -> dict[Key, SegmentScore]:
+    """``segments`` with the errors of ``path``; what has errors and no score is missing a score."""
+    if not any(line.text.strip() for line in lines_of(path)):
+        return segments
+    rated = {
+        Key(rating.system or UNNAMED, rating.segment or ""): SegmentScore(
+            None, rating.where, rating.translation, rating.errors
+        )
+        for rating in MTME.read_spans(path)
+    }
+    scores, ratings = (Counter(key.system for key in keys) for keys in (segments, rated))
+    for system, number in ratings.items():
+        if scores[system] not in (0, number):
+            raise InputError(
+                f"{path}: {number} ratings of system {system!r}, and {scores[system]} scores beside it; a line is a "
+                "segment, None one that was not rated"
+            )
+    return rated | {
+        key: score._replace(errors=rated[key].errors if key in rated else None) for key, score in segments.items()
+    }
+
+
+# --- stored runs
+
+
+def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str] | None = None) -> Side:
+    """The ratings of ``run``, of the language pair ``lp``, as one evaluator, called as it calls itself or ``name``.
+
+    Raises :class:`ConfigError` for a run of another kind, and for one without this language pair.
+    """
+    stored = store.read(run)
+    if stored.kind != "rating":
+        raise ConfigError(f"run {run!r} holds no ratings of texts; rate what it made: mtagent rate --run {run}")
+    segments: dict[Key, SegmentScore] = {}
+    about: dict[str, About] = {}
+    evaluators: list[str] = []
+    signed: list[str] = []
+    signatures: dict[str, str] = {}
+    for rated in stored.ratings():
+        segment, rating = rated.segment, rated.rating
+        known = About(*(getattr(segment, name) for name in About._fields))
+        if not known.is_of(lp):
+            continue
+        where = f"run {run!r}, segment {segment.id!r}, system {rated.system!r}"
+        score, errors = (rating.score, rating.errors) if rating else (None, None)
+        key = Key(rated.system, segment.id)
+        add_score(segments, key, SegmentScore(score, where, rated.translation, errors, rated.error or ""))
+        about[segment.id] = known
+        if rating:
+            evaluators.append(rating.evaluator)
+            signed.append(rating.signed)
+            signatures.setdefault(rating.signature, where)
+    if not segments:
+        raise ConfigError(f"run {run!r}: no segment is of the language pair {'-'.join(lp or ())}")
+    return Side(
+        name=name or next(iter(evaluators), run),
+        origin=f"run {run!r}",
+        signature=summed_up(signed or [f"run:{run}"]),
+        segments=segments,
+        about=about,
+        signatures=signatures,
+    )
+
+
+# --- folders of mt-metrics-eval
+
+
+PEOPLE, METRICS = "human-scores", "metric-scores"
+NO_REFERENCE = "src"
+
+
+def read_folder(
+    folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
+) -> tuple[Side, list[Side]]:
+    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
+
+    ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
+    ``any_human``: people's scores are not asked for, so that they may be several.
+    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
+    """
+    by_pair: dict[str, list[str]] = {}
+    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
+        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
+        by_pair.setdefault(pair, []).append(name)
+    if not by_pair:
+        raise InputError(f"{folder / PEOPLE}: there is no LP.NAME{SEGMENTS}, which would hold people's scores")
+    if lp is None and len(by_pair) > 1:
+        raise InputError(f"{folder}: has {len(by_pair)} language pairs; choose one with -l{alternatives('', by_pair)}")
+    same = (pair for pair in by_pair if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp))
+    pair = next(same, "")
+    if not pair:
+        raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), by_pair)}")
+    names = by_pair[pair]
+    if human is None and len(names) > 1 and not any_human:
+        raise InputError(f"{folder}: people's scores are several; choose with --human{alternatives('', names)}")
+    if human is not None and human not in names:
+        raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
+    metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted((folder / METRICS / pair).glob(f"*{SEGMENTS}"))]
+    if not metric_names:
+        raise InputError(
+            f"{folder / METRICS / pair}: there is no NAME-REF{SEGMENTS}, which would hold a metric's scores"
+        )
+    for name in metrics:
+        if not any(is_metric(metric, name) for metric in metric_names):
+            raise InputError(f"{folder / METRICS / pair}: no metric {name!r}{alternatives(name, metric_names)}")
+    reader = _FolderReader(folder, pair)
+    return reader.side(folder / PEOPLE / f"{pair}.{human or names[0]}{SEGMENTS}", human or names[0]), [
+        reader.side(folder / METRICS / pair / f"{metric}{SEGMENTS}", metric)
+        for metric in metric_names
+        if not metrics or any(is_metric(metric, name) for name in metrics)
+    ]
+
+
+def is_metric(metric: str, name: str) -> bool:
+    """Whether ``metric`` is called ``name``, with or without the reference that it saw."""
+    return name in (metric, metric.rpartition("-")[0])
+
+
+class _FolderReader:
+    """Adds what the folder knows about segments and translations to the scores of its files."""
+
+    def __init__(self, folder: Path, pair: str) -> None:
+        self._folder, self._pair = folder, pair
+        self._languages = About(None, *languages.parse_pair(pair))
+        sources = _lines(folder / "sources" / f"{pair}.txt")
+        docs = folder / "documents" / f"{pair}.docs"
+        documents = [line.split() for line in _lines(docs)]
+        self._count = len(sources) or len(documents)
+        if sources and documents and len(sources) != len(documents):
+            raise InputError(f"{docs}: has {len(documents)} lines, and there are {len(sources)} sources")
+        self._about: dict[str, About] = {}
+        for place in range(self._count):
+            domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
+            source = sources[place] if sources else None
+            self._about[str(place + 1)] = self._languages._replace(source=source, document=document, domain=domain)
+
+    def side(self, path: Path, name: str) -> Side:
+        side = read_list(path, name)
+        segments = dict(side.segments)
+        for system, count in Counter(key.system for key in side.segments).items():
+            translations = text_file(self._folder, self._pair, system)
+            texts = _lines(translations) if translations else []
+            if self._count not in (0, count):
+                raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {self._count} segments")
+            if len(texts) not in (0, count):
+                raise InputError(
+                    f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {self._folder}"
+                )
+            for number, text in enumerate(texts, start=1):
+                key = Key(system, str(number))
+                segments[key] = segments[key]._replace(translation=text)
+        about = {key.item: self._languages for key in side.segments} | self._about
+        saw = name.rpartition("-")[2] if path.parent.name == self._pair and "-" in name else NO_REFERENCE
+        return replace(side, segments=segments, about=about, reference=None if saw == NO_REFERENCE else saw)
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.text for line in lines_of(path)] if path.is_file() else []

@@ -1,0 +1,633 @@
+"""``mtagent meta-eval`` as a user meets it: from ratings and people's scores to tables, and back from folders."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.analysis.agreement import (
+    Averaging,
+    Row,
+    accuracy,
+    calibrated_accuracy,
+    kendall,
+    paired,
+    pearson,
+    soft_pairwise_accuracy,
+    spearman,
+    system_level,
+)
+from tests.commands import ROOT, Done, Shell, run
+
+SOURCES = [
+    "The cat sat here.",
+    "Pay 5 dollars now, please.",
+    "It rains and rains and rains in our old town today, again.",
+]
+GOOD = [
+    "Die Katze saß hier.",
+    "Zahle jetzt bitte 5 Dollar.",
+    "Heute regnet und regnet es wieder in unserer alten Stadt.",
+]
+SCORED = "meta-eval -e s.tsv --human mqm"
+
+
+@pytest.fixture
+def scored(shell: Shell) -> Shell:
+    """The shell with five systems, three segments, two evaluators and people."""
+    lines = ["system\tid\tdomain\tlp\tsource\tmqm\tgood\tconstant"]
+    for place, system in enumerate("ABCDE"):
+        for item, source in enumerate(SOURCES):
+            human = -((place * 3 + item * 2) % 7)
+            domain = "news" if item else "talk"
+            lines.append(f"{system}\t{item}\t{domain}\ten-de\t{source}\t{human}\t{human + place % 2 + 90}\t1")
+    shell.write("s.tsv", *lines)
+    return shell
+
+
+def changed(shell: Shell, column: str, value: Any, *rows: int) -> None:
+    """Give the cells of ``column`` in these rows (from 1; all, if none is named) a value, or what it makes of them."""
+    cells = [line.split("\t") for line in shell.read("s.tsv")]
+    place = cells[0].index(column)
+    for row in rows or range(1, len(cells)):
+        cells[row][place] = value(cells[row]) if callable(value) else value
+    shell.write("s.tsv", *("\t".join(row) for row in cells))
+
+
+def table(out: str, title: str) -> list[list[str]]:
+    """The cells of the table under ``title``."""
+    lines = out.split(f"{title}:\n", 1)[1].splitlines()
+    body = lines[: next((i for i, line in enumerate(lines) if not line or line.startswith("(")), len(lines))]
+    return [re.split(r"  +", line) for line in body]
+
+
+def scores_in(shell: Shell, evaluator: str) -> list[Row]:
+    head, *rows = (line.split("\t") for line in shell.read("s.tsv"))
+    found = (dict(zip(head, row, strict=True)) for row in rows)
+    return [Row(one["system"], one["id"], float(one[evaluator]), float(one["mqm"])) for one in found]
+
+
+def data(done: Done) -> dict[str, Any]:
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def numbers(done: Done) -> list[Any]:
+    """All values of the tables, without names and signatures; they may differ in their last digit."""
+    found = data(done)
+    values: list[list[Any]] = [
+        [one["level"], one["averaging"], str(one["part"]), *(v["value"] for v in one["statistics"].values())]
+        for one in found["levels"]
+    ]
+    values += [[one["f1"], one["gold"], one["segments"]] for one in (found["spans"] or {"measures": []})["measures"]]
+    return sorted(([round(v, 12) if isinstance(v, float) else v for v in row] for row in values), key=str)
+
+
+# --- tables
+
+
+def test_the_tables_hold_the_statistics_of_the_library(scored: Shell) -> None:
+    done = scored(f"{SCORED} --metrics good")
+    assert (done.code, done.err) == (0, "")
+    own = paired(scores_in(scored, "good"))
+    systems = system_level(own)
+    found = [accuracy(systems), soft_pairwise_accuracy(own), pearson(systems), spearman(systems), kendall(systems)]
+    assert table(done.out, "level of systems") == [
+        ["evaluator", "scores", "Acc", "SPA", "Pearson", "Spearman", "Kendall"],
+        ["good", "5", *(f"{one.value:.3f}" for one in found)],
+    ]
+    averagings: dict[Averaging, str] = {"none": "all scores together", "item": "averaged by item"}
+    for averaging, words in averagings.items():
+        tied = calibrated_accuracy(own, averaging)
+        values = [*(one(own, averaging).value for one in (pearson, spearman, kendall)), tied.value]
+        assert table(done.out, f"level of segments, {words}") == [
+            ["evaluator", "scores", "Pearson", "Spearman", "Kendall", "Acc-t", "ε"],
+            ["good", "15", *(f"{value:.3f}" for value in values), f"{tied.epsilon:.3g}"],
+        ]
+    assert f"\n{tied.signature}" in done.out
+    for who, column in (("people: mqm", "mqm"), ("good", "good")):
+        assert f"\n{who}: file:s.tsv|column:{column}|sha256:" in done.out
+
+
+def test_what_is_not_defined_is_a_dash_with_its_reason_and_0_is_a_value(scored: Shell) -> None:
+    done = scored(f"{SCORED} --average none")
+    assert table(done.out, "level of systems")[2][1:3] == ["5", "0.000"]
+    assert table(done.out, "level of segments, all scores together")[2][:5] == ["constant", "15", "–", "–", "–"]
+    reason = "no Pearson, Spearman, Kendall: the scores of the evaluator or of people are all equal"
+    assert f"\n– constant, level of segments, all scores together: {reason}\n" in done.out
+    scored.write("s.tsv", "system\tid\tmqm\tj", "A\t1\t0\t1", "A\t2\t1\t0", "A\t3\t0\t0", "A\t4\t1\t1")
+    shown = scored(f"{SCORED} --level seg -w 1").out
+    assert shown.splitlines()[2].split() == ["j", "4", "0.0", "0.0", "0.0", "0.3", "1"]
+    assert "no Pearson" not in shown
+
+
+def test_missing_scores_that_are_left_out_are_counted(scored: Shell) -> None:
+    changed(scored, "good", "None", 5)
+    done = scored(f"{SCORED} --average none --missing leave-out --test acc-t --permutations 20")
+    rows = table(done.out, "level of segments, all scores together")
+    assert [row[:3] for row in rows] == [
+        ["evaluator", "scores", "left out"],
+        ["good", "14", "1"],
+        ["constant", "15", "0"],
+    ]
+    assert "pearson|level:seg|avg:none|left-out:1|" in done.out
+    assert "20 permutations of 14 scores that all have" in done.out
+    told = "the means of systems are about different segments: 2 to 3 of each have both scores (left out: 1)"
+    assert (f"warning: good: {told}" in done.out, "warning: constant: the means" in done.out) == (True, False)
+
+
+def test_errors_plain_and_scaled(scored: Shell) -> None:
+    title = "level of segments, all scores together"
+    plain = table(scored(f"{SCORED} --distance plain").out, title)
+    assert (plain[0][-2:], plain[1][-2:]) == (["MAE", "MSE"], ["90.400", "8172.400"])
+    scaled = scored(f"{SCORED} --distance minmax").out
+    assert (float(table(scaled, title)[1][-2]) < 0.2, "mae|level:seg|scale:minmax|" in scaled) == (True, True)
+
+
+def test_scores_by_domain_and_length(scored: Shell) -> None:
+    done = scored(f"{SCORED} --metrics good --by domain,length --average none")
+    domains = table(done.out, "by domain: level of segments, all scores together")
+    assert [row[:3] for row in domains] == [
+        ["domain", "evaluator", "scores"], ["talk", "good", "5"], ["news", "good", "10"]
+    ]  # fmt: skip
+    news = paired(row for row in scores_in(scored, "good") if row.item != "0")
+    assert domains[2][3] == f"{pearson(news).value:.3f}"
+    assert table(done.out, "by domain: level of systems")[2][3] == f"{accuracy(system_level(news)).value:.3f}"
+    lengths = table(done.out, "by length: level of segments, all scores together")
+    assert [row[:3] for row in lengths[1:]] == [["0–10 words", "good", "10"], ["11–20 words", "good", "5"]]
+
+
+@pytest.mark.parametrize(("parts", "told"), [(20, False), (21, True)])
+def test_of_many_parts_the_largest_are_shown_and_reasons_share_a_line(shell: Shell, parts: int, told: bool) -> None:
+    rows = [
+        f"{system}\t{part}.{item}\td{part}\t{item}\t{1 if part < 3 else item + part}"
+        for part in range(parts)
+        for item in range(2 if part else 1)
+        for system in "AB"
+    ]
+    shell.write("s.tsv", "system\tid\tdomain\tmqm\tjudge", *rows)
+    out = shell(f"{SCORED} --level seg --average none --by domain").out
+    assert ("1 more, the smaller ones, are not shown: -f json has all" in out) == told
+    assert (("\nd0 " in out) != told, "\nd1 " in out) == (True, True)
+    assert "no Pearson, Spearman, Kendall in d0, d1, d2 by domain: " in out
+
+
+def test_one_system_has_no_level_of_systems_and_no_average_by_item(scored: Shell) -> None:
+    line = f"{SCORED} -f json --drop-systems"
+    for drop, expected in (("C,D,E", ["sys", "none", "item"]), ("B,C,D,E", ["none"])):
+        found = data(scored(f"{line} {drop} --metrics good"))["levels"]
+        assert [one["averaging"] if one["level"] == "seg" else "sys" for one in found] == expected
+    assert data(scored(f"{line} B,C,D,E --level sys,seg"))["levels"][0]["level"] == "sys"
+
+
+def test_markdown_latex_and_json(scored: Shell) -> None:
+    markdown = scored(f"{SCORED} --average none -f markdown").out
+    assert markdown.startswith("### Level of systems\n\n| evaluator | scores | Acc |")
+    assert "\n- `acc|level:sys|avg:none|eps:0|" in markdown
+    latex = scored(f"{SCORED} --average none -f latex").out
+    assert (latex.count(r"\begin{tabular}{lrrrrrr}"), "\n% people: mqm: " in latex) == (2, True)
+    found = data(scored(f"{SCORED} --average none -f json"))
+    assert (found["human"]["name"], [one["name"] for one in found["evaluators"]]) == ("mqm", ["good", "constant"])
+    first, second, *_ = found["levels"]
+    assert (first["level"], second["evaluator"], second["statistics"]["pearson"]["value"]) == ("sys", "constant", None)
+    assert first["statistics"]["acc"]["value"] == accuracy(system_level(paired(scores_in(scored, "good")))).value
+    scored.write("a.tsv", "system\tid\tevaluator\tscore", *(f"A\t{n}\ta%<c>|\t{n}" for n in range(3)))
+    scored.write("p.tsv", "system\tid\tp", *(f"A\t{n}\t{n * n}" for n in range(3)))
+    shown = scored("meta-eval -e a.tsv --human p.tsv --average none -f latex").out
+    assert "\na\\%$<$c$>$\\textbar{} & 3 & " in shown
+    assert "% a%<c>|: file:a.tsv|" in shown
+
+
+# --- tests between evaluators
+
+
+def test_evaluators_are_tested_and_ranked(scored: Shell) -> None:
+    line = f"{SCORED} --test pearson,acc-t --average none --permutations 50"
+    done = scored(line)
+    rows = table(done.out, "test by Acc-t: level of segments, all scores together")
+    assert rows[0] == ["evaluator", "rank", "Acc-t", "p(2)"]
+    assert [row[:2] for row in rows[1:]] == [["good", "1"], ["constant", "2"]]
+    assert "acc-t|level:seg|avg:none|perm:50|unit:score|seed:12345|" in done.out
+    assert "; not defined for constant)" in done.out  # of Pearson
+    assert scored(line).out == done.out
+    (test,) = data(scored(f"{SCORED} --test acc --permutations 50 --unit system --seed 3 -f json"))["tests"]
+    assert (test["level"], test["ranked"][0]["name"], test["scores"]) == ("sys", "good", 5)
+    assert "|perm:50|unit:system|seed:3|" in test["signature"]
+    assert 0 <= test["p_values"][0]["p_value"] <= 1
+
+
+CONTEST = """\
+system id mqm BLEU judge
+A 1 0 61.2 95
+A 2 -1 44.0 88
+A 3 -5 30.5 60
+B 1 -1 38.1 90
+B 2 -6 40.9 55
+B 3 -5 22.7 72
+C 1 0 35.0 93
+C 2 -2 47.3 91
+C 3 0 51.6 85
+D 1 -10 12.4 20
+D 2 -6 99.9 None
+D 3 -11 25.1 35"""
+TESTED = f"{SCORED} --missing leave-out --permutations 20 -f json"
+FOLDER = "meta-eval --mtme set --human mqm --missing leave-out --permutations 20 -f json"
+
+
+@pytest.fixture
+def contest(shell: Shell) -> Shell:
+    """Four systems, three segments; the judge failed once. The same as a folder."""
+    shell.write("s.tsv", *(line.replace(" ", "\t") for line in CONTEST.splitlines()))
+    assert shell(f"{SCORED} --missing leave-out -l en-de -o set").code == 0
+    return shell
+
+
+def test_systems_are_tested_by_given_scores_or_means_over_what_all_evaluators_scored(contest: Shell) -> None:
+    (found,) = data(contest(f"{TESTED} --test acc --level sys"))["tests"]
+    assert "|left-out:1|" in found["signature"]
+    means = {"judge": 1.0, "BLEU": pytest.approx(5 / 6)}  # 2 / 6 with the segment that the judge did not score
+    assert {one["name"]: one["value"] for one in found["ranked"]} == means
+    (found,) = data(contest(f"{FOLDER} --level sys --test acc"))["tests"]
+    assert {one["name"].removesuffix("-src"): one["value"] for one in found["ranked"]} == means
+    for name, values in (("judge-src", (4, 3, 2, 1)), ("BLEU-src", (1, 2, 3, 4))):
+        lines = (f"{system}\t{value}" for system, value in zip("ABCD", values, strict=True))
+        contest.write(f"set/metric-scores/en-de/{name}.sys.score", *lines)
+    (found,) = data(contest(f"{FOLDER} --level sys --test acc"))["tests"]
+    given = {one["name"]: one["value"] for one in found["ranked"]}
+    assert given == {"judge-src": pytest.approx(4 / 6), "BLEU-src": pytest.approx(2 / 6)}
+
+
+def test_what_one_evaluator_lacks_is_left_out_of_the_test_of_all(contest: Shell) -> None:
+    found = data(contest(f"{TESTED} --test spearman --average none"))
+    assert (found["tests"][0]["scores"], "|left-out:1|" in found["tests"][0]["signature"]) == (11, True)
+    judge = next(one for one in found["levels"] if (one["evaluator"], one["level"]) == ("judge", "seg"))
+    assert judge["statistics"]["pearson"]["missing"] == {"evaluator": 1, "human": 0, "both": 0, "absent": 0}
+
+
+def test_evaluators_without_scores_of_segments_are_left_out_of_tests(contest: Shell) -> None:
+    nothing = [f"{system}\tNone" for system in "AAABBBCCCDDD"]
+    contest.write("set/metric-scores/en-de/judge-src.seg.score", *nothing)
+    (found,) = data(contest(f"{FOLDER} --average none --test pearson"))["tests"]
+    assert ([one["name"] for one in found["ranked"]], found["left_out"]) == (["BLEU-src"], ["judge-src"])
+    contest.write("set/metric-scores/en-de/BLEU-src.seg.score", *nothing)
+    for name in ("judge", "BLEU"):
+        contest.write(f"set/metric-scores/en-de/{name}-src.sys.score", *(f"{system}\t1" for system in "ABCD"))
+    contest.write("set/human-scores/en-de.mqm.sys.score", *(f"{system}\t{n}" for n, system in enumerate("ABCD")))
+    done = contest(f"{FOLDER} --test pearson")
+    assert (done.code, "no evaluator and people have both scores of segments" in done.err) == (1, True)
+    spa = data(contest(f"{FOLDER} --level sys"))["levels"][0]["statistics"]["spa"]
+    assert (spa["value"], spa["epsilon"], spa["undefined"]) == (None, None, "there are no scores of segments")
+
+
+def test_who_must_wait_is_told(shell: Shell) -> None:
+    rows = [f"{s}\t{n}\t{-n % 7}\t{n % 5}\t{n % 3}" for s in "AB" for n in range(1001)]
+    shell.write("s.tsv", "system\tid\tmqm\tone\ttwo", *rows)
+    line = f"{SCORED} --level seg --test acc-t --permutations 1"
+    assert "takes minutes for each two evaluators" in shell(f"{line} --average none").err
+    assert shell(f"{line} --average item").err == ""
+
+
+# --- warnings
+
+
+def test_doubtful_numbers_are_warned_of(scored: Shell) -> None:
+    changed(scored, "good", lambda row: str(-int(row[5])))
+    changed(scored, "constant", lambda row: row[5])
+    out = scored(f"{SCORED} --drop-systems D,E").out
+    assert "warning: level of systems: there are 3, and below 5 its statistics mean little" in out
+    assert "warning: constant: its scores are people's own (mqm), every one" in out
+    turned = "warning: good: correlates negatively; if its lower scores are the better ones, say --lower good"
+    assert (turned in out, "constant: correlates" in out) == (True, False)
+    assert "good: corr" not in scored(f"{SCORED} --drop-systems D,E --lower good").out
+    people = scored(f"{SCORED} --metrics good").out
+    assert "all correlate negatively; if people's lower scores are the better ones, say --lower mqm" in people
+    assert numbers(scored(f"{SCORED} --metrics good -f json --lower mqm")) == numbers(
+        scored(f"{SCORED} --metrics good -f json --lower good")
+    )
+
+
+def test_an_evaluator_that_correlates_negatively_anywhere_is_warned_of(shell: Shell) -> None:
+    """With the scores of all segments together negatively, by segment positively."""
+    shell.write("s.tsv", "system\tid\tmqm\tX", "A\t0\t0\t0", "B\t0\t1\t1", "A\t1\t-9\t9", "B\t1\t-8\t10")
+    assert "warning: X: correlates negatively" in shell(f"{SCORED} --level seg").out
+
+
+def test_several_language_pairs_are_warned_of(scored: Shell) -> None:
+    changed(scored, "lp", lambda row: "en-cs" if row[1] == "0" else "en-de")
+    shown = scored(f"{SCORED} --item lp,id --missing leave-out").out
+    assert "scores of 2 language pairs (en-cs, en-de) are compared with each other" in shown
+    assert "language pairs" not in scored(f"{SCORED} -l en-de").out
+
+
+@pytest.mark.parametrize(
+    ("systems", "given", "told"),
+    [
+        ("ABC", True, []),
+        ("ABC", False, ["different segments: 1 to 2"]),
+        (("A", "B", "refA"), True, ["saw the reference"]),
+    ],
+)
+def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, told: list[str], shell: Shell) -> None:
+    for side, values in (("human-scores/en-de.mqm", "012345"), ("metric-scores/en-de/judge-refA", "01-345")):
+        (shell.folder / "set" / side).parent.mkdir(parents=True, exist_ok=True)
+        scores = ["None" if value == "-" else value for value in values]
+        segments = (f"{systems[place // 2]}\t{value}" for place, value in enumerate(scores))
+        shell.write(f"set/{side}.seg.score", *segments)
+        if given:
+            shell.write(f"set/{side}.sys.score", *(f"{system}\t{n}" for n, system in enumerate(systems)))
+    out = shell("meta-eval --mtme set --human mqm --missing leave-out").out
+    for warning in ("different segments: 1 to 2", "saw the reference"):
+        assert (warning in out) == (warning in told)
+
+
+# --- usage
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("--human mqm", 2, "give scores with -e, --run or --mtme"),
+        ("-e s.tsv --human mqm --level doc", 2, "--level doc: there are sys, seg, span"),
+        ("-e s.tsv --human mqm --average domain", 2, "--average domain: there are none, item, system"),
+        ("-e s.tsv --human mqm --test spa", 2, "--test spa: there are acc, pearson, spearman, kendall, acc-t"),
+        ("-e s.tsv --human mqm --by system", 2, "--by system: there are domain, length, document, severity, category"),
+        ("-e s.tsv --human mqm --force", 2, "--force is for -o DIR"),
+        ("-e s.tsv --human mqm --level span", 2, "no evaluator and people have both marked errors"),
+        ("-e s.tsv --human mqm --by severity", 2, "--by severity: groups error spans, and there are none on both"),
+        ("-e s.tsv --human mqm --level seg --by severity", 2, "--by severity: groups error spans; add --level span"),
+        ("-e s.tsv --human mqm --level span --by domain", 2, "--by domain: is for the levels of systems and segments"),
+        (
+            "-e s.tsv --human mqm --metrics good --test pearson",
+            1,
+            "--test compares evaluators with each other: give at",
+        ),
+        ("-e s.tsv --human mqm --test acc --unit item", 1, "unit 'item': there is only one"),
+        ("-e s.tsv --human mqm --by document", 1, "--by document: no file says the document of a segment"),
+        ("-e bare.tsv --human mqm --by length", 1, "--by length: no file has the source of segment '0'"),
+        ("-e s.tsv --human mqm -o full", 1, "full: is not empty; --force writes into it"),
+        ("-e lost.tsv --human mqm -o full", 1, "full: is not empty"),  # before anything is read
+        ("-e bare.tsv --human mqm -o new", 1, "new: no file tells the language pair; name one with -l, e.g. -l en-de"),
+        ("-e two.tsv --human mqm -o new", 1, "new: the scores are of 2 language pairs; name one with -l"),
+    ],
+)
+def test_wrong_usage(scored: Shell, line: str, code: int, message: str) -> None:
+    (scored.folder / "full").mkdir()
+    scored.write("full/own.txt", "mine")
+    scored.write("bare.tsv", "system\tid\tmqm\tX", "A\t0\t0\t1", "A\t1\t1\t2")
+    scored.write("two.tsv", "system\tid\tmqm\tX\tlp", "A\t0\t0\t1\ten-de", "A\t1\t1\t2\ten-cs")
+    done = scored(f"meta-eval {line}")
+    assert (done.code, done.out, message in done.err) == (code, "", True), done.err
+
+
+# --- from `mtagent rate` to the tables, with spans
+
+
+def annotated(rating: dict[str, Any], *, free: bool) -> dict[str, Any]:
+    """What a person says about a rated translation: its last word is wrong, or nothing is."""
+    text = rating["translation"]
+    span = {"text": text[-4:], "start": len(text) - 4, "end": len(text), "category": "style", "severity": "minor"}
+    own = {"evaluator": "people", "score": 0 if free else -1, "errors": [] if free else [span], "signature": "people|1"}
+    return {**rating, **own}
+
+
+@pytest.fixture
+def rated(shell: Shell) -> Shell:
+    """The shell with ratings of two systems by rules, in a file and a run, and people's."""
+    shell.write("de.txt", *SOURCES)
+    shell.write("good.txt", *GOOD)
+    shell.write("bad.txt", "Die Katze  saß hier", *SOURCES[1:])
+    done = shell("rate -s de.txt -t good.txt bad.txt -l en-de --evaluator rules -q -o r.jsonl --name stored")
+    assert done.code == 0
+    people = [annotated(json.loads(line), free="good" in line) for line in shell.read("r.jsonl")]
+    shell.write("people.jsonl", *map(json.dumps, people))
+    return shell
+
+
+RATED = "meta-eval -e r.jsonl --human people.jsonl"
+
+
+def test_from_ratings_to_all_three_levels(rated: Shell) -> None:
+    done = rated(f"{RATED} --by severity")
+    assert done.code == 0
+    assert table(done.out, "level of systems")[1][:3] == ["rules", "2", "1.000"]
+    spans = table(done.out, "level of error spans")
+    assert spans[0][:6] == ["measure", "evaluator", "precision", "recall", "F1", "macro F1"]
+    assert [row[0] for row in spans[1:]] == ["characters", "partial overlap", "match at 0.5"]
+    assert spans[1][7] == "12"  # characters that people marked
+    thresholds = table(done.out, "level of error spans: F1 of matches by threshold")[0]
+    assert thresholds == ["evaluator", *(f"0.{tenth}" for tenth in range(1, 10))]
+    severities = table(done.out, "level of error spans: characters by severity")
+    assert [row[:2] for row in severities[1:]] == [["minor", "rules"], ["major", "rules"]]
+    assert "\nchar-f1|credit:0.5|severities:minor,major,critical|unlocated:miss|" in done.out
+    assert rated("meta-eval --run stored --human people.jsonl --by severity").out == done.out
+    alone = rated(f"{RATED} --level span --outside segment --unlocated locate").out
+    assert (alone.startswith("level of error spans"), "|unlocated:locate|outside:segment|" in alone) == (True, True)
+    segments = rated(f"{RATED} --level seg").out
+    assert (segments.startswith("level of segments"), "error spans" in segments) == (True, False)
+
+
+def test_a_translation_that_nobody_annotated_is_refused_or_left_out_of_the_level_of_spans(rated: Shell) -> None:
+    people = [json.loads(line) for line in rated.read("people.jsonl")]
+    rated.write("people.jsonl", *map(json.dumps, [people[0] | {"errors": None}, *people[1:]]))
+    done = rated(RATED)
+    assert (done.code, done.out) == (1, "")
+    assert "people.jsonl:1: no errors of people for segment '1' of system 'good' (null, or None); [] says" in done.err
+    rated.write("r.jsonl", *rated.read("r.jsonl")[:-1])
+    measure = data(rated(f"{RATED} --missing leave-out -f json"))["spans"]["measures"][0]
+    assert (measure["segments"], measure["segments_left_out"]) == (4, {"gold": 1, "predicted": 1, "both": 0})
+
+
+def test_copied_annotations_are_warned_of_and_nothing_marked_is_no_copy(rated: Shell) -> None:
+    people = [json.loads(line) for line in rated.read("people.jsonl")]
+    rated.write("again.jsonl", *(json.dumps(row | {"score": -n}) for n, row in enumerate(people)))
+    out = rated("meta-eval -e again=again.jsonl --human people.jsonl").out
+    assert "warning: again: its error spans are people's own (people), every one" in out
+    for name, sign in (("again.jsonl", 1), ("none.jsonl", -1)):
+        rated.write(name, *(json.dumps(row | {"score": sign * n, "errors": []}) for n, row in enumerate(people)))
+    assert "people's own" not in rated("meta-eval -e again=again.jsonl --human none.jsonl").out
+
+
+TEXT = "Die Bank zahlt"
+
+
+def marked(shell: Shell, ours: Any, theirs: Any, **more: Any) -> None:
+    row = {"id": "1", "system": "A", "score": -1, "translation": TEXT}
+    shell.write("r.jsonl", json.dumps({**row, "evaluator": "X", "errors": ours} | more))
+    shell.write("people.jsonl", json.dumps({**row, "evaluator": "people", "errors": theirs}))
+
+
+PLACED = {"text": "", "start": 0, "end": 3, "category": "style", "severity": "minor"}
+INVENTED = {"text": "Geld", "category": "style", "severity": "minor"}
+LOST = {"text": "lost", "category": "accuracy/omission", "severity": "major", "side": "omission"}
+
+
+def test_an_invented_span_counts_and_an_omission_may_be_one_of_the_source(shell: Shell) -> None:
+    marked(shell, [PLACED, INVENTED], [PLACED])
+    measures = data(shell(f"{RATED} --level span -f json"))["spans"]["measures"]
+    assert [one["precision"] for one in measures] == [3 / 7, 1 / 2, 1 / 2]
+    marked(shell, [LOST], [LOST], source="the lost word")  # which only one side knows
+    characters = data(shell(f"{RATED} --level span --outside source -f json"))["spans"]["measures"][0]
+    assert (characters["right"], characters["gold"]) == (4, 4)
+
+
+@pytest.mark.parametrize("lacking", ["errors", "translation"])
+def test_the_level_of_spans_needs_errors_and_texts_of_both(lacking: str, shell: Shell) -> None:
+    marked(shell, [PLACED], [PLACED])
+    for name in ("people.jsonl", "r.jsonl") if lacking == "translation" else ("people.jsonl",):
+        shell.write(name, json.dumps(json.loads(shell.read(name)[0]) | {lacking: None}))
+    done = shell(RATED)
+    assert (done.code, "level of segments" in done.out, "spans" in done.out) == (0, True, False)
+    assert shell(f"{RATED} --level span").code == 2
+
+
+# --- written as a folder of mt-metrics-eval, and read back
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_is_written_as_a_folder_gives_the_same_numbers(rated: Shell) -> None:
+    done = rated(f"{RATED} --by length -f json -o set")
+    assert done.err == "mtagent: written: set\n"
+    names = ["documents/en-de.docs", "sources/en-de.txt"]
+    names += [f"human-scores/en-de.people.{end}" for end in ("seg.rating", "seg.score", "sys.score")]
+    names += [f"metric-scores/en-de/rules-src.{end}" for end in ("seg.rating", "seg.score", "sys.score")]
+    names += [f"system-outputs/en-de/{name}.txt" for name in ("bad", "good")]
+    assert sorted(contents(rated.folder / "set")) == sorted(names)
+    back = rated("meta-eval --mtme set --by length -f json -o set2")
+    assert numbers(back) == numbers(done)
+    assert contents(rated.folder / "set2") == contents(rated.folder / "set")
+
+
+def test_missing_and_given_scores_are_written_and_read_back(scored: Shell) -> None:
+    rows = (f"{system}\t{-n}\t{n * n}\t{n}" for n, system in enumerate("ABCDE"))
+    scored.write("sys.tsv", "system\tmqm\tgood\tconstant", *rows)
+    done = scored(f"{SCORED} --system-scores sys.tsv -f json -o given")
+    assert data(done)["levels"][0]["given"]
+    assert numbers(scored("meta-eval --mtme given -f json")) == numbers(done)
+    changed(scored, "mqm", "None", 4)
+    done = scored(f"{SCORED} --missing leave-out -f json -o set")
+    assert "mtagent: sources, translations and documents are not written: not all are known" in done.err
+    assert scored.read("set/human-scores/en-de.mqm.seg.score")[3] == "B\tNone"
+    assert scored.read("set/human-scores/en-de.mqm.sys.score")[1] == "B\tNone"
+    assert numbers(scored("meta-eval --mtme set --missing leave-out -f json")) == numbers(done)
+
+
+def test_people_s_scores_of_all_systems_are_written(shell: Shell) -> None:
+    shell.write("gold.tsv", "system\tid\tmqm", *(f"{system}\ta\t-1" for system in "ABC"))
+    for name, systems in (("x", "BC"), ("y", "AB")):
+        shell.write(f"{name}.tsv", f"system\tid\t{name}", *(f"{system}\ta\t5" for system in systems))
+    shell("meta-eval -e x.tsv y.tsv --human gold.tsv --missing leave-out -l en-de -o set")
+    assert sorted(shell.read("set/human-scores/en-de.mqm.seg.score")) == ["A\t-1.0", "B\t-1.0", "C\t-1.0"]
+
+
+def test_names_that_have_to_change_are_told_and_references_and_omissions_stay(shell: Shell) -> None:
+    omission = {"text": "bank", "start": 4, "end": 8, "category": "accuracy/omission", "severity": "major"}
+    row = {"system": "a/b.c", "score": -1, "translation": TEXT, "source": "The bank pays", "lp": "en-de"}
+    lines = [row | {"id": n, "document": document} for n, document in (("1", "d"), ("2", "e"), ("3", "d"))]
+    people = {"evaluator": "people", "errors": [omission | {"side": "omission"}]}
+    shell.write("r.jsonl", *(json.dumps(line | {"evaluator": "COMET-refA"}) for line in lines))
+    shell.write("people.jsonl", *(json.dumps(line | people) for line in lines))
+    done = shell(f"{RATED} -o set")
+    assert done.err.count("a/b.c is a_b_c") == 1
+    assert "en-de: documents renamed, to stand in one piece and without spaces: 1 (d is d_2)" in done.err
+    assert "set/metric-scores/en-de/COMET-refA.seg.score" in {f"set/{name}" for name in contents(shell.folder / "set")}
+    rating = shell.read("set/human-scores/en-de.people.seg.rating")[0]
+    assert ('"start": 4, "end": 8' in rating, '"is_source_error": true' in rating) == (True, True)
+    shell("meta-eval --mtme set -o copy")
+    assert shell.read("copy/human-scores/en-de.people.seg.rating")[0] == rating
+
+
+def test_what_is_older_is_not_left_beside_new_scores(rated: Shell) -> None:
+    common = "--human people.jsonl -l en-de -o set --force"
+    assert rated(f"meta-eval -e r.jsonl {common}").code == 0
+    bare = {"errors": None, "translation": None, "source": None, "document": None}
+    rated.write("bare.jsonl", *(json.dumps(json.loads(line) | bare) for line in rated.read("r.jsonl")))
+    rated.write("people.jsonl", *(json.dumps(json.loads(line) | bare) for line in rated.read("people.jsonl")))
+    rated.write("set/own.txt", "mine")
+    before = contents(rated.folder / "set")
+    older = [f"metric-scores/en-de/rules-src{end}" for end in (".seg.rating",)]
+    older += ["human-scores/en-de.people.seg.rating", "sources/en-de.txt", "documents/en-de.docs"]
+    older += ["system-outputs/en-de/good.txt", "system-outputs/en-de/bad.txt"]
+    while older:
+        done = rated(f"meta-eval -e rules=bare.jsonl {common}")
+        (lost,) = [name for name in older if f"set/{name}: is an older one, and would be read with the new" in done.err]
+        assert contents(rated.folder / "set") == before
+        older.remove(lost)
+        del before[lost]
+        (rated.folder / "set" / lost).unlink()
+    assert rated(f"meta-eval -e rules=bare.jsonl {common}").code == 0
+    assert rated.read("set/own.txt") == ["mine"]
+
+
+# --- standard input
+
+
+@pytest.mark.slow
+def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
+    text = "system\tid\tmqm\tjudge\n" + "".join(f"{s}\t{n}\t{-n}\t{n * n}\n" for s in "AB" for n in range(4))
+    (tmp_path / "s.tsv").write_text(text, encoding="utf-8")
+    common = ("--human", "mqm", "-f", "json", "--level", "seg")
+    given, piped = (
+        run(tmp_path, "meta-eval", "-e", name, *common, stdin=stdin) for name, stdin in (("s.tsv", ""), ("-", text))
+    )
+    assert numbers(piped) == numbers(given)
+    wrong = run(tmp_path, "meta-eval", "-e", "-", "--human", "mqm", stdin=text.replace("9\n", "x\n"))
+    assert (wrong.code, "standard input:5: 'judge' is 'x'" in wrong.err) == (1, True)
+    objects = "".join(json.dumps({"id": n, "score": n, "evaluator": "one"}) + "\n" for n in range(4))
+    (tmp_path / "people.txt").write_text("4\n2\n1\n0\n", encoding="utf-8")
+    listed = run(tmp_path, "meta-eval", "-e", "-", "--human", "people.txt", stdin=objects)
+    assert "one 4 -0.983" in " ".join(listed.out.split())
+    for line in ("meta-eval -e - --human -", "gate calibrate -e - --documents - --human people.txt"):
+        done = run(tmp_path, *line.split(), stdin=objects)
+        assert (done.code, "only one of the files can be standard input" in done.err) == (1, True), done.err
+
+
+# --- what the page shows
+
+
+PAGE = (ROOT / "docs" / "meta-eval.md").read_text(encoding="utf-8")
+TRANSCRIPTS = [
+    (command, output)
+    for block in re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
+    for command, output in re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
+]
+
+
+def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
+    found = [(command, output) for command, output in TRANSCRIPTS if "wmt23" not in command]
+    assert len(found) == 7
+    for command, output in found:
+        if command.startswith("cat "):
+            shell.write(command.split()[1], *output.splitlines())
+            continue
+        done = run(shell.folder, *command.removeprefix("mtagent ").split())
+        assert (done.out.rstrip(), done.code) == (output.rstrip(), 0), done.err
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None:
+    ((command, output),) = [one for one in TRANSCRIPTS if "wmt23" in one[0]]
+    for level in ("seg", "sys"):
+        name = f"wmt23_en-de_{level}_scores.tsv"
+        (shell.folder / name).symlink_to(data / name)
+    assert shell(command.removeprefix("mtagent ")).out.rstrip() == output.rstrip()
+
+
+def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(code, "meta-eval.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("1.0 pearson|level:seg|")
+
+
+def test_every_option_of_the_command_is_on_the_page(shell: Shell) -> None:
+    known = {"--help", "--store", "--width", "--scores", "--output", "--format", "--lp", "--seed"}
+    options = set(re.findall(r"--[a-z-]+", shell("meta-eval -h").out.split("Examples:")[0])) - known
+    assert sorted(name for name in options if name not in PAGE) == []
