@@ -16,7 +16,7 @@ from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step, Usage
 from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
 from mtagent.report.figures import SHOWN, Costly, CostlyCount, costs, figures, histogram, spreads
-from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
+from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
 BY_GUARDS = Cause(kind="guards", detail="x")
 

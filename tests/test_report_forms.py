@@ -17,7 +17,7 @@ from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures
 from mtagent.report.forms import as_csv, as_json, as_markdown
-from tests.reported import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, step
+from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, step
 
 KEPT = step(
     "postedit", "kept", "judge -6 -> 0: better", "new", proposed="new", seconds=1.23456, calls=(paid(0.25),),

@@ -25,8 +25,8 @@ from mtagent.report.page import Tally, Way, lines, pieces, sentence, way
 from mtagent.report.report import Form, Scoring, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
+from tests.report_records import score
 from tests.report_runs import EVIL, edited, error, many, rating, save, segment, varied
-from tests.reported import score
 
 _VOID = {"meta", "input", "br", "img", "link", "hr"}
 

@@ -17,7 +17,7 @@ from mtagent.report import tables
 from mtagent.report.figures import Flow, Group, Marks, Spread, StageFlow, StageMarks, costs, figures, spreads
 from mtagent.text import amounts
 from mtagent.text.table import Bar, Table, as_csv, html, markdown
-from tests.reported import CHAINS, chain, comparison, edit, error, rating, row, step
+from tests.report_records import CHAINS, chain, comparison, edit, error, rating, row, step
 
 STYLE = files("mtagent.report").joinpath("page", "page.css").read_text(encoding="utf-8")
 NASTY = '</td><script>alert("1")</script>&\x00\ud800 long'
