@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.errors import InputError
 from mtagent.evaluators.spans_file import SpansFile
-from mtagent.formats import SpanFormatName
+from mtagent.formats import SPAN_FORMATS, SpanFormatName
 from mtagent.records import Rating, Segment
 from tests.span_writers import write
 
@@ -91,30 +91,20 @@ ROUNDABOUT = {
         (HEAD + row(MARKED, "Style/Awkward", "Minor"), [span("Bank", 4, 8, "Style/Awkward")]),
         (row(MARKED, "Style/Awkward", "minor"), [span("Bank", 4, 8, "Style/Awkward")]),  # no header
         (row(MARKED, "Style", "Critical").replace("\t\n", "\n"), [span("Bank", 4, 8, "Style", "critical")]),
-        (
-            HEAD + row(TEXT, "Accuracy/Omission", "major", source="The bank <v>pays</v>."),
-            [span("pays", None, None, "Accuracy/Omission", "major", "omission")],
-        ),
-        (
-            HEAD + row(TEXT, "Source issue", "major", source="The <v>bank</v> pays."),
-            [span("bank", None, None, "Source issue", "major", "source")],
-        ),
-        (
-            HEAD + row("Die<v></v> Bank zahlt nicht, die Bank.", "Accuracy/Omission", "Major"),
-            [span("", 3, 3, "Accuracy/Omission", "major", "omission")],
-        ),
+        (HEAD + row(TEXT, "Accuracy/Omission", "major", source="The bank <v>pays</v>."),
+         [span("pays", None, None, "Accuracy/Omission", "major", "omission")]),
+        (HEAD + row(TEXT, "Source issue", "major", source="The <v>bank</v> pays."),
+         [span("bank", None, None, "Source issue", "major", "source")]),
+        (HEAD + row("Die<v></v> Bank zahlt nicht, die Bank.", "Accuracy/Omission", "Major"),
+         [span("", 3, 3, "Accuracy/Omission", "major", "omission")]),
         (HEAD + row(TEXT, "Accuracy/Omission", "minor"), [span("", None, None, "Accuracy/Omission", side="omission")]),
         (HEAD + row(TEXT, "Non-translation!", "Major"), [span(TEXT, 0, 31, "Non-translation!", "major")]),
         (HEAD + row(TEXT, "Style", "Minor", note='{"marked_text": "zahlt"}'), [span("zahlt", 9, 14, "Style")]),
         (HEAD + row(TEXT, "no-error", "no-error"), []),
-        (
-            HEAD + row(TEXT, "No-error", "No-error") + row(MARKED, "Found", "HOTW-test") + row(TEXT, "", "", rater=""),
-            [],
-        ),
-        (
-            wmt("missing 4", "missing 8", "major minor"),
-            [span("", None, None, "accuracy/omission", "major", "omission"), span("Bank", 4, 8)],
-        ),
+        (HEAD + row(TEXT, "No-error", "No-error") + row(MARKED, "Found", "HOTW-test") + row(TEXT, "", "", rater=""),
+         []),
+        (wmt("missing 4", "missing 8", "major minor"),
+         [span("", None, None, "accuracy/omission", "major", "omission"), span("Bank", 4, 8)]),
         (wmt("missing", "missing", "missing"), [span("", None, None, "accuracy/omission", side="omission")]),
         (wmt("-1", "-1", "no-error"), []),
         (esa(start_i=4, end_i=7), [span("Bank", 4, 8)]),
@@ -123,7 +113,7 @@ ROUNDABOUT = {
         ("\ufeff" + bio(startIndex=4, endIndex=7), [span("Bank", 4, 8, "Style")]),
         (bio(startIndex=4, endIndex=7, error_subcategory="Register"), [span("Bank", 4, 8, "Style/Register")]),
     ],
-)
+)  # fmt: skip
 def test_what_a_file_says(tmp_path: Path, content: str, errors: list[Short]) -> None:
     rating = rate(write(tmp_path / "file", content))
     assert [span(e.text, e.start, e.end, e.category, e.severity, e.side) for e in rating.errors or ()] == errors
@@ -133,43 +123,25 @@ def test_what_a_file_says(tmp_path: Path, content: str, errors: list[Short]) -> 
 @pytest.mark.parametrize(
     ("content", "error", "warning"),
     [
-        (
-            comet(text="zahlt", start=8, end=14),
-            span("zahlt", 9, 14),
-            "the span 'zahlt' is not at 8–14, but at 9–14; it is taken from there",
-        ),
-        (
-            comet(text="Bank", start=5, end=9),
-            span("Bank"),
-            "the span 'Bank' is not at 5–9, and the span stands in 2 places; it has no place",
-        ),
+        (comet(text="zahlt", start=8, end=14),
+         span("zahlt", 9, 14), "the span 'zahlt' is not at 8–14, but at 9–14; it is taken from there"),
+        (comet(text="Bank", start=5, end=9),
+         span("Bank"), "the span 'Bank' is not at 5–9, and the span stands in 2 places; it has no place"),
         (comet(text="Kasse", start=5, end=10), span("Kasse"), "the span is not in the text; it has no place"),
         (own(text="Bank"), span("Bank"), "the span 'Bank': the span stands in 2 places; it has no place"),
         (own(text="bench", side="source"), span("bench", side="source"), "in the source: the span 'bench': "),
-        (
-            wmt("26", "99", "minor"),
-            span("Bank.", 26, 31),
-            "the span 26–99 ends behind the text of 31 characters; it is cut there",
-        ),
+        (wmt("26", "99", "minor"),
+         span("Bank.", 26, 31), "the span 26–99 ends behind the text of 31 characters; it is cut there"),
         (wmt("31", "32", "minor"), span(""), "the span 31–32 lies behind the text of 31 characters; it has no place"),
-        (
-            esa(start_i=4, end_i=7, severity="undecided"),
-            span("Bank", 4, 8, severity="neutral"),
-            "1 spans are undecided",
-        ),
+        (esa(start_i=4, end_i=7, severity="undecided"),
+         span("Bank", 4, 8, severity="neutral"), "1 spans are undecided"),
         (HEAD + row(TEXT, "Style", "Minor"), span("", category="Style"), "the error 'Style' marks no span"),
-        (
-            HEAD + row("<v>Die</v> Bank zahlt nicht, <v>die</v> Bank.", "Style", "Minor"),
-            span("Die", 0, 3, "Style"),
-            "the error marks 2 spans; only the first one is taken",
-        ),
-        (
-            HEAD + row(MARKED, "Style", "Minor") + row(TEXT, "No-error", "No-error"),
-            span("Bank", 4, 8, "Style"),
-            "the rater says that there is no error, and marks some: they count",
-        ),
+        (HEAD + row("<v>Die</v> Bank zahlt nicht, <v>die</v> Bank.", "Style", "Minor"),
+         span("Die", 0, 3, "Style"), "the error marks 2 spans; only the first one is taken"),
+        (HEAD + row(MARKED, "Style", "Minor") + row(TEXT, "No-error", "No-error"),
+         span("Bank", 4, 8, "Style"), "the rater says that there is no error, and marks some: they count"),
     ],
-)
+)  # fmt: skip
 def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: str, error: Short, warning: str) -> None:
     path = write(tmp_path / "file", content)
     rating = rate(path)
@@ -209,10 +181,8 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
         (wmt("x", "3", "minor"), "file:2: the offset 'x' is no whole number"),
         (wmt("-1", "3", "minor"), "file:2: the offset '-1' is no whole number"),
         (comet(start=1, end=2), "file: de.txt, segment 1: 'text' must be a text; it is None"),
-        (
-            '{"de.txt": [{"src": "a", "mt": "b", "COMET": 0.5}]}',
-            'no segment has "errors"; only XCOMET models mark spans',
-        ),
+        ('{"de.txt": [{"src": "a", "mt": "b", "COMET": 0.5}]}',
+         'no segment has "errors"; only XCOMET models mark spans'),
         ('{"line_id": 1, "src": "a", "tgt": "b", "esa_spans": null}', "file:1: the spans must be a list of objects"),
         ('{"line_id": 1, "src": "a", "esa_spans": []}', "file:1: 'tgt' must be a text"),
         (esa(start_i="missing", end_i=3), "file:1: a span from 'missing' to 3; both must be 'missing', or none"),
@@ -221,19 +191,14 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
         ("r,s,1,TGT,eng,deu,80,d,False,[],1,2\nr,s\n", "file:2: 2 columns instead of 12"),
         (own(text="a") + '\n{"id": "2", "translation": "b"}\n', r"file:2: no 'errors'; write \[\] for a translation"),
         (own(text="a") + "\n[]\n", "file:2: a line must hold an object"),
-        (
-            own(text="a", span=1),
-            "file:1: error 1 of 1: unknown field 'span'; an error needs text, category, severity, and",
-        ),
+        (own(text="a", span=1),
+         "file:1: error 1 of 1: unknown field 'span'; an error needs text, category, severity, and"),
         (own(text="a", start=1), "file:1: error 1 of 1: start and end go together"),
-        (
-            own(),
-            "file:1: error 1 of 1: no 'text'; an error needs text, category, severity, and may",
-        ),
+        (own(), "file:1: error 1 of 1: no 'text'; an error needs text, category, severity, and may"),
         (bio(startIndex=4), "file: segment 1: the offset None is no whole number from -1"),
         (bio(startIndex=4, endIndex=7, severity=3), "file: segment 1: the severity 3 is none of"),
     ],
-)
+)  # fmt: skip
 def test_what_a_file_cannot_say(tmp_path: Path, content: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         rate(write(tmp_path / "file", content))
@@ -248,10 +213,14 @@ def test_what_a_file_cannot_say(tmp_path: Path, content: str, reason: str) -> No
         ('{"note": " odd ", "timestamp": 5}', "odd", None),
         ('{"note": "", "suggestion": "Sparkasse", "marked_text": "Bank"}', None, "Sparkasse"),
     ],
-)
+)  # fmt: skip
 def test_a_remark_in_marot_is_kept(tmp_path: Path, note: str, explanation: str | None, suggestion: str | None) -> None:
     (error,) = rate(write(tmp_path / "file", HEAD + row(MARKED, "Style", "Minor", note=note))).errors or ()
     assert (error.text, error.explanation, error.suggestion) == ("Bank", explanation, suggestion)
+
+
+def test_the_option_of_the_evaluator_names_every_format() -> None:
+    assert get_args(SpanFormatName) == tuple(SPAN_FORMATS)
 
 
 @pytest.mark.parametrize("kind", get_args(SpanFormatName))

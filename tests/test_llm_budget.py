@@ -137,7 +137,7 @@ def test_what_was_paid_before_counts_with_what_it_cost_then() -> None:
 
 def test_calls_that_nobody_counted_leave_a_budget_in_tokens_unknown() -> None:
     Budget(tokens=100).begin("r", [("m", Usage(calls=2)), ("m", Usage(calls=1, input_tokens=9, cost=None))])
-    with pytest.raises(ConfigError, match="has made 2 calls to m of which nobody knows"):
+    with pytest.raises(ConfigError, match="has made 2 calls to m that the server did not count"):
         Budget(tokens=100).begin("r", [("m", Usage(calls=2, cost=None))])
 
 
@@ -366,10 +366,23 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
         stopped = translate(job, server, "--budget 0.2")
         assert stopped.code == 4
         assert re.search(r"\(\$0\.\d+ of it for calls that the server did not count\)", stopped.err)
-        again = translate(job, server, "--budget 0.5")
-    assert again.code == 1
-    assert "run 'mine' has made" in again.err
-    assert "of which nobody knows what they cost" in again.err
+        assert "a higher --budget" not in stopped.err
+        ways_out = "go on without a budget, or start another --run"
+        assert ways_out in stopped.err
+        for budget in ("--budget 0.5", "--token-budget 5000000"):
+            again = translate(job, server, budget)
+            assert again.code == 1
+            assert re.search(r"run 'mine' has made \d+ calls to \S+ that the server did not count", again.err)
+            assert ways_out in again.err
+            assert "--token-budget" not in again.err
+        before = summary(job, "mine").usage.calls
+        assert translate(job, server, "--budget 0.2", "another").code == 4
+        assert summary(job, "another").usage.calls <= before, "stored replies cost nothing"
+        done = job(f"{TRANSLATE.removesuffix(' -q')} --base-url {server} -o mine.txt --run mine")
+    assert (done.code, len(job.read("mine.txt"))) == (0, 30)
+    calls = summary(job, "mine").usage.calls
+    assert re.search(rf"{calls} calls.*, 0 \+ 0 tokens \(the server did not count {calls} of the calls\)", done.err)
+    assert f"paid: {calls} calls (the server did not count {calls} of the calls)" in job("runs show mine").out
 
 
 @pytest.mark.loopback

@@ -17,7 +17,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.text.omission import STRICTNESS, grown, letters, loss_evidence, sentences
+from mtagent.text.commentary import grown
+from mtagent.text.omission import STRICTNESS, loss_evidence
+from mtagent.text.paragraphs import sentences
+from mtagent.text.scripts import letters
 from wmt.data import DATA, records, run
 
 STRICTNESSES = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)

@@ -20,7 +20,7 @@ import numpy as np
 
 from mtagent.metrics.named import make_metric
 from mtagent.records import Segment
-from mtagent.text.omission import sentences
+from mtagent.text.paragraphs import sentences
 from wmt.data import DATA, records, run
 
 MARGINS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03)

@@ -35,7 +35,7 @@ from mtagent.metrics.significance import FEW, counted
 from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED
 from mtagent.records import Score, Segment, Usage
 from mtagent.store.store import Store, open_existing
-from mtagent.text import languages, scripts
+from mtagent.text import scripts
 from mtagent.text.foreign import FLAGS
 
 _NOISE = 1e-9
@@ -205,7 +205,7 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
 
 def _length(segment: Segment) -> tuple[str, int]:
     """What the length of the source is counted in, and the number of its bucket."""
-    unit = "words" if languages.has_spaces(segment.source_lang) else "characters"
+    unit = "words" if scripts.has_spaces(segment.source_lang) else "characters"
     size = len(scripts.words(segment.source)) if unit == "words" else sum(not c.isspace() for c in segment.source)
     return unit, sum(size > most for most in _UP_TO[unit])
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text.mqm import SEVERITIES
+from mtagent.text.scripts import UNSPACED
 from mtagent.text.spans import find_spans
 
 _MAJOR = {
@@ -395,8 +396,7 @@ def _sorted(found: Sequence[tuple[int, ...]], words: Sequence[str], starts: Ints
     return Side(segment, where, start, end, length, severity, category, tuple(words[at] for at in order), left_out)
 
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|[^\W{_UNSPACED}][\w\p{{M}}--{_UNSPACED}]*|[^\w\s]", regex.V1)
+_WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPACED}]*|[^\w\s]", regex.V1)
 _OVERLAPS_MAJOR = SEVERITIES.index("major")
 
 Words = tuple[str, ...]

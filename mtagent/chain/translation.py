@@ -11,40 +11,20 @@ from collections.abc import Collection, Iterator
 
 import regex
 
-from mtagent.chain.guards import Damage, listed
+from mtagent.chain.guards import Complaints, Damage, keys, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
-from mtagent.text import languages, markup, omission, scripts
-from mtagent.text.foreign import Complaints
+from mtagent.text import commentary, markup, scripts
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
 """A text may have three times the letters of its source and 80 more; the source six times those of the text and 30.
 
-Letters are weighted by script (:func:`mtagent.text.omission.letters`): a Chinese character says as much as three.
+Letters are weighted by script (:func:`mtagent.text.scripts.letters`): a Chinese character says as much as three.
 """
 TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
 """The bound in characters that stands also without guards. It comes first, so that nothing reads megabytes."""
-
-_DENSE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
-_WORD = regex.compile(r"\p{L}{2}|" + _DENSE.pattern)
-_SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
-_CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e]")
-_EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
-_LATIN = regex.compile(r"\p{Latin}")
-_LONG_NUMBER = regex.compile(r"\d\D{0,2}+\d\D{0,2}+\d")
-_RULE = regex.compile(r"([^\w\s])\1{3,}+")
-_LATEX = regex.compile(r"\\[A-Za-z]++\*?+(?:\[[^\[\]]*+\])?+$")
-_CURRENCY = regex.compile(r"\$(?:US|AU?|NZ|CA?|CDN|HK|S)D?\d*+", regex.IGNORECASE)
-_KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
-_PLAIN_NAME = regex.compile(r"[a-z]{4,}")
-_HTML_NAMES = regex.compile(
-    r"abbr|area|article|aside|base|blockquote|body|button|caption|center|cite|code|embed|figure|font|"
-    r"footer|form|head|header|html|iframe|input|label|legend|link|main|mark|math|meta|object|option|param|"
-    r"picture|quote|ruby|samp|script|section|select|small|source|span|strong|style|table|tbody|tfoot|"
-    r"thead|time|title|track|video"
-)
 
 
 def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
@@ -80,18 +60,24 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
     return text
 
 
+_HAS_WORDS = regex.compile(rf"\p{{L}}{{2}}|[{scripts.UNSPACED}\p{{Hangul}}]")
+_SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
+_LONG_NUMBER = regex.compile(r"\d\D{0,2}+\d\D{0,2}+\d")
+
+
 def _is_wordless(source: str, text: str) -> bool:
     """Whether the words of ``source`` became marks (``[]``, a fence) or, if they are more than two, a mere number."""
-    said = markup.prose(text)
-    asked = markup.prose(source)
-    if scripts.LETTER.search(said) or not _WORD.search(asked):
+    prose, said = markup.prose(source), markup.prose(text)
+    if scripts.LETTER.search(said) or not _HAS_WORDS.search(prose):
         return False
-    words = scripts.words(asked)
-    dense = sum(bool(_DENSE.fullmatch(word)) for word in words)
-    if not dense and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
+    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(prose)]
+    if 1 / 3 not in words and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
         return False  # a number in words
-    is_short = len(words) - dense + dense / 3 <= 2
-    return not (is_short and _SAYS_SOMETHING.search(said))
+    return sum(words) > 2 or not _SAYS_SOMETHING.search(said)
+
+
+_CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e]")
+_EMBEDDING = regex.compile("[\u202a-\u202c\u2066-\u2069]")
 
 
 def control(segment: Segment, text: str) -> Iterator[str]:
@@ -99,28 +85,31 @@ def control(segment: Segment, text: str) -> Iterator[str]:
 
     Embeddings are free where either language runs from right to left; overrides never are.
     """
-    if text.isascii() and text.isprintable():
-        return
-    for signs in (_CONTROL, _EMBEDDING):
-        if signs is _EMBEDDING and any(map(scripts.runs_right_to_left, (segment.source_lang, segment.target_lang))):
-            continue
+    free = any(map(scripts.runs_right_to_left, (segment.source_lang, segment.target_lang)))
+    for signs in (_CONTROL,) if free else (_CONTROL, _EMBEDDING):
         surplus = Counter(signs.findall(text)) - Counter(signs.findall(segment.source))
         yield from (f"character U+{ord(character):04X}" for character in sorted(surplus))
 
 
+_RULE = regex.compile(r"([^\w\s])\1{3,}+")
+
+
 def length(segment: Segment, text: str) -> Iterator[str]:
     """The text is no multiple and no fraction of its source, and nothing but its translation."""
-    there, wanted = omission.letters(text), omission.letters(segment.source)
+    there, wanted = scripts.letters(text), scripts.letters(segment.source)
     is_long = there > TIMES_LONGER * wanted + LETTERS_LONGER
-    if is_long or omission.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * there + LETTERS_SHORTER:
+    if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * there + LETTERS_SHORTER:
         yield f"the text has {there:.0f} letters, the source {wanted:.0f}"
-    yield from omission.commentary(segment.source, text, target_lang=segment.target_lang)
+    yield from commentary.commentary(segment.source, text, target_lang=segment.target_lang)
+
+
+_LATIN = regex.compile(r"\p{Latin}")
 
 
 def script(segment: Segment, text: str) -> Iterator[str]:
     """The text is not wholly in a script that its language is not written in; words of the source may be."""
-    code = languages.only_script(segment.target_lang)
-    inside = scripts.letters_of(code) if code else None
+    lang = segment.target_lang
+    inside = scripts.letters_of(scripts.script_of(lang)) if scripts.has_one_script(lang) else None
     if inside is None or inside.search(text):
         return
     known = {word.casefold() for word in scripts.words(segment.source)}
@@ -128,8 +117,12 @@ def script(segment: Segment, text: str) -> Iterator[str]:
     latin = [word for word in new if _LATIN.search(word)]
     names = sum(word[0].isupper() for word in latin)  # brands are written in Latin letters in any language
     is_latin_prose = len(latin) >= 3 and 2 * names <= len(latin)
-    if is_latin_prose or omission.letters("".join(word for word in new if not _LATIN.search(word))) >= 12:
-        yield f"no letter of the text is in the script of {segment.target_lang}"
+    if is_latin_prose or scripts.letters("".join(word for word in new if not _LATIN.search(word))) >= 12:
+        yield f"no letter of the text is in the script of {lang}"
+
+
+_LATEX = regex.compile(r"\\[A-Za-z]++\*?+(?:\[[^\[\]]*+\])?+$")
+_CURRENCY = regex.compile(r"\$(?:US|AU?|NZ|CA?|CDN|HK|S)D?\d*+", regex.IGNORECASE)
 
 
 def placeholders(segment: Segment, text: str) -> Iterator[str]:
@@ -137,18 +130,27 @@ def placeholders(segment: Segment, text: str) -> Iterator[str]:
 
     Escapes (``\n``), entities, amounts of money (``$US500``) and arguments of LaTeX commands are mere text.
     """
-    lost = _keys(segment.source) - _keys(text)
-    yield from (f"{key} is missing" for key in lost.elements())
-
-
-def _keys(text: str) -> Counter[str]:
-    return Counter(
-        mark.key
-        for mark in markup.placeholders(text)
-        if not mark.key.startswith(("\\", "&"))
-        and not _CURRENCY.fullmatch(mark.key)
-        and not (mark.key.startswith("{") and _LATEX.search(text[max(0, mark.start - 60) : mark.start]))
+    wanted, there = (
+        keys(
+            mark
+            for mark in markup.placeholders(side)
+            if not mark.key.startswith(("\\", "&"))
+            and not _CURRENCY.fullmatch(mark.key)
+            and not (mark.key.startswith("{") and _LATEX.search(side[max(0, mark.start - 60) : mark.start]))
+        )
+        for side in (segment.source, text)
     )
+    yield from (f"{key} is missing" for key in (wanted - there).elements())
+
+
+_KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
+_PLAIN_NAME = regex.compile(r"[a-z]{4,}")
+_HTML_NAMES = regex.compile(
+    r"abbr|area|article|aside|base|blockquote|body|button|caption|center|cite|code|embed|figure|font|"
+    r"footer|form|head|header|html|iframe|input|label|legend|link|main|mark|math|meta|object|option|param|"
+    r"picture|quote|ruby|samp|script|section|select|small|source|span|strong|style|table|tbody|tfoot|"
+    r"thead|time|title|track|video"
+)
 
 
 def tags(segment: Segment, text: str) -> Iterator[str]:

@@ -120,10 +120,10 @@ class Progress:
         """Say what came out."""
         if self._quiet:
             return
-        counts, usage = summary.counts, summary.usage
+        counts = summary.counts
         what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         what += f", {counts.failed} failed"
-        cost = self._paid(usage)
+        cost = self._paid(summary)
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
             say(f"mtagent: {line}")
@@ -145,7 +145,7 @@ class Progress:
         what = f"{sum(system.rated for system in report.systems)} rated, {failed} failed"
         if blank := sum(system.blank for system in report.systems):
             what += f", {blank} without words"
-        say(f"mtagent: {what}; {self._paid(run.usage)}; run {run.name}")
+        say(f"mtagent: {what}; {self._paid(run)}; run {run.name}")
         files = [str(path) for path in paths if path != STANDARD]
         warned = sum(system.warned for system in report.systems)
         first = next((system.warning for system in report.systems if system.warning), None)
@@ -158,9 +158,10 @@ class Progress:
         if failed:
             say("mtagent: means are of what was rated; the same command again retries what failed.")
 
-    def _paid(self, usage: Usage) -> str:
+    def _paid(self, run: RunSummary) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
-        return f"{usage.calls} calls{reused}, {usage.input_tokens} + {usage.output_tokens} tokens, {dollars(usage)}"
+        tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
+        return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -174,6 +175,11 @@ def _said(rated: Rated) -> str:
         return f"failed: {rated.error}" if rated.error else "no words"
     errors = "" if rated.rating.errors is None else f", errors: {len(rated.rating.errors)}"
     return f"{rated.rating.score:g}{errors}"
+
+
+def uncounted(run: RunSummary) -> str:
+    """That the tokens are not all, where the server did not count some calls."""
+    return f" (the server did not count {run.uncounted} of the calls)" if run.uncounted else ""
 
 
 def dollars(usage: Usage) -> str:

@@ -10,7 +10,7 @@ import click
 
 from mtagent.chain.revert import numbered
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
-from mtagent.cli.progress import dollars
+from mtagent.cli.progress import dollars, uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
@@ -79,7 +79,7 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         )
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
-        click.echo(f"paid: {summary.usage.calls} calls, {dollars(summary.usage)}")
+        click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {dollars(summary.usage)}")
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 

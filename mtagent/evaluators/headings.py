@@ -20,7 +20,8 @@ from mtagent.evaluators.annotations import located, named_severity, read_annotat
 from mtagent.llm.reading import EXCERPT, Pairs, read_json, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
-from mtagent.text.spans import is_spaced, normalise
+from mtagent.text.scripts import is_spaced
+from mtagent.text.spans import normalise
 
 MARK = "\ue000"
 _MOST_LINES = 40  # of one span

@@ -42,11 +42,10 @@ from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
 from mtagent.records import Edit, ErrorSpan, Rating, Segment
 from mtagent.text import edits, languages, mqm
+from mtagent.text.scripts import UNSPACED
 
 # Words are whole; scripts without spaces between words go by characters.
-_TOKEN = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]\p{M}*+|[\w\p{M}]++|\s++|."
-)
+_TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
 
 
 _MOST_LOOKS = 5_000_000

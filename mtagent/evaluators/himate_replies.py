@@ -11,7 +11,7 @@ from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_sev
 from mtagent.evaluators.typology import Subtype, subtype_of
 from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
 from mtagent.records import ErrorSpan, Segment, Severity
-from mtagent.text import omission
+from mtagent.text import commentary, omission
 
 Verdict = Literal["corrected", "no difference", "worse"]
 
@@ -96,7 +96,7 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
         raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
     if text.count("\n") > translation.count("\n") == 0:
         raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
-    if complaints := omission.grown(segment.source, translation, text, target_lang=segment.target_lang):
+    if complaints := commentary.grown(segment.source, translation, text, target_lang=segment.target_lang):
         raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
     if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
         raise RatingParseError(f"it is not the whole translation: {complaints[0]}")

@@ -31,6 +31,7 @@ from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.records import Found, Record
 from mtagent.store.database import make_private_file, make_private_folder
 from mtagent.store.store import default_path as store_path
+from mtagent.text.scripts import UNSPACED
 
 APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
@@ -44,9 +45,8 @@ _STEM = 4
 _ENDING = 2
 _TITLE_WEIGHT = 3.0
 
-_SPACELESS = regex.compile(
-    r"[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
-)
+# Korean has spaces, but glues its grammar to its words: they too are found by pairs of characters.
+_SPACELESS = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
 _RUN = regex.compile(
     rf"(?P<spaceless>(?:{_SPACELESS.pattern}\p{{M}}*)+)|(?:(?!{_SPACELESS.pattern})[\p{{L}}\p{{N}}\p{{M}}])+"
 )

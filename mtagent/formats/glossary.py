@@ -14,14 +14,14 @@ from mtagent.errors import InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.tables import Dialect, rows, table_rows
 from mtagent.records import Term
+from mtagent.text.scripts import UNSPACED
 
 _COLUMNS = ("source", "target", "pos", "case", "note", "forbidden")
 _YES_NO = {"yes": True, "true": True, "1": True, "x": True, "no": False, "false": False, "0": False, "": False}
 _CASE = {"sensitive": True, "case-sensitive": True, "insensitive": False, "case-insensitive": False, **_YES_NO}
 
-_SPACELESS = r"\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 # Words end where these characters do. Scripts without spaces have no such ends: their terms match anywhere.
-_IN_WORD = regex.compile(rf"[[\w\p{{M}}]--[{_SPACELESS}]]++", regex.V1)
+_IN_WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 
 
 class Glossary:

@@ -19,11 +19,13 @@ from mtagent.errors import BudgetSpent, ConfigError, calls_of
 from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
 from mtagent.llm.request import Form, room_of
 from mtagent.records import Call, Completion, Message, Usage
+from mtagent.store.calls import is_uncounted
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
+_WITHOUT_COUNT = "go on without a budget, or start another --run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -77,10 +79,15 @@ class Budget:
             tokens = usage.input_tokens + usage.output_tokens
             price = self._prices.get(model, _unknown)
             dollars = price(usage) if usage.cost is None and tokens else usage.cost
-            if (self.limit.dollars < inf and dollars is None) or _uncounted(usage):
+            calls = f"run {run!r} has made {usage.calls} calls to {model}"
+            if is_uncounted(usage):
                 raise ConfigError(
-                    f"run {run!r} has made {usage.calls} calls to {model} of which nobody knows what they cost: name "
-                    "the price in a file (--prices FILE), limit the tokens (--token-budget N), or start another --run"
+                    f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
+                )
+            if self.limit.dollars < inf and dollars is None:
+                raise ConfigError(
+                    f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
+                    "the tokens instead (--token-budget N), or start another --run"
                 )
             self.spent += Amount(dollars or 0.0, tokens)
 
@@ -111,11 +118,13 @@ class Budget:
             f"${amount.dollars:.4f}" if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
         )
-        uncounted = f" ({assumed} of it for calls that the server did not count)" if self.assumed != Amount() else ""
+        uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
+        if self.assumed != Amount():
+            uncounted = f" ({assumed} of it for calls that the server did not count)"
+            way_out = f"since nobody knows what those calls cost, no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
             f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
-            f"call may take up to {most}{hint}. What was finished is stored: the same command with a higher {option} "
-            "goes on from there"
+            f"call may take up to {most}{hint}. What was finished is stored: {way_out}"
         )
 
 
@@ -162,16 +171,11 @@ class Budgeted:
 
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
         """What was paid for, ``calls`` among it; ``None`` where the server did not say of all."""
-        if any(map(_uncounted, (usage, *(call.usage for call in calls)))):
+        if any(map(is_uncounted, (usage, *(call.usage for call in calls)))):
             return None
         if self._budget.limit.dollars < inf and usage.cost is None:
             return None
         return Amount(usage.cost or 0.0, usage.input_tokens + usage.output_tokens)
-
-
-def _uncounted(usage: Usage) -> bool:
-    """Whether there was a request of which the server did not say what it took."""
-    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
 
 
 def _unknown(usage: Usage) -> None:

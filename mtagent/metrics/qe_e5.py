@@ -21,7 +21,8 @@ from mtagent import __version__
 from mtagent.errors import ConfigError, EvaluationError, MissingExtra
 from mtagent.records import UNIT_DIGITS, Score, Segment
 from mtagent.text.foreign import translated_share
-from mtagent.text.omission import letters, sentences
+from mtagent.text.paragraphs import sentences
+from mtagent.text.scripts import letters
 
 Vector = NDArray[np.float64]
 _AT_ONCE, _REMEMBERED = 64, 4096

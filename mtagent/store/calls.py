@@ -33,7 +33,8 @@ _RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, 
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
 _USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
-    total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ? GROUP BY model, cost IS NULL"""
+    total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ?
+    GROUP BY model, cost IS NULL, cost IS NULL AND input_tokens + output_tokens = 0"""
 
 _EACH_USAGE = """SELECT CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
     FROM calls WHERE run_id = ? ORDER BY id"""
@@ -43,6 +44,11 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
 
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
+
+
+def is_uncounted(usage: Usage) -> bool:
+    """Whether there was a request of which the server did not say what it took."""
+    return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
 
 
 class CallLog:
@@ -102,7 +108,7 @@ class CallLog:
         return Usage.total(usage for _, usage in self.usages(run_id))
 
     def usages(self, run_id: int) -> list[tuple[str, Usage]]:
-        """The same by model, what has no known price apart from what has one."""
+        """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         rows = self._database.query(_USAGE, (run_id,))
         with self._database.intact("the calls of a run"):
             return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]

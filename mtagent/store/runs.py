@@ -116,7 +116,10 @@ class Counts(Record):
 
 
 class RunSummary(Record):
-    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
+    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
+
+    ``uncounted`` are the calls in ``usage`` of which the server did not say what they took.
+    """
 
     name: str
     kind: RunKind
@@ -127,6 +130,7 @@ class RunSummary(Record):
     inputs: dict[str, Any]
     counts: Counts
     usage: Usage
+    uncounted: int = 0
 
 
 class StoredRun:
@@ -177,8 +181,8 @@ class StoredRun:
         if missing <= 0:
             return ""
         return (
-            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the command "
-            "that began the run does them"
+            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
+            "command that began the run does them"
         )
 
     def chain_at(self, position: int) -> Chain:
@@ -229,7 +233,7 @@ class StoredRun:
         return self._calls.usage(self.id)
 
     def usages(self) -> list[tuple[str, Usage]]:
-        """The same by model, what has no known price apart from what has one."""
+        """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         return self._calls.usages(self.id)
 
     def each_usage(self) -> list[tuple[str, Usage]]:

@@ -11,8 +11,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
-from mtagent.records import Call, Completion
-from mtagent.store.calls import CallLog, now
+from mtagent.records import Call, Completion, Usage
+from mtagent.store.calls import CallLog, is_uncounted, now
 from mtagent.store.database import MEMORY, Database
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
@@ -115,7 +115,7 @@ class Store:
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
         stored = self.read(name)
-        counts, usage = stored.counts(), stored.usage()
+        counts, usages = stored.counts(), stored.usages()
         with self.database.reading(f"run {name!r}") as connection:
             kind, state, started, updated, settings, inputs = connection.execute(
                 "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
@@ -129,7 +129,8 @@ class Store:
                 settings=json.loads(settings),
                 inputs=json.loads(inputs),
                 counts=counts,
-                usage=usage,
+                usage=Usage.total(usage for _, usage in usages),
+                uncounted=sum(usage.calls for _, usage in usages if is_uncounted(usage)),
             )
 
     def record_call(

@@ -13,21 +13,14 @@ from typing import Literal
 
 from mtagent.records import Edit, ErrorSpan
 from mtagent.text import paragraphs
-from mtagent.text.spans import (
-    Finding,
-    Place,
-    find_spans,
-    is_spaced,
-    normalise,
-    normalised,
-    occurrences,
-    on_word_boundaries,
-)
+from mtagent.text.scripts import is_spaced
+from mtagent.text.spans import Finding, Place, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
 _OPENING = "([{¿¡«“„\"'"
 _BINDING = _OPENING + "-/’@#"
 _RANK = {"critical": 0, "major": 1, "minor": 2, "neutral": 3}
+_CLOSING = ".,;:!?)]}\r\n\u00a0\u202f"
 
 
 def locate(text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous = "skip") -> tuple[Edit, ...]:
@@ -37,13 +30,19 @@ def locate(text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous 
     only one between spaces (the paper's rule), ``first`` and ``all`` do what they say. Errors without a suggestion, or
     that suggest what stands there already, give no edit.
     """
-    wanted = [error for error in errors if error.suggestion is not None and _asks_for_a_change(error)]
-    omissions = [error for error in wanted if error.side == "omission"]
-    marked = [error for error in wanted if error.side == "translation"]
-    edits = [_insertion(text, error) for error in omissions]
-    edits += [_unlocated(e, "not-found", "the span marks the source") for e in wanted if e.side == "source"]
+    # An omitted name may be the same in both languages; a span in the text may not be its own correction.
+    errors = [e for e in errors if e.suggestion is not None and (e.side == "omission" or e.suggestion != e.text)]
+    edits = [_insertion(text, error) for error in errors if error.side == "omission"]
+    edits += [_unlocated(e, "not-found", "the span marks the source") for e in errors if e.side == "source"]
+    marked = [error for error in errors if error.side == "translation"]
     for error, finding in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
-        edits.extend(_replacements(text, error, finding, on_ambiguous))
+        places = finding.places
+        if not finding.certain:
+            places = _chosen(text, places, on_ambiguous)
+        if places:
+            edits += [_replacement(text, error, place) for place in places]
+        else:
+            edits.append(_unlocated(error, "ambiguous" if finding.places else "not-found", finding.why))
     return _without_overlaps(edits)
 
 
@@ -67,13 +66,13 @@ def between(before: str, after: str) -> tuple[Edit, ...]:
     if old.separators != new.separators:
         whole = Edit(old=before, new=after, start=0, end=len(before), outcome="applied")
         return (whole,) if before != after else ()
-    found, start = [], 0
+    changes, start = [], 0
     for separator, was, becomes in zip(old.separators, old.texts, new.texts, strict=False):
         start += len(separator)
         if was != becomes:
-            found.append(Edit(old=was, new=becomes, start=start, end=start + len(was), outcome="applied"))
+            changes.append(Edit(old=was, new=becomes, start=start, end=start + len(was), outcome="applied"))
         start += len(was)
-    return tuple(found)
+    return tuple(changes)
 
 
 def rebase(edits: Sequence[Edit], undone: Edit) -> tuple[Edit, ...] | None:
@@ -112,11 +111,6 @@ def _end(edit: Edit) -> int:
     return _start(edit) + len(edit.old)
 
 
-def _asks_for_a_change(error: ErrorSpan) -> bool:
-    """An omitted name may be the same in both languages; a span in the text may not be its own correction."""
-    return error.side == "omission" or error.suggestion != error.text
-
-
 def _share_out(errors: Sequence[ErrorSpan], findings: list[Finding]) -> list[Finding]:
     """Give the n places of a span to n errors that say exactly the same; then nothing is left to be ambiguous."""
     alike: dict[tuple[str, str | None, tuple[Place, ...]], list[int]] = {}
@@ -130,18 +124,10 @@ def _share_out(errors: Sequence[ErrorSpan], findings: list[Finding]) -> list[Fin
     return findings
 
 
-def _replacements(text: str, error: ErrorSpan, finding: Finding, on_ambiguous: OnAmbiguous) -> list[Edit]:
-    if not finding.places:
-        return [_unlocated(error, "not-found", finding.why)]
-    places = finding.places if finding.certain else _chosen(text, finding.places, on_ambiguous)
-    if not places:
-        return [_unlocated(error, "ambiguous", finding.why)]
-    return [_replacement(text, error, place) for place in places]
-
-
 def _chosen(text: str, places: tuple[Place, ...], on_ambiguous: OnAmbiguous) -> tuple[Place, ...]:
+    """The places of an uncertain span that ``on_ambiguous`` takes; never one inside a word."""
     whole = tuple(place for place in places if on_word_boundaries(text, place))
-    if on_ambiguous == "skip" or not whole:
+    if on_ambiguous == "skip":
         return ()
     if on_ambiguous == "spaced":
         spaced = tuple(p for p in whole if f" {text} "[p.start] == " " == f" {text} "[p.end + 1])
@@ -150,110 +136,86 @@ def _chosen(text: str, places: tuple[Place, ...], on_ambiguous: OnAmbiguous) -> 
 
 
 def _replacement(text: str, error: ErrorSpan, place: Place) -> Edit:
-    start, end = _with_one_space(text, place) if error.suggestion == "" else place
-    old = text[start:end]
-    if old == error.suggestion:
+    """The edit of a located span. A deletion also takes one of the spaces around it where it would leave two."""
+    start, end = place
+    if error.suggestion == "":
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if before == " " and (after in ("", " ") or after in _CLOSING):
+            start -= 1
+        elif after == " " and before in ("", "\n"):
+            end += 1
+    if text[start:end] == error.suggestion:
         return _unlocated(error, "unchanged", "the text already reads so")
     span = error.model_copy(update={"start": place.start, "end": place.end})
-    return Edit(span=span, start=start, end=end, old=old, new=error.suggestion or "", outcome="applied")
-
-
-def _with_one_space(text: str, place: Place) -> Place:
-    """``place`` with one of the spaces around it where deleting it alone would leave one too many."""
-    start, end = place
-    before, after = text[start - 1 : start], text[end : end + 1]
-    if before == " " and (after in ("", " ") or after in ".,;:!?)]}\r\n\u00a0\u202f"):
-        return Place(start - 1, end)
-    return Place(start, end + 1) if after == " " and before in ("", "\n") else place
+    return Edit(span=span, start=start, end=end, old=text[start:end], new=error.suggestion or "", outcome="applied")
 
 
 def _insertion(text: str, error: ErrorSpan) -> Edit:
     """The insertion of omitted text between its anchors ``before`` and ``after``, with the spaces it needs."""
-    before, after, new = error.before or "", error.after or "", (error.suggestion or "").strip()
+    new = (error.suggestion or "").strip()
     if not new:
         return _unlocated(error, "not-found", "nothing to insert")
+    before, after = error.before or "", error.after or ""
     points = [error.start] if error.start is not None and error.start <= len(text) else _gaps(text, before, after)
-    if len(points) != 1:
-        why = (
-            f"the place of the omission fits {len(points)} times" if points else "no anchor tells where text is missing"
-        )
-        return _unlocated(error, "ambiguous" if points else "not-found", why)
+    if not points and (before or after):
+        view = normalised(text)
+        alike = _gaps(view.text, normalise(before), normalise(after))
+        points = sorted({view.original(Place(at, at)).start for at in alike})
+    if not points:
+        return _unlocated(error, "not-found", "no anchor tells where text is missing")
+    if len(points) > 1:
+        return _unlocated(error, "ambiguous", f"the place of the omission fits {len(points)} times")
     at = points[0]
-    new = _lead(text[at - 1 : at], new[0]) + new + _lead(new[-1], text[at : at + 1])
+    new = _space_between(text[at - 1 : at], new[0]) + new + _space_between(new[-1], text[at : at + 1])
     span = error.model_copy(update={"start": at, "end": at})
     return Edit(span=span, start=at, end=at, old="", new=new, outcome="applied")
 
 
-def _lead(left: str, right: str) -> str:
-    """The space that belongs between two characters that come to stand side by side."""
-    if not left.strip() or not right.strip() or left in _BINDING or not (right.isalnum() or right in _OPENING):
-        return ""
-    return " " if is_spaced(left) and is_spaced(right) else ""
-
-
 def _gaps(text: str, before: str, after: str) -> list[int]:
-    """Offsets where ``before`` ends and ``after`` begins; where only one is found, its own edge."""
-    if (points := _gaps_as_written(text, before, after)) or not (before or after):
-        return points
-    view = normalised(text)
-    points = _gaps_as_written(view.text, normalise(before), normalise(after))
-    return sorted({view.original(Place(at, at)).start for at in points})
-
-
-def _gaps_as_written(text: str, before: str, after: str) -> list[int]:
+    """Offsets where ``before`` ends and ``after`` begins; where only one of them is there, its own edge."""
     joined = [(before + glue + after, len(before)) for glue in ("", " ")] if before and after else []
-    single = [(before, len(before))] if before else []
-    single += [(after, 0)] if after else []
-    found = occurrences(text, [needle for needle, _ in joined + single])
+    single = [(before, len(before)), (after, 0)]
+    starts = occurrences(text, [needle for needle, _ in joined + single])
     for needles in (joined, single):
-        points = sorted({at + shift for needle, shift in needles for at in found[needle]})
+        points = sorted({at + shift for needle, shift in needles if needle for at in starts[needle]})
         points = [at for at in points if on_word_boundaries(text, Place(at, at))]
         if points:
             return points
     return []
 
 
+def _space_between(left: str, right: str) -> str:
+    """The space that belongs between two characters that come to stand side by side."""
+    if not left.strip() or not right.strip() or left in _BINDING or not (right.isalnum() or right in _OPENING):
+        return ""
+    return " " if is_spaced(left) and is_spaced(right) else ""
+
+
 def _unlocated(error: ErrorSpan, outcome: Literal["not-found", "ambiguous", "unchanged"], why: str) -> Edit:
     return Edit(span=error, old=error.text, new=error.suggestion or "", outcome=outcome, detail=why)
 
 
-def _without_overlaps(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Of edits that overlap the more severe stays, then the longer, then the first in the text; the others say so."""
-    strongest_first = sorted(
-        (i for i, e in enumerate(edits) if e.outcome == "applied"), key=lambda i: _strength(edits[i])
-    )
-    taken, kept = _Intervals(), list(edits)
-    winners: set[tuple[int, int, str]] = set()
-    for i in strongest_first:
-        start, end = _start(edits[i]), _end(edits[i])
-        if taken.add(start, end):
-            winners.add((start, end, edits[i].new))
+def _without_overlaps(edits: list[Edit]) -> tuple[Edit, ...]:
+    """Of edits that overlap the more severe stays, then the longer, then the first in the text; the others say so.
+
+    Two insertions at one point overlap, neighbours do not.
+    """
+
+    def strength(index: int) -> tuple[int, int, int, str]:
+        edit = edits[index]
+        return _RANK[edit.span.severity if edit.span else "minor"], -len(edit.old), _start(edit), edit.new
+
+    taken: list[tuple[int, int]] = []
+    made: set[tuple[int, int, str]] = set()
+    for index in sorted((i for i, edit in enumerate(edits) if edit.outcome == "applied"), key=strength):
+        start, end = _start(edits[index]), _end(edits[index])
+        at = bisect_left(taken, (start, end))
+        neighbours = taken[max(0, at - 1) : at + 1]
+        if any((start, end) == other or (start < other[1] and other[0] < end) for other in neighbours):
+            repeated = (start, end, edits[index].new) in made
+            why = "another edit does the same" if repeated else "another edit covers this place"
+            edits[index] = edits[index].model_copy(update={"outcome": "overlapping", "detail": why})
         else:
-            same = (start, end, edits[i].new) in winners
-            why = "another edit does the same" if same else "another edit covers this place"
-            kept[i] = edits[i].model_copy(update={"outcome": "overlapping", "detail": why})
-    return tuple(kept)
-
-
-def _strength(edit: Edit) -> tuple[int, int, int, str]:
-    severity = edit.span.severity if edit.span else "minor"
-    return _RANK[severity], -len(edit.old), _start(edit), edit.new
-
-
-class _Intervals:
-    """Disjoint intervals; one that overlaps is refused. Two insertions at one point overlap, neighbours do not."""
-
-    def __init__(self) -> None:
-        self._taken: list[tuple[int, int]] = []
-
-    def add(self, start: int, end: int) -> bool:
-        """Take the interval if it is free, and say whether it was."""
-        at = bisect_left(self._taken, (start, end))
-        if any(_overlap((start, end), other) for other in self._taken[max(0, at - 1) : at + 1]):
-            return False
-        self._taken.insert(at, (start, end))
-        return True
-
-
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one == other or (one[0] < other[1] and other[0] < one[1])
+            taken.insert(at, (start, end))
+            made.add((start, end, edits[index].new))
+    return tuple(edits)

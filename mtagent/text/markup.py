@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import SPACED_LETTER, Mark, alphabet, remembered
+from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, alphabet, remembered
 
 _PLAIN = regex.compile(
     r"""
@@ -48,15 +48,27 @@ class _Pair(NamedTuple):
     depth: int
 
 
-def _brace_pairs(text: str) -> list[_Pair]:
-    """All matched pairs of braces, by their start."""
-    pairs, opened = [], []
+def _brace_marks(text: str) -> list[Mark]:
+    """Simple placeholders in braces, and ICU plurals and selects as one mark each."""
+    pairs: list[_Pair] = []
+    opened: list[int] = []
     for brace in _BRACE.finditer(text):
         if brace.group() == "{":
             opened.append(brace.start())
         elif opened:
             pairs.append(_Pair(opened.pop(), brace.end(), len(opened)))
-    return sorted(pairs)
+    pairs.sort()
+    marks: list[Mark] = []
+    for index, (start, end, _) in enumerate(pairs):
+        if marks and start < marks[-1].end:
+            continue
+        if opening := _ICU.match(text, start, end):
+            inside = pairs[index + 1 : bisect_right(pairs, (end,))]
+            marks.append(Mark(_icu_key(text, opening, pairs[index], inside), start, end))
+        elif _SIMPLE.fullmatch(text, start, end):
+            start -= start > 0 and text[start - 1] in "$%#"
+            marks.append(Mark(text[start:end], start, end))
+    return marks
 
 
 def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_Pair]) -> str:
@@ -66,33 +78,15 @@ def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_P
     forms depend on the language.
     """
     name, kind = opening.groups()
-    used = {_SPACES.sub("", text[pair.start : pair.end]) for pair in inside if pair.depth == block.depth + 2}
-    choices: set[str] = set()
+    shared = {_SPACES.sub("", text[pair.start : pair.end]) for pair in inside if pair.depth == block.depth + 2}
     if kind == "select":
-        depth_one = [pair for pair in inside if pair.depth == block.depth + 1]
-        edges = [opening.end(), *(pair.end for pair in depth_one)]
-        heads = [text[edge : pair.start + 1] for edge, pair in zip(edges, depth_one, strict=False)]
-        choices = {found.group(1) for head in heads if (found := _SELECTOR.search(head))}
-    return f"{{{name}, {kind}, {' '.join(sorted(choices | used))}}}"
-
-
-def _brace_marks(text: str) -> list[Mark]:
-    marks: list[Mark] = []
-    pairs = _brace_pairs(text)
-    starts = [pair.start for pair in pairs]
-    taken = 0
-    for index, pair in enumerate(pairs):
-        if pair.start < taken:
-            continue
-        if opening := _ICU.match(text, pair.start, pair.end):
-            inside = pairs[index + 1 : bisect_right(starts, pair.end)]
-            marks.append(Mark(_icu_key(text, opening, pair, inside), pair.start, pair.end))
-            taken = pair.end
-        elif _SIMPLE.fullmatch(text, pair.start, pair.end):
-            start = pair.start - (pair.start > 0 and text[pair.start - 1] in "$%#")
-            marks.append(Mark(text[start : pair.end], start, pair.end))
-            taken = pair.end
-    return marks
+        edge = opening.end()
+        for pair in inside:
+            if pair.depth == block.depth + 1:
+                if choice := _SELECTOR.search(text[edge : pair.start + 1]):
+                    shared.add(choice.group(1))
+                edge = pair.end
+    return f"{{{name}, {kind}, {' '.join(sorted(shared))}}}"
 
 
 @remembered
@@ -139,34 +133,33 @@ class Tag(NamedTuple):
     kind: str
 
 
-def _tag(match: regex.Match[str]) -> Tag:
-    name, whole = match["name"], match.group()
-    if name is None:
-        return Tag(whole, match.start(), match.end(), whole, "empty")
-    attributes = _SPACES.sub(" ", match["attributes"]).strip()
-    selfclosed = attributes.endswith("/")
-    attributes = _TRANSLATABLE.sub(r"\1", attributes.rstrip("/ ")).strip()
-    void = name.lower() in _VOID
-    kind = "close" if match["close"] else "empty" if selfclosed or void else "open"
-    ends = "/" if selfclosed and not void else ""
-    key = f"<{match['close']}{name}{' ' if attributes else ''}{attributes}{ends}>"
-    return Tag(key, match.start(), match.end(), name, kind)
-
-
 @remembered
 def tags(text: str) -> tuple[Tag, ...]:
     """HTML and XML tags, comment and CDATA marks. Values of attributes that are text for readers do not count."""
     if "<" not in text and "-->" not in text:
         return ()
-    return tuple(_tag(match) for match in _TAG.finditer(text))
+    tags = []
+    for match in _TAG.finditer(text):
+        name = match["name"]
+        if name is None:
+            tags.append(Tag(match.group(), *match.span(), match.group(), "empty"))
+            continue
+        attributes = _SPACES.sub(" ", match["attributes"]).strip()
+        self_closed, void = attributes.endswith("/"), name.lower() in _VOID
+        attributes = _TRANSLATABLE.sub(r"\1", attributes.rstrip("/ ")).strip()
+        ends = "/" if self_closed and not void else ""
+        key = f"<{match['close']}{name}{' ' if attributes else ''}{attributes}{ends}>"
+        kind = "close" if match["close"] else "empty" if self_closed or void else "open"
+        tags.append(Tag(key, *match.span(), name, kind))
+    return tuple(tags)
 
 
-def nesting_faults(found: tuple[Tag, ...]) -> list[str]:
+def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
     """What is wrong with the nesting of tags: unclosed, crossed and stray ones."""
     faults: list[str] = []
     stack: list[str] = []
     opened: Counter[str] = Counter()
-    for tag in found:
+    for tag in tags:
         if tag.kind == "open":
             stack.append(tag.name)
             opened[tag.name] += 1
@@ -180,35 +173,33 @@ def nesting_faults(found: tuple[Tag, ...]) -> list[str]:
     return faults + [f"<{name}> is not closed" for name in stack]
 
 
-# No letters of scripts without spaces, and no Hangul: there the sentence goes on right behind the URL.
+# In scripts without spaces, and in Korean, the sentence goes on right behind the URL.
+_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]"
 _URL = regex.compile(
-    r"""
+    rf"""
     (?<![A-Za-z0-9_]) (?: (?:https?|ftps?|file)://(?=\w) | www\.(?=\w) | (?:mailto|tel):(?=[\w+]) )
-    (?: [A-Za-z0-9\-._~:/?\#@!$&()*+,;=%] | [\p{Latin}\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hebrew}\p{Devanagari}] )++
+    (?: [A-Za-z0-9\-._~:/?\#@!$&()*+,;=%] | {_URL_LETTER} )++
     """,
-    flags=regex.VERBOSE | regex.IGNORECASE,
+    flags=regex.VERBOSE | regex.IGNORECASE | regex.V1,
 )
 _EMAIL = regex.compile(r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++")
 _TRAILING = ".,;:!?*_"
 
 
-def _without_punctuation(url: str) -> str:
-    """``url`` without the sentence's punctuation and without brackets that were opened before it."""
-    surplus = url.count(")") - url.count("(")
-    end = len(url)
-    while end and (url[end - 1] in _TRAILING or (url[end - 1] == ")" and surplus > 0)):
-        surplus -= url[end - 1] == ")"
-        end -= 1
-    return url[:end]
-
-
 @remembered
 def urls(text: str) -> tuple[Mark, ...]:
-    """URLs, in order, without the punctuation that follows them."""
+    """URLs, in order, without the punctuation that follows them and without brackets that were opened before them."""
     if ":" not in text and "www." not in text:
         return ()
-    found = ((_without_punctuation(match.group()), match.start()) for match in _URL.finditer(text))
-    return tuple(Mark(url, start, start + len(url)) for url, start in found)
+    urls = []
+    for match in _URL.finditer(text):
+        url, end = match.group(), len(match.group())
+        surplus = url.count(")") - url.count("(")
+        while end and (url[end - 1] in _TRAILING or (url[end - 1] == ")" and surplus > 0)):
+            surplus -= url[end - 1] == ")"
+            end -= 1
+        urls.append(Mark(url[:end], match.start(), match.start() + end))
+    return tuple(urls)
 
 
 @remembered
@@ -216,8 +207,8 @@ def emails(text: str) -> tuple[Mark, ...]:
     """E-mail addresses, in order."""
     if "@" not in text:
         return ()
-    found = ((match.group().rstrip(".-"), match.start()) for match in _EMAIL.finditer(text))
-    return tuple(Mark(email, start, start + len(email)) for email, start in found)
+    addresses = ((match.group().rstrip(".-"), match.start()) for match in _EMAIL.finditer(text))
+    return tuple(Mark(address, start, start + len(address)) for address, start in addresses)
 
 
 _BLOCK = regex.compile(
@@ -231,6 +222,7 @@ _BLOCK_STARTS = frozenset("#>|~`+-*0123456789")
 _LINK = regex.compile(r"\]\((?P<target>[^\s()<>]*+(?:\([^\s()<>]*+\)[^\s()<>]*+)?+)(?:[ \t]++\"[^\"\n()]*+\")?+\)")
 _FOOTNOTE = regex.compile(r"\[\^[\w-]++\]")
 _BACKTICKS = regex.compile(r"`++")
+_EMPHASES = {1: "italic", 2: "bold", 3: "bold italic"}
 _EMPHASIS = regex.compile(r"\*{1,3}+(?=[^\s*])|(?<=[^\s*])\*{1,3}+|(?<!\w)_{1,3}+(?=[^\s_])|(?<=[^\s_])_{1,3}+(?!\w)")
 
 
@@ -252,28 +244,15 @@ def code_spans(text: str) -> list[Mark]:
     return spans
 
 
-def _blocks(text: str) -> list[str]:
-    found = []
-    for match in _BLOCK.finditer(text):
-        kind = match.lastgroup or ""
-        found.append(f"heading {match.group().strip()}" if kind == "heading" else kind)
-    return found
-
-
-def _emphasis(text: str) -> list[str]:
-    """Bold and italic pairs, by the number of marks; an odd mark (a footnote's star) is none."""
-    count = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
-    names = {1: "italic", 2: "bold", 3: "bold italic"}
-    return [names[size] for size, marks in count.items() for _ in range(marks // 2)]
-
-
 @remembered
 def markdown_marks(text: str) -> Counter[str]:
     """Headings by level, list items, quotes, table rows, fences, code, links by target, footnotes, bold and italic."""
     characters = alphabet(text)
     marks: Counter[str] = Counter()
     if "\n" in characters or text.lstrip()[:1] in _BLOCK_STARTS:
-        marks.update(_blocks(text))
+        for match in _BLOCK.finditer(text):
+            kind = match.lastgroup or ""
+            marks[f"heading {match.group().strip()}" if kind == "heading" else kind] += 1
     if "](" in text:
         marks.update(f"link to {match['target']}" for match in _LINK.finditer(text))
     if "[^" in text:
@@ -281,8 +260,10 @@ def markdown_marks(text: str) -> Counter[str]:
     if "`" in characters:
         marks.update(span.key for span in code_spans(text))
     if not characters.isdisjoint("*_"):
-        marks.update(_emphasis(text))
-    return marks
+        sizes = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
+        for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is none
+            marks[_EMPHASES[size]] += count // 2
+    return +marks
 
 
 _OPENING = dict(zip("([{（［【「『《〈", ")]})]】」』》〉", strict=True))
@@ -347,9 +328,7 @@ def _pattern(term: str, case_sensitive: bool, suffixes: bool, inflected: bool) -
         parts.append(regex.escape(stem) + (r"\w*+" if suffixes and SPACED_LETTER.match(word[-1]) else ""))
     left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
     right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
-    return regex.compile(
-        left + r"\s++".join(parts) + right, flags=regex.UNICODE if case_sensitive else regex.IGNORECASE
-    )
+    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
 
 
 def occurrences(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import regex
@@ -57,12 +58,6 @@ def _canonical(whole: str, fraction: str = "") -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def _ascii_digits(digits: str) -> str:
-    if digits.isascii():
-        return digits
-    return "".join(str(int(character)) if character.isdecimal() else character for character in digits)
-
-
 def _is_grouped(groups: list[str]) -> bool:
     """Whether groups of digits are one whole number: 12,345,678 or, in India, 1,23,45,678."""
     head, inner, last = groups[0], groups[1:-1], groups[-1]
@@ -71,44 +66,21 @@ def _is_grouped(groups: list[str]) -> bool:
     return all(len(group) == 3 for group in inner) or (len(head) < 3 and all(len(group) == 2 for group in inner))
 
 
-def _readings(token: str, groups: list[str]) -> tuple[str, ...]:
-    """The values that ``token`` can stand for; ``()`` = it is not one number but a date, a version or a list."""
-    if len(groups) == 1:
-        return (_canonical(groups[0]),)
-    marks = [character for character in token if not character.isdecimal()]
-    kinds = set(marks)
-    if len(kinds) == 1 and len(marks) > 1:
-        return (_canonical("".join(groups)),) if _is_grouped(groups) else ()
-    decimal = _canonical("".join(groups[:-1]), groups[-1])
-    if len(kinds) == 1:
-        grouped = (_canonical("".join(groups)),) if _is_grouped(groups) else ()
-        return grouped + ((decimal,) if marks[0] in _DECIMAL_MARKS else ())
-    if marks.count(marks[-1]) == 1 and marks[-1] in _DECIMAL_MARKS and len(kinds) == 2:
-        whole = groups[:-1]
-        return (decimal,) if len(whole) == 1 or _is_grouped(whole) else ()
+def _readings(groups: list[str], marks: list[str]) -> tuple[str, ...]:
+    """The values that groups of digits with ``marks`` between them can stand for.
+
+    ``()`` = it is not one number but a date, a version or a list.
+    """
+    whole = _canonical("".join(groups))
+    if not marks:
+        return (whole,)
+    has_fraction = marks[-1] in _DECIMAL_MARKS and marks.count(marks[-1]) == 1
+    fraction = _canonical("".join(groups[:-1]), groups[-1])
+    if len(set(marks)) == 1:  # 1.234, 1,234,567
+        return ((whole,) if _is_grouped(groups) else ()) + ((fraction,) if has_fraction else ())
+    if len(set(marks)) == 2 and has_fraction and _is_grouped(groups[:-1]):
+        return (fraction,)  # 1,234.5
     return ()
-
-
-def _multiplied(value: str, power: int) -> str:
-    whole, _, fraction = value.partition(".")
-    fraction = fraction.ljust(power, "0")
-    return _canonical(whole + fraction[:power], fraction[power:])
-
-
-def _single(digits: str, start: int) -> Number:
-    plain = _ascii_digits(digits)
-    return Number((_canonical(plain),), (_canonical(plain),), start, start + len(digits))
-
-
-def _number(text: str, match: regex.Match[str]) -> list[Number]:
-    groups = _DIGITS.findall(_ascii_digits(match.group()))
-    values = _readings(match.group(), groups)
-    if not values:
-        return [_single(found.group(), match.start() + found.start()) for found in _DIGITS.finditer(match.group())]
-    if len(match.group()) < _LONGEST_VALUE and (multiplier := _MULTIPLIER.match(text, match.end())):
-        power = int(str(multiplier.lastgroup)[1:])
-        values += tuple(_multiplied(value, power) for value in values)
-    return [Number(values, tuple(_canonical(group) for group in groups), match.start(), match.end())]
 
 
 @remembered
@@ -117,11 +89,29 @@ def numbers(text: str) -> tuple[Number, ...]:
 
     The empty minutes of a full hour (5:00) do not count.
     """
-    if not _DIGITS.search(text):
-        return ()
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
-    found = (number for match in _NUMBER.finditer(text) for number in _number(text, match))
-    return tuple(number for number in found if number.start not in empty)
+    numbers = []
+    for match in _NUMBER.finditer(text):
+        token, start = match.group(), match.start()
+        plain = token
+        if not token.isascii():
+            plain = "".join(str(int(character)) if character.isdecimal() else character for character in token)
+        groups = _DIGITS.findall(plain)
+        values = _readings(groups, [character for character in token if not character.isdecimal()])
+        if not values:
+            for digits in _DIGITS.finditer(plain):
+                part = (_canonical(digits.group()),)
+                numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
+            continue
+        multiplier = _MULTIPLIER.match(text, match.end()) if len(token) < _LONGEST_VALUE else None
+        if multiplier:
+            power = int(str(multiplier.lastgroup)[1:])
+            for value in values:
+                whole, _, fraction = value.partition(".")
+                fraction = fraction.ljust(power, "0")
+                values += (_canonical(whole + fraction[:power], fraction[power:]),)
+        numbers.append(Number(values, tuple(map(_canonical, groups)), start, match.end()))
+    return tuple(number for number in numbers if number.start not in empty)
 
 
 _ROMAN = regex.compile(
@@ -138,12 +128,12 @@ def other_numerals(text: str) -> frozenset[str]:
 
     A translation may write these in digits, and the other way round.
     """
-    found = {value for digit, value in _CHINESE_DIGITS.items() if digit in text}
+    values = {value for digit, value in _CHINESE_DIGITS.items() if digit in text}
     for match in _ROMAN.finditer(text):
         digits = [_ROMAN_DIGITS[letter] for letter in match.group()]
         following = [*digits[1:], 0]
-        found.add(str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True))))
-    return frozenset(found)
+        values.add(str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True))))
+    return frozenset(values)
 
 
 class Unmatched(NamedTuple):
@@ -153,7 +143,34 @@ class Unmatched(NamedTuple):
     extra: list[Number]
 
 
+def unmatched(ours: tuple[Number, ...], theirs: tuple[Number, ...]) -> Unmatched:
+    """Pair the numbers of two texts by value, each at most once; what is left has no partner in the other text."""
+    same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
+    ours_left, theirs_left = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
+    left = _pair_by_value(ours_left, theirs_left)
+    if left.missing and left.extra:
+        left = _pair_by_parts(left.missing, left.extra)
+        extra, missing = _pair_by_parts(left.extra, left.missing)
+        left = Unmatched(missing, extra)
+    return left
+
+
+def _without(
+    numbers: Iterable[Number], counted: Counter[tuple[str, ...]], key: Callable[[Number], tuple[str, ...]]
+) -> list[Number]:
+    """``numbers`` without as many of each ``key`` as are ``counted``."""
+    waiting = counted.copy()
+    rest = []
+    for number in numbers:
+        if waiting[key(number)]:
+            waiting[key(number)] -= 1
+        else:
+            rest.append(number)
+    return rest
+
+
 def _pair_by_value(ours: list[Number], theirs: list[Number]) -> Unmatched:
+    """Pair numbers that share one of their readings."""
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     for index, number in enumerate(theirs):
         for value in number.values:
@@ -174,45 +191,17 @@ def _pair_by_value(ours: list[Number], theirs: list[Number]) -> Unmatched:
 
 def _pair_by_parts(joined: list[Number], singles: list[Number]) -> Unmatched:
     """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
-    free = Counter(number.parts[0] for number in singles if len(number.parts) == 1)
-    used: Counter[str] = Counter()
+    free = Counter(number.parts for number in singles if len(number.parts) == 1)
+    used: Counter[tuple[str, ...]] = Counter()
     left = []
     for number in joined:
-        parts = Counter(number.parts)
-        if len(number.parts) > 1 and all(len(part) <= 3 and free[part] >= count for part, count in parts.items()):
+        parts = Counter((part,) for part in number.parts)
+        if len(number.parts) > 1 and max(map(len, number.parts)) <= 3 and parts <= free:
             free -= parts
             used += parts
         else:
             left.append(number)
-    rest = []
-    for number in singles:
-        if len(number.parts) == 1 and used[number.parts[0]]:
-            used[number.parts[0]] -= 1
-        else:
-            rest.append(number)
-    return Unmatched(left, rest)
-
-
-def unmatched(ours: tuple[Number, ...], theirs: tuple[Number, ...]) -> Unmatched:
-    """Pair the numbers of two texts by value, each at most once; what is left has no partner in the other text."""
-    same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
-    left = _pair_by_value(_minus(ours, same), _minus(theirs, same))
-    if left.missing and left.extra:
-        left = _pair_by_parts(left.missing, left.extra)
-        extra, missing = _pair_by_parts(left.extra, left.missing)
-        left = Unmatched(missing, extra)
-    return left
-
-
-def _minus(found: tuple[Number, ...], same: Counter[tuple[str, ...]]) -> list[Number]:
-    same = same.copy()
-    rest = []
-    for number in found:
-        if same[number.values]:
-            same[number.values] -= 1
-        else:
-            rest.append(number)
-    return rest
+    return Unmatched(left, _without(singles, used, lambda number: number.parts))
 
 
 # Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).
@@ -303,21 +292,21 @@ _BEFORE = regex.compile(
 )
 
 
-def _named(form: str) -> tuple[str, str] | None:
+@remembered
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """Units and currencies that stand beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км."""
+    quantities: dict[int, Quantity] = {}
+    for match in (*_BEHIND.finditer(text), *_BEFORE.finditer(text)):
+        group = match.lastgroup or "unit"
+        if unit := _unit_of(match[group]):
+            quantities[match.start(group)] = Quantity(*unit, match.start(group), match.end(group))
+    return tuple(quantities[start] for start in sorted(quantities))
+
+
+def _unit_of(form: str) -> tuple[str, str] | None:
+    """The unit that is written as ``form``, and its kind."""
     exact = _EXACT.get(form) or _EXACT.get(form.casefold() if len(form) > 4 or len(form) == 3 else form)
     if exact or len(form) < 4:
         return exact
     folded = form.casefold()
     return next((_STEMS[folded[:size]] for size in range(len(folded[:10]), 2, -1) if folded[:size] in _STEMS), None)
-
-
-@remembered
-def quantities(text: str) -> tuple[Quantity, ...]:
-    """Units and currencies that stand beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км."""
-    found: dict[int, Quantity] = {}
-    for pattern in (_BEHIND, _BEFORE):
-        for match in pattern.finditer(text):
-            group = match.lastgroup or "unit"
-            if named := _named(match[group]):
-                found[match.start(group)] = Quantity(*named, match.start(group), match.end(group))
-    return tuple(found[start] for start in sorted(found))

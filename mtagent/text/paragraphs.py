@@ -1,7 +1,8 @@
-"""Paragraphs: split a text into paragraphs and the separators around them, and join them again, exactly.
+"""Paragraphs and sentences: where a text may be cut, and how its pieces are joined again, exactly.
 
-A separator is a run of white space that holds a line break; white space at the two ends of a text belongs to the outer
-separators. ``join(*split(text)) == text`` for every text.
+:func:`split` cuts at line breaks, into paragraphs and the separators around them. A separator is a run of white space
+that holds a line break; white space at the two ends of a text belongs to the outer separators. ``join(*split(text)) ==
+text`` for every text. :func:`blocks` cuts at blank lines alone, :func:`sentences` also at the ends of sentences.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
+
+import regex
 
 _SPACE = re.compile(r"\s+")
 _BREAKS = re.compile(r"[\n\r\u2028\u2029\x85]")
@@ -51,3 +54,45 @@ def like(text: str, model: str) -> str | None:
     """``text`` with the separators of ``model``, or ``None`` if the two differ in their number of paragraphs."""
     texts, separators = split(text).texts, split(model).separators
     return join(texts, separators) if len(separators) == len(texts) + 1 else None
+
+
+_CLOSERS = "\"'”’“‘»)\\]*_"
+_WIDE_CLOSERS = "\"'”’」』）》】"
+_ENDS = rf"(?<![.!?…])[.!?…]++[{_CLOSERS}]*+(?=\s|$)|[。！？｡]++[{_WIDE_CLOSERS}]*+|[।॥؟۔။។]++[{_CLOSERS}]*+|\n"
+_END = regex.compile(rf"(?:{_ENDS})\s*+")
+_BY_SPACE = regex.compile(rf"(?:{_ENDS}|\s)\s*+")
+_END_BY_LANGUAGE = {
+    "el": regex.compile(rf"(?:{_ENDS}|;(?=\s|$))\s*+"),  # Greek asks with a semicolon
+    "th": _BY_SPACE,  # Thai and Lao end a sentence with nothing but a space
+    "lo": _BY_SPACE,
+}
+_BLANK_LINE = regex.compile(r"\n[^\S\n]*+\n\s*+")
+
+
+def blocks(text: str) -> list[str]:
+    """Cut ``text`` at blank lines; white space stays with the paragraph before it, and nothing is lost."""
+    return _cut(text, _BLANK_LINE)
+
+
+def sentences(text: str, lang: str = "") -> list[str]:
+    """Cut ``text`` into sentences and lines; white space stays with the sentence before it, and nothing is lost."""
+    return _cut(text, _END_BY_LANGUAGE.get(lang.split("-")[0].lower(), _END))
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a sentence or a line ends in ``text``."""
+    return _END.search(text) is not None
+
+
+def _cut(text: str, end: regex.Pattern[str]) -> list[str]:
+    pieces: list[str] = []
+    start = 0
+    for match in end.finditer(text):
+        if text[start : match.end()].strip():
+            pieces.append(text[start : match.end()])
+            start = match.end()
+    if text[start:].strip():
+        pieces.append(text[start:])
+    elif pieces:
+        pieces[-1] += text[start:]
+    return pieces

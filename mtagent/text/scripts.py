@@ -1,16 +1,17 @@
-"""Characters: what a text is made of, which of them are invisible, and which script a language is written in."""
+"""Characters: the script a language is written in, words and amounts of text in any script, invisible characters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-import langcodes
 import regex
-from langcodes.tag_parser import LanguageTagError
 
-Found = TypeVar("Found")
+if TYPE_CHECKING:
+    from langcodes import Language
+
+Answer = TypeVar("Answer")
 
 REMEMBERED_LENGTH = 20_000
 """Of longer texts only the last four are remembered, so that the caches stay small."""
@@ -24,11 +25,11 @@ class Mark(NamedTuple):
     end: int
 
 
-def remembered(find: Callable[[str], Found]) -> Callable[[str], Found]:
+def remembered(find: Callable[[str], Answer]) -> Callable[[str], Answer]:
     """``find`` with a cache: a chain asks about the same few strings again and again."""
     cached, recent = lru_cache(maxsize=512)(find), lru_cache(maxsize=4)(find)
 
-    def look_up(text: str) -> Found:
+    def look_up(text: str) -> Answer:
         return cached(text) if len(text) <= REMEMBERED_LENGTH else recent(text)
 
     look_up.__doc__ = find.__doc__
@@ -41,18 +42,195 @@ def alphabet(text: str) -> frozenset[str]:
     return frozenset(text)
 
 
+# -- the script of a language
+
+UNSPACED_SCRIPTS = (
+    "Hani",
+    "Hira",
+    "Kana",
+    "Thai",
+    "Laoo",
+    "Khmr",
+    "Mymr",
+    "Tibt",
+    "Tale",
+    "Talu",
+    "Lana",
+    "Tavt",
+    "Java",
+    "Bali",
+)
+"""The scripts (ISO 15924) that put no spaces between words.
+
+They are those whose lines Unicode breaks between any two characters (Han, kana), by a dictionary (Thai and its
+neighbours, class SA of UAX 14) or by syllables (Tibetan, Javanese, Balinese). Hangul is not among them: Korean has
+spaces between words.
+"""
+UNSPACED = "".join(rf"\p{{{script}}}" for script in UNSPACED_SCRIPTS) + "ーｰ"
+"""The characters of :data:`UNSPACED_SCRIPTS` as the inside of a character class of :mod:`regex`.
+
+Also the long vowel of kana, which Unicode counts as common to all scripts.
+"""
+_MIXED_SCRIPTS = {
+    "Jpan": ("Hani", "Hira", "Kana"),
+    "Hrkt": ("Hira", "Kana"),
+    "Kore": ("Hang", "Hani"),
+    "Hans": ("Hani", "Bopo"),
+    "Hant": ("Hani", "Bopo"),
+    "Hanb": ("Hani", "Bopo"),
+}
+_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
+_IN_SEVERAL_SCRIPTS = frozenset(
+    ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]
+)
+_ALSO_IN_ANOTHER_SCRIPT = frozenset(
+    [
+        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha", "hak", "iu", "jv", "kaa", "kab",
+        "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su",
+        "tmh", "tzm", "zgh",
+    ]
+)  # fmt: skip
+"""Written in a second script here and there. Who names no script means the usual one, but may get the other."""
+
+
+def known_language(lang: str) -> Language | None:
+    """What langcodes makes of ``lang``; ``None`` where it is no code."""
+    # Imported where it is used: its tables take longer to load than the rest of the package.
+    from langcodes import Language
+    from langcodes.tag_parser import LanguageTagError
+
+    try:
+        return Language.get(lang) if lang else None
+    except LanguageTagError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def script_of(lang: str) -> str:
+    """The ISO 15924 code of the script that ``lang`` (BCP-47) is most likely written in: ``Latn``, ``Cyrl``, ``Hans`` …
+
+    ``""`` where the Unicode CLDR knows none: without data, langcodes answers as if every language were English.
+    """
+    from langcodes.data_dicts import LIKELY_SUBTAGS
+
+    language = known_language(lang)
+    if language is None or language.script:
+        return str(language.script) if language else ""
+    has_data = any(tag in LIKELY_SUBTAGS for tag in language.broader_tags() if not tag.startswith("und"))
+    return str(language.maximize().script) if has_data else ""
+
+
+@lru_cache(maxsize=1024)
+def language_of(lang: str) -> str:
+    """The bare language of a BCP-47 code: ``pt`` for ``pt-BR``; ``""`` = not known."""
+    language = known_language(lang)
+    return language.language or "" if language else ""
+
+
+def has_one_script(lang: str) -> bool:
+    """Whether ``lang`` names its script, or its language is nowhere written in several."""
+    language = known_language(lang)
+    return (
+        language is None
+        or bool(language.script)
+        or language.language not in _IN_SEVERAL_SCRIPTS | _ALSO_IN_ANOTHER_SCRIPT
+    )
+
+
+def has_spaces(lang: str) -> bool:
+    """Whether ``lang`` separates words by spaces, as all languages do whose script is not known to put none."""
+    script = script_of(lang)
+    return _MIXED_SCRIPTS.get(script, (script,))[0] not in UNSPACED_SCRIPTS
+
+
+def runs_right_to_left(lang: str) -> bool:
+    """Whether the script of ``lang`` runs from right to left."""
+    return script_of(lang) in _RIGHT_TO_LEFT
+
+
+def _characters_of(script: str) -> str:
+    """The inside of a character class with the characters of ``script``."""
+    long_vowel = "ーｰ" if script in ("Jpan", "Hrkt") else ""
+    return "".join(rf"\p{{{part}}}" for part in _MIXED_SCRIPTS.get(script, (script,))) + long_vowel
+
+
+@lru_cache(maxsize=256)
+def letters_of(script: str) -> regex.Pattern[str] | None:
+    """A pattern of one letter of ``script`` (ISO 15924), or ``None`` for a script that is not known."""
+    try:
+        return regex.compile(rf"[[{_characters_of(script)}]&&\p{{L}}]", flags=regex.V1) if script else None
+    except regex.error:
+        return None
+
+
+@lru_cache(maxsize=256)
+def foreign_words_of(script: str) -> regex.Pattern[str] | None:
+    """A pattern of a run of two or more letters that are neither of ``script`` nor Latin; ``None`` = not known."""
+    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Common}}\p{{Inherited}}]"
+    try:
+        return regex.compile(rf"[\p{{L}}--{own}]{{2,}}+", flags=regex.V1) if script else None
+    except regex.error:
+        return None
+
+
+# -- words and amounts
+
+LETTER = regex.compile(r"\p{L}")
+UNSPACED_LETTER = regex.compile(rf"[[{UNSPACED}]&&[\p{{L}}\p{{N}}]]", flags=regex.V1)
+SPACED_LETTER = regex.compile(rf"[[\p{{L}}\p{{N}}]--[{UNSPACED}]]", flags=regex.V1)
+_WORD = regex.compile(
+    rf"[[{UNSPACED}]&&[\p{{L}}\p{{N}}]]\p{{M}}*+|[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++", flags=regex.V1
+)
+_SPACED_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]++")
+_FIRST_UNSPACED = "\u0e00"
+
+
+def word_pattern(text: str) -> regex.Pattern[str]:
+    """The pattern of a word of ``text``; in scripts without spaces, of a character with its marks."""
+    return _WORD if max(alphabet(text), default="") >= _FIRST_UNSPACED else _SPACED_WORD
+
+
+@remembered
+def words(text: str) -> tuple[str, ...]:
+    """The words of ``text`` as they are written; in scripts without spaces every character is one."""
+    return tuple(word_pattern(text).findall(text))
+
+
+_VISIBLE = regex.compile(r"\S++")
+# How many Latin letters say as much as one character of the script.
+_LETTERS_PER_CHARACTER = (
+    (regex.compile(r"\p{Han}"), 3.2),
+    (regex.compile(r"[\p{Hiragana}\p{Katakana}]"), 1.8),
+    (regex.compile(r"\p{Hangul}"), 2.2),
+    (regex.compile(r"[\p{Arabic}\p{Hebrew}]"), 1.25),
+)
+
+
+def letters(text: str) -> float:
+    """The amount of ``text`` in Latin letters: a Chinese character says as much as about three. At least 1."""
+    size = float(sum(map(len, _VISIBLE.findall(text))))
+    if not text.isascii():
+        size += sum((weight - 1) * len(script.findall(text)) for script, weight in _LETTERS_PER_CHARACTER)
+    return max(size, 1.0)
+
+
+_WIDE_PUNCTUATION = r"\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_NO_SPACE_BESIDE = regex.compile(f"[{UNSPACED}{_WIDE_PUNCTUATION}]")
+
+
+def is_spaced(char: str) -> bool:
+    """Whether a space may stand beside ``char``: not in scripts that write words without spaces, and in their marks."""
+    return not _NO_SPACE_BESIDE.match(char)
+
+
+# -- invisible characters
+
 # Zero-width joiners are letters' business (Persian, Hindi, emoji) and are no marks here.
 _ODD = regex.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2028\u2029\u2060-\u2064\ufeff\ufff9-\ufffd"
     r"\u202a-\u202e\u2066-\u2069\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]"
 )
 _DIRECTION = regex.compile(r"[\u200e\u200f]")
-_RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
-
-
-def runs_right_to_left(lang: str) -> bool:
-    """Whether the script of ``lang`` runs from right to left."""
-    return script_of(lang) in _RIGHT_TO_LEFT
 
 
 def control_characters(text: str, lang: str = "") -> list[str]:
@@ -62,72 +240,7 @@ def control_characters(text: str, lang: str = "") -> list[str]:
     """
     if text.isascii() and text.isprintable():
         return []
-    found = _ODD.findall(text)
+    odd = _ODD.findall(text)
     if not runs_right_to_left(lang):
-        found += _DIRECTION.findall(text)
-    return [f"U+{ord(character):04X}" for character in found]
-
-
-@lru_cache(maxsize=1024)
-def script_of(lang: str) -> str:
-    """The ISO 15924 code of the script that ``lang`` (BCP-47) is mostly written in; ``""`` = not known."""
-    if not lang:
-        return ""
-    try:
-        return langcodes.Language.get(lang).maximize().script or ""
-    except LanguageTagError:
-        return ""
-
-
-@lru_cache(maxsize=1024)
-def language_of(lang: str) -> str:
-    """The bare language of a BCP-47 code: ``pt`` for ``pt-BR``; ``""`` = not known."""
-    try:
-        return langcodes.Language.get(lang).language or "" if lang else ""
-    except LanguageTagError:
-        return ""
-
-
-_WRITTEN_WITH = {
-    "Jpan": r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc",
-    "Kore": r"\p{Hangul}\p{Han}",
-    "Hans": r"\p{Han}\p{Bopomofo}",
-    "Hant": r"\p{Han}\p{Bopomofo}",
-    "Cyrl": r"\p{Cyrillic}",
-}
-_NOT_LETTERS_OF_A_SCRIPT = r"\p{Common}\p{Inherited}"
-
-
-@lru_cache(maxsize=256)
-def letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of one letter of ``script`` (ISO 15924), or ``None`` for a script that is not known."""
-    inside = _WRITTEN_WITH.get(script, rf"\p{{{script}}}")
-    try:
-        return regex.compile(rf"[[{inside}]&&\p{{L}}]", flags=regex.V1)
-    except regex.error:
-        return None
-
-
-@lru_cache(maxsize=256)
-def foreign_words_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of a run of two or more letters that are neither of ``script`` nor Latin; ``None`` = not known."""
-    inside = _WRITTEN_WITH.get(script, rf"\p{{{script}}}")
-    try:
-        return regex.compile(rf"[\p{{L}}--[{inside}\p{{Latin}}{_NOT_LETTERS_OF_A_SCRIPT}]]{{2,}}+", flags=regex.V1)
-    except regex.error:
-        return None
-
-
-LETTER = regex.compile(r"\p{L}")
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = regex.compile(rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}--[{_UNSPACED}]]++", flags=regex.V1)
-_SPACED_WORD = regex.compile(r"[^\W_]++")
-_FIRST_UNSPACED = "\u0e00"
-SPACED_LETTER = regex.compile(rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]", flags=regex.V1)
-
-
-@remembered
-def words(text: str) -> tuple[str, ...]:
-    """The words of ``text`` as they are written; in scripts without spaces every character is one."""
-    spaced = max(alphabet(text), default="") < _FIRST_UNSPACED
-    return tuple((_SPACED_WORD if spaced else _WORD).findall(text))
+        odd += _DIRECTION.findall(text)
+    return [f"U+{ord(character):04X}" for character in odd]

@@ -212,23 +212,10 @@ def test_unpaired_brackets_are_found_across_widths() -> None:
     assert keys(markup.unpaired_brackets("1) a (b） [c")) == [")", "["]
 
 
-def test_control_characters_are_named_but_joiners_are_letters_business() -> None:
-    assert marks.control_characters("a\x00b\u200bc\ufffd\ud800\n\t") == ["U+0000", "U+200B", "U+FFFD", "U+D800"]
-    assert marks.control_characters("می\u200cخواهم 👩\u200d🚀") == []
-    assert marks.control_characters("a\u200eb", "ar") == []
-    assert marks.control_characters("a\u200eb", "en") == ["U+200E"]
-
-
 def test_prose_blanks_marks_and_keeps_offsets() -> None:
     text = "Call {n} at https://a.org/1 or <b>2</b>"
     assert markup.prose(text) == "Call     at                 or    2    "
     assert len(markup.prose(text)) == len(text)
-
-
-def test_scripts_of_languages() -> None:
-    assert [marks.script_of(lang) for lang in ("sr-Latn", "uk", "zh-TW", "pt-BR", "not a code!", "")] == [
-        "Latn", "Cyrl", "Hant", "Latn", "", ""
-    ]  # fmt: skip
 
 
 FINDERS = (
