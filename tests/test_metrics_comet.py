@@ -59,17 +59,11 @@ def test_equal_texts_are_scored_once_also_in_another_system(fake: Fake) -> None:
     assert [[one["mt"] for one in call] for call in fake.calls] == [["x", "x"], ["yy"]]
 
 
-def test_a_model_that_needs_no_references_is_given_none(fake: Fake) -> None:
-    mixed = [SEGMENTS[0], *BARE[1:]]
-    score = fake.metric("cometkiwi", model="fake/kiwi").score(mixed, SOURCES)
-    assert "|refs:0|" in score.signature
-    assert all("ref" not in sample for sample in fake.calls[0])
-
-
-def test_a_reference_that_is_not_read_makes_no_other_text(fake: Fake) -> None:
+def test_a_model_that_needs_no_references_is_given_none_and_knows_no_text_by_them(fake: Fake) -> None:
     other = SEGMENTS[0].model_copy(update={"reference": "Otra cosa."})
-    fake.metric("cometkiwi", model="fake/kiwi").score([SEGMENTS[0], other, BARE[0]], ["x"] * 3)
-    assert [len(call) for call in fake.calls] == [1]
+    score = fake.metric("cometkiwi", model="fake/kiwi").score([SEGMENTS[0], other, BARE[0]], ["x"] * 3)
+    assert "|refs:0|" in score.signature
+    assert [[set(sample) for sample in call] for call in fake.calls] == [[{"src", "mt"}]]
 
 
 def test_a_model_that_can_do_without_references_gets_all_or_none(fake: Fake) -> None:
@@ -121,11 +115,20 @@ def test_scoring_keeps_no_model_in_memory(fake: Fake) -> None:
 # --- where it runs
 
 
-def test_without_comet_the_extra_and_the_way_out_are_named() -> None:
-    if importlib.util.find_spec("comet"):
-        pytest.skip("COMET is installed here")
+@pytest.mark.skipif(importlib.util.find_spec("comet") is not None, reason="COMET is installed here")
+@pytest.mark.parametrize("variable", [None, " "])
+def test_without_comet_the_extra_and_the_way_out_are_named(
+    variable: str | None, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable:
+        monkeypatch.setenv(VARIABLE, variable)
     with pytest.raises(MissingExtra, match=r"--comet-python, MTAGENT_COMET_PYTHON.*mtagent\[comet\]"):
         make_metric("comet", "de")
+    shell.write("ref.txt", *REFERENCES)
+    done = shell("score -s en.txt -t es.txt -r ref.txt -l en-es -m comet")
+    assert done.code == 1
+    assert done.err.splitlines()[0] == "mtagent: COMET model Unbabel/wmt22-comet-da: Apache-2.0"
+    assert done.err.splitlines()[1].endswith("pip install 'mtagent[comet]'")
 
 
 def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
@@ -147,26 +150,15 @@ def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
         ("~nobody-of-this-name/python", "~nobody-of-this-name/python: no such program"),
         ("/bin/echo", "/bin/echo: runs no COMET, it wrote '/"),
         ("/bin/false", "/bin/false: COMET ended with exit code 1"),
+        ("{folder}/text", "text: cannot be run: Exec format error"),
     ],
 )
-def test_what_is_no_python_with_comet_is_named(python: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_metric(f"comet:python={python},model=fake/regression", "es").score(SEGMENTS, SOURCES)
-
-
-def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+def test_what_is_no_python_with_comet_is_named(python: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"\0")
     (tmp_path / "text").chmod(0o755)
-    with pytest.raises(ConfigError, match="text: cannot be run: Exec format error"):
-        make_metric(f"comet:python={tmp_path / 'text'},model=fake/regression", "es").score(SEGMENTS, SOURCES)
-
-
-def test_a_blank_variable_names_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    if importlib.util.find_spec("comet"):
-        pytest.skip("COMET is installed here")
-    monkeypatch.setenv(VARIABLE, " ")
-    with pytest.raises(MissingExtra):
-        make_metric("comet", "de")
+    spec = f"comet:python={python.format(folder=tmp_path)},model=fake/regression"
+    with pytest.raises(ConfigError, match=message):
+        make_metric(spec, "es").score(SEGMENTS, SOURCES)
 
 
 def test_a_python_without_comet_is_told_from_one_with(tmp_path: Path) -> None:
@@ -295,12 +287,16 @@ def test_after_a_failure_another_process_takes_over(fake: Fake) -> None:
     assert metric.score(BARE, REFERENCES).value > 0
 
 
-def test_missing_texts_are_named_with_the_way_out(fake: Fake) -> None:
+def test_missing_texts_are_named_with_the_way_out(fake: Fake, shell: Shell) -> None:
     metric = fake.metric("comet", model="fake/regression")
     with pytest.raises(ConfigError, match=r"segment s0: has no reference.*\(-r FILE\); cometkiwi scores without"):
         metric.score(BARE, SOURCES)
     with pytest.raises(ConfigError, match="comet compares translations with their sources, and there are none: add -s"):
         metric.score([one.model_copy(update={"source": ""}) for one in SEGMENTS], SOURCES)
+    shell.write("ref.txt", *REFERENCES)
+    done = shell(f"score -t es.txt -r ref.txt -l en-es --comet-python {fake.python} -m comet:model=fake/regression")
+    assert (done.code, done.out) == (1, "")
+    assert "there are none: add -s FILE" in done.err
 
 
 @pytest.mark.parametrize(
@@ -399,27 +395,6 @@ def test_scores_differences_intervals_and_parts_have_four_digits(shell: Shell, f
         assert len(re.findall(r"\b0\.\d{4}\b", out)) >= 9
     assert not re.search(r"0\.0033\)", shell(f"compare r {comet} -w 2").out)
     assert "+0.0033" in shell(f"report r {comet} --format markdown").out
-
-
-def test_the_command_names_what_is_missing(shell: Shell, fake: Fake) -> None:
-    shell.write("ref.txt", *REFERENCES)
-    base = f"score -t es.txt -l en-es --comet-python {fake.python}"
-    no_source = shell(f"{base} -r ref.txt -m comet:model=fake/regression")
-    assert (no_source.code, no_source.out) == (1, "")
-    assert "there are none: add -s FILE" in no_source.err
-    no_reference = shell(f"{base} -s en.txt -m comet:model=fake/regression")
-    assert "segment 1: has no reference" in no_reference.err
-    assert "cometkiwi scores without references" in no_reference.err
-
-
-def test_a_missing_extra_is_one_line(shell: Shell) -> None:
-    if importlib.util.find_spec("comet"):
-        pytest.skip("COMET is installed here")
-    shell.write("ref.txt", *REFERENCES)
-    done = shell("score -s en.txt -t es.txt -r ref.txt -l en-es -m comet")
-    assert done.code == 1
-    assert done.err.splitlines()[0] == "mtagent: COMET model Unbabel/wmt22-comet-da: Apache-2.0"
-    assert done.err.splitlines()[1].endswith("pip install 'mtagent[comet]'")
 
 
 def test_licences_of_models_in_metrics_and_evaluators() -> None:
