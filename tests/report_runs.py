@@ -136,7 +136,27 @@ def varied() -> list[Chain]:
 def many(number: int) -> list[Chain]:
     """Segments of about 20 words in two stages, most of them with errors, edits, ratings and reasons."""
     chance = random.Random(7)
-    words = "der die das Haus Brücke Stadt Rat Woche Bericht alt neu groß klein und oder aber wird wurde hat".split()
+    words = [
+        "der",
+        "die",
+        "das",
+        "Haus",
+        "Brücke",
+        "Stadt",
+        "Rat",
+        "Woche",
+        "Bericht",
+        "alt",
+        "neu",
+        "groß",
+        "klein",
+        "und",
+        "oder",
+        "aber",
+        "wird",
+        "wurde",
+        "hat",
+    ]
     return [_made(chance, index, words) for index in range(number)]
 
 

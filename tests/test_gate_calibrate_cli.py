@@ -510,7 +510,7 @@ def test_the_calibrated_margin_decides_what_is_kept(shell: Shell) -> None:
     calibration(shell, "tenth.json", margin={"value": 0.1}, error_free=None)
     calibration(shell, "never.json", margin={"value": None}, error_free=None)
     for name, texts in (("tenth", IMPROVED), ("five", TRANSLATIONS), ("never", TRANSLATIONS)):
-        done = shell.postedit(f"--evaluator rules -o out.txt --details {name}.jsonl --calibration {name}.json")
+        done = shell.postedit(f"--evaluator rules -o out.txt --force --details {name}.jsonl --calibration {name}.json")
         assert (done.code, shell.read("out.txt")) == (0, texts), name
     assert "below the margin" in (shell.folder / "five.jsonl").read_text(encoding="utf-8")
 
@@ -521,7 +521,7 @@ def test_the_calibrated_threshold_leaves_a_text_alone(shell: Shell) -> None:
     calibration(shell, "lenient.json", margin=None, error_free={"threshold": -0.1})
     for name, texts in (("strict", IMPROVED), ("lenient", TRANSLATIONS)):
         done = shell.postedit(
-            f"--evaluator rules --gate guards -o out.txt --details {name}.jsonl --calibration {name}.json"
+            f"--evaluator rules --gate guards -o out.txt --force --details {name}.jsonl --calibration {name}.json"
         )
         assert (done.code, shell.read("out.txt")) == (0, texts), name
     assert "no error found" in shell.read("lenient.jsonl")[0]

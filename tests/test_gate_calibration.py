@@ -32,7 +32,7 @@ from mtagent.chain.calibration import Figure
 from mtagent.chain.gate import RateGate
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.records import Rating, Segment
+from mtagent.records import Rating, RatingRole, Segment
 
 
 def edits(*rows: tuple[float, float, float, float], groups: list[int] | None = None) -> Edits:
@@ -134,7 +134,7 @@ async def test_what_is_counted_as_kept_is_what_the_gate_keeps(margin: float) -> 
     texts += [("0", "0.1000000004")]  # 0.1 in nine digits
     segment = Segment(id="1", source="s", source_lang="en", target_lang="de")
 
-    async def ask(evaluator: Evaluator, text: str) -> Rating:
+    async def ask(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
         return await evaluator.rate(segment, text)
 
     gate = RateGate(Judge(), margin=margin)

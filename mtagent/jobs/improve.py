@@ -37,32 +37,35 @@ async def improve_file(
     refuse_overwriting((files.output, files.details), files_named(config))
     files.refuse_unwritable()
     settings = settings_for_results(effective(config, given))
-    with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
+    with files.spooled(config) as (files, config):
         total = _count(effective(config, given), files)
-        inputs = files.fingerprint(config)
-        models = RunModels(config, store)
-        async with assembled(config, given, wrap_llm=models.wrap) as plan:
-            unsigned = store.settings(config.run or run_name(command, settings, inputs))
-            if plan.signatures and (unsigned is None or "signatures" in unsigned):  # runs of early versions have none
-                settings = {**settings, "signatures": plan.signatures}
-            if store.settings(config.run or run_name(command, settings, inputs)) is None:
-                files.refuse_existing()  # a run that is resumed writes its own outputs again
-            job = Job(
-                command=command,
-                settings=settings,
-                inputs=inputs,
-                total=total,
-                items=read_segments(config, files),
-                work=lambda run, position, segment: improve(segment, plan),
-                save=Run.save,
-                outcome=outcome_of_chain,
-                is_output=lambda chain: bool(chain.text.strip()),
-            )
-            run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
-        kind, like = files.writer()
-        like = like if config.limit is None else None
-        write_outputs(store.read(run.name), kind, files, like=like, limit=config.limit)
-        return store.run(run.name)
+        with Store(config.store or default_path()) as store:
+            inputs = files.fingerprint(config)
+            models = RunModels(config, store)
+            async with assembled(config, given, wrap_llm=models.wrap) as plan:
+                unsigned = store.settings(config.run or run_name(command, settings, inputs))
+                if plan.signatures and (
+                    unsigned is None or "signatures" in unsigned
+                ):  # runs of early versions have none
+                    settings = {**settings, "signatures": plan.signatures}
+                if store.settings(config.run or run_name(command, settings, inputs)) is None:
+                    files.refuse_existing()  # a run that is resumed writes its own outputs again
+                job = Job(
+                    command=command,
+                    settings=settings,
+                    inputs=inputs,
+                    total=total,
+                    items=read_segments(config, files),
+                    work=lambda run, position, segment: improve(segment, plan),
+                    save=Run.save,
+                    outcome=outcome_of_chain,
+                    is_output=lambda chain: bool(chain.text.strip()),
+                )
+                run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
+            kind, like = files.writer()
+            like = like if config.limit is None else None
+            write_outputs(store.read(run.name), kind, files, like=like, limit=config.limit)
+            return store.run(run.name)
 
 
 def outcome_of_chain(chain: Chain) -> Outcome:

@@ -82,7 +82,10 @@ def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Files:
-    """What is read and where the results go; ``-`` is standard input or output."""
+    """What is read and where the results go; ``-`` is standard input or output.
+
+    Without ``force`` a new run replaces no file that is there.
+    """
 
     source: Path
     translation: Path | None = None
@@ -90,7 +93,7 @@ class Files:
     output: Path = formats.STANDARD
     details: Path | None = None
     format: str | None = None
-    force: bool = False
+    force: bool = True
 
     def reader(self) -> formats.Format:
         """The format of ``source``, together with its line-aligned companions."""
@@ -419,7 +422,7 @@ class RatingOutput:
 
     path: Path = formats.STANDARD
     format: str | None = None
-    force: bool = False
+    force: bool = True
 
     @property
     def kind(self) -> RatingFormat:
