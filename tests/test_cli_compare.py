@@ -12,6 +12,7 @@ from sacrebleu.metrics.ter import TER
 
 from mtagent.records import Chain, Usage
 from tests.commands import ROOT, Shell, run
+from tests.pages import section
 from tests.stored import segment, step, store
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
@@ -240,7 +241,7 @@ def test_the_command_is_in_the_list_and_shows_examples(shell: Shell) -> None:
 
 # --- what the page shows
 
-PAGE = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+PAGE = section("results.md", "Comparing stages, runs and systems")
 
 
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:

@@ -21,6 +21,7 @@ from mtagent.metrics.scores_file import read_scores
 from mtagent.records import Score, Segment
 from mtagent.text.foreign import FLAGS, flags
 from tests.commands import ROOT, Shell, run
+from tests.pages import section
 
 REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]
 OTHER = ["El gato está aquí.", "", "Pay five dollars now please sir."]
@@ -467,7 +468,7 @@ def test_a_metric_of_another_package_is_found(tmp_path: Path, monkeypatch: pytes
 
 # --- what the page shows
 
-PAGE = (ROOT / "docs" / "scoring.md").read_text(encoding="utf-8")
+PAGE = section("results.md", "Scoring translations")
 
 
 def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_configuration_file_of_the_page_is_valid(tmp_path: Path) -> None:
 
 
 def test_every_guard_and_prompt_is_documented() -> None:
-    page = (ROOT / "docs" / "guards.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
     assert [name for name in GUARDS if f"`{name}`" not in page] == []
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     assert [name for name in prompts.names() if f"`{name}.toml`" not in page] == []
@@ -98,7 +98,7 @@ def test_the_table_of_located_spans_is_true(data: Path) -> None:
         [sys.executable, "wmt/locating.py", "--data", data], cwd=ROOT, check=True, capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert done.stdout in (ROOT / "docs" / "edits.md").read_text(encoding="utf-8")
+    assert done.stdout in (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_tokens_is_true() -> None:

@@ -237,7 +237,7 @@ def test_a_margin_is_chosen_on_one_half_alone(data: Path) -> None:
 
 @pytest.mark.data
 def test_the_table_in_the_page_on_gates_is_true(data: Path, shell: Shell) -> None:
-    page = (README.parents[1] / "docs" / "gate.md").read_text(encoding="utf-8")
+    page = (README.parents[1] / "docs" / "safety.md").read_text(encoding="utf-8")
     file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent ", 1)[1].partition("\n")[0]
     assert typed.startswith(f"gate calibrate -e {file} ")
     done = shell(typed.replace(file, str(data / file)))

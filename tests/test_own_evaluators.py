@@ -19,7 +19,8 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import signature_of
 from mtagent.llm.fake import ForbiddenLLM
 from mtagent.records import Call, Usage
-from tests.commands import ROOT, Done, Shell
+from tests.commands import Done, Shell
+from tests.pages import section
 
 PAID = Call(purpose="rate", model="m", reply="…", usage=Usage(calls=1, input_tokens=10, cost=0.5))
 MUST = "`rate` must be `async def` and return a Rating with a finite score"
@@ -362,7 +363,7 @@ def test_without_a_signature_the_table_says_so_and_changed_code_is_another_run(p
     changed = LENGTH.replace("score=-self.factor", "score=-3 * self.factor")
     package.write("site/lengths_of_texts.py", changed, "# longer, so that no compiled file is taken for it")
     sys.modules.pop("lengths_of_texts")
-    other = rated_with(package, "len", "-o", "o.jsonl")
+    other = rated_with(package, "len", "-o", "o.jsonl", "--force")
     assert run_of(other) != run_of(first)
     assert json.loads(package.read("o.jsonl")[0])["score"] == -63.0
     assert "signature    len (no signature)" in package("rate --show 1").out
@@ -387,7 +388,7 @@ def test_a_class_without_a_file_is_known_by_its_name() -> None:
 def test_the_evaluator_of_the_page_runs_as_object_and_by_name(
     package: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (ROOT / "docs" / "evaluators.md").read_text(encoding="utf-8").split("## Your own\n")[1]
+    page = section("evaluators.md", "Your own")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(code, {"__name__": "page"})
     assert capsys.readouterr().out == "-2.0\n"

@@ -21,6 +21,7 @@ from mtagent.store import Store
 from tests import killing
 from tests.codes import without_codes
 from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run, start
+from tests.pages import section
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
 FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
@@ -405,7 +406,7 @@ def calls(folder: Path) -> int:
 
 
 def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "rating.md").read_text(encoding="utf-8")
+    page = section("evaluators.md", "Rating translations")
     ((words, shown),) = re.findall(r"```console\n\$ mtagent (.*)\n((?:.*\n)*?)```", page)
     shutil.copytree(
         ROOT / "mtagent" / "sample", tmp_path / "mtagent" / "sample", ignore=shutil.ignore_patterns("*.py*")
@@ -421,7 +422,7 @@ def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "rating.md").read_text(encoding="utf-8")
+    page = section("evaluators.md", "Rating translations")
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, {})
         assert capsys.readouterr().out == "a -0.1\n"

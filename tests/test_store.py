@@ -824,7 +824,7 @@ def test_the_folder_of_a_new_store_is_made(tmp_path):
 
 
 def test_the_queries_of_the_page_run_and_its_tables_are_all_described(tmp_path):
-    page = (ROOT / "docs" / "store.md").read_text()
+    page = (ROOT / "docs" / "runs.md").read_text()
     queries = [block.split("```")[0] for block in page.split("```sql\n")[1:]]
     assert len(queries) >= 2
     made, answer = paid()
@@ -841,7 +841,7 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(tmp_path):
         )
         assert all(store.database.query(query) for query in queries)
         for (name,) in store.database.query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
-            described = page.split(f"### {name}\n")[1].split("\n### ")[0]
+            described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
             for column in store.database.connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column[0]}`" in described, (name, column[0])
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mtagent.text.commentary import grown
 from mtagent.text.omission import loss_evidence, lost, match
 from mtagent.text.paragraphs import sentences
+from tests.pages import section
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ROOT = Path(__file__).parents[1]
@@ -379,7 +380,7 @@ def test_a_sentence_is_found_missing_in_a_long_text() -> None:
 
 
 def test_the_example_of_the_documentation_says_what_it_prints() -> None:
-    page = (ROOT / "docs" / "omission.md").read_text(encoding="utf-8")
+    page = section("safety.md", "The omission and length guard")
     lines = page.split("```python\n")[1].split("```")[0].splitlines()
     names: dict[str, object] = {}
     exec("\n".join(line for line in lines if "=" in line.split("(")[0] or line.startswith("from")), names)

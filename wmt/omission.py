@@ -1,6 +1,6 @@
 """How often the omission guard refuses good texts, and how often it catches dropped text.
 
-Prints the four tables of ``docs/omission.md`` as Markdown::
+Prints the four tables of ``docs/safety.md`` as Markdown::
 
     python -m wmt.omission [--data DIR] [--limit N]
 """

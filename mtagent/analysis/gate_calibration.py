@@ -13,7 +13,7 @@
 ``tables.py``           a calibration on paper
 ======================= ============================================================================================
 
-See ``docs/gate.md``.
+See ``docs/safety.md``.
 """
 
 from __future__ import annotations

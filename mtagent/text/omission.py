@@ -1,6 +1,6 @@
 """What an edit of a translation dropped; deterministic, without a model.
 
-:func:`lost` compares source, text before and text after an edit. How it decides is told in ``docs/omission.md``. What
+:func:`lost` compares source, text before and text after an edit. How it decides is told in ``docs/safety.md``. What
 an edit added that is no translation is the matter of :mod:`mtagent.text.commentary`.
 """
 
@@ -20,7 +20,7 @@ from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import letters, word_pattern, words
 
 STRICTNESS = 0.0
-"""The default: refuses at most 2 % of good texts (``docs/omission.md``). Higher refuses more, about -2 to 3."""
+"""The default: refuses at most 2 % of good texts (``docs/safety.md``). Higher refuses more, about -2 to 3."""
 SMALL_EDIT = 16
 """Letters that an edit may take away in one place without a closer look, if no sentence ends among them."""
 PARAGRAPH = 1.0
