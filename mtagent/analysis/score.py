@@ -228,12 +228,12 @@ def _scored(
     for metric in metrics:
         each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
         scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
-        if isinstance(metric, Releases):
-            metric.release()
         groups.append(tuple(map(Entry, texts, scores)))
         if wanted.resampling:
             systems = zip(each, texts.values(), scores, strict=True)
             counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
+        if isinstance(metric, Releases):
+            metric.release()
     if wanted.resampling is None:
         return groups
     if wanted.paired:

@@ -17,6 +17,9 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
 from mtagent import __version__
 from mtagent.errors import ConfigError, MissingExtra
@@ -80,9 +83,10 @@ TESTED = ((2, 4), (2, 6))
 """The first and the last version of sacreBLEU that the tests ran with. Its counts by segment have no public door, so
 another version is refused rather than trusted."""
 Pair = tuple[str, str]
-_BLOCK = 500
+_BLOCK = 100
 """Pairs counted at a time: sacreBLEU holds the n-grams of all references that it is given, 100 KB for a sentence."""
 _MANY_TOKENIZED = 100
+_SACREBLEU_TOKENIZERS = (Tokenizer13a, TokenizerRegexp, TercomTokenizer)
 
 
 class Overlap:
@@ -101,10 +105,20 @@ class Overlap:
         by_character = language in _BY_CHARACTER if asian is None else asian
         self._metric: Any = _sacrebleu(name, self.tokenizer, by_character)
         self._metric.num_refs = 1
+        self._forget()
+
+    def _forget(self) -> None:
         self._rows: dict[Pair, int] = {}  # the place of a pair in ``_counts``
         self._counts: Counts = np.empty((0, 0))
         self._alone: dict[int, float] = {}  # by that place, the score of the pair
         self._remarks: dict[Pair, str] = {}
+
+    def release(self) -> None:
+        """Give back the counts, and the texts that sacreBLEU's tokenizers remember."""
+        self._forget()
+        for tokenizer in _SACREBLEU_TOKENIZERS:
+            if hasattr(tokenizer.__call__, "cache_clear"):
+                tokenizer.__call__.cache_clear()
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each alone. Every segment needs a reference."""

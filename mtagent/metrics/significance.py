@@ -144,10 +144,9 @@ def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
 
 def _sums(parts: Sequence[Counts], how: Resampling) -> list[Counts]:
     """The resampled sums of each of ``parts``: resamples × counts."""
-    rows = np.concatenate(parts, axis=1)
     # Sums of whole numbers below 2²⁴ are exact in half the space.
-    exact = len(rows) * np.abs(rows).max() < 2**24 and np.array_equal(rows, np.rint(rows))
-    rows = rows.astype(np.float32 if exact else np.float64)
+    exact = all(len(part) * np.abs(part).max() < 2**24 and np.array_equal(part, np.rint(part)) for part in parts)
+    rows = np.concatenate(parts, axis=1, dtype=np.float32 if exact else np.float64, casting="same_kind")
     sums = np.concatenate([weights @ rows for weights in _weights(len(rows), how, rows.dtype)]).astype(np.float64)
     return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
 
