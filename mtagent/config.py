@@ -225,8 +225,8 @@ class Config(ModelSettings):
 
     @property
     def offline(self) -> bool:
-        """Whether there is no model to ask: no server, no model named, and no key in the environment."""
-        named = [self.model, self.base_url, self.llm, self.judge_model]
+        """Whether there is no model to ask: no server, no model, and no key in the environment."""
+        named = [self.model, self.base_url, self.llm, self.judge_model, os.environ.get("OPENAI_BASE_URL")]
         named += [
             value for role in get_args(Role) for value in (getattr(self, role).model, getattr(self, role).base_url)
         ]

@@ -11,6 +11,8 @@ import pytest
 
 import mtagent
 from mtagent import records
+from mtagent.chain.guards import GUARDS
+from mtagent.config import GUARD_NAMES
 from mtagent.jobs import demo as sample
 from mtagent.llm import prompts
 
@@ -80,3 +82,7 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     )
     assert "No model was called" in demo.stdout
     assert sample.sample_path("demo.json").is_file()
+
+
+def test_the_help_names_all_guards() -> None:
+    assert tuple(GUARDS) == GUARD_NAMES

@@ -50,7 +50,7 @@ Examples:
   mtagent demo
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl
   mtagent translate -s en.txt -l en-es -o es.txt --model gpt-6-luna
-  mtagent rate -s en.txt -t a.txt -t b.txt -l en-es -o ratings.jsonl
+  mtagent rate -s en.txt -t a.txt b.txt -l en-es -o ratings.jsonl
   mtagent score -t a.txt b.txt -r ref.txt -l en-es -m bleu,chrf,ter --paired-bs
   mtagent report postedit-1a2b3c4d -o report.html
   mtagent runs list

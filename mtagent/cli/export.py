@@ -61,7 +61,7 @@ def command(
     """Write what a run holds: the improved texts again, for example after a revert, or its ratings.
 
     With --format mtme, marot, wmt25 or stages: the texts of all its stages, and the ratings of these texts, in the form
-    of another tool. Exit code 3: a segment has no translation; it is empty.
+    of another tool. Exit code 3: some segments have no translation; their lines are empty.
     """
     from mtagent.jobs.export import export_own, export_run
 

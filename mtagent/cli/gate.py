@@ -38,8 +38,13 @@ def command() -> None:
     "--judge", metavar="NAME", help="The evaluator of them that is to be calibrated, where there are several."
 )
 @click.option("--pairs", type=FILE, help="Both, in place of these: .jsonl, .tsv, .csv.")
-@click.option("--before", multiple=True, metavar="SYSTEM", help="The texts before the edit.  [default: given]")
-@click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final]")
+@click.option(
+    "--before",
+    multiple=True,
+    metavar="SYSTEM",
+    help="The texts before the edit.  [default: given, if given and final are there]",
+)
+@click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final, likewise]")
 @click.option("--documents", type=FILE, help="The document of each segment, a line each (.docs).")
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")

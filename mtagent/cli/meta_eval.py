@@ -15,11 +15,10 @@ from mtagent.analysis.meta_eval import SPAN_GROUPINGS, TESTED, Settings, agreeme
 from mtagent.analysis.meta_eval_tables import as_json, below, tables
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
-from mtagent.cli.options import FILE
+from mtagent.cli.options import FILE, store_path
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
-from mtagent.store.store import default_path
 from mtagent.text import table
 
 EXAMPLES = """\b
@@ -88,7 +87,7 @@ def command(**options: Any) -> None:
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
     target = None
     if options["output"] is not None:  # looked at before anything is computed
-        target = Target(options["output"], options["force"], frozenset(), options["store"] or default_path())
+        target = Target(options["output"], options["force"], frozenset(), store_path(options["store"]))
         target.refuse_taken_folder()
     matches = gather(inputs, missing=options["missing"], drop=options["drop"])
     settings = _settings(options, matches)

@@ -144,7 +144,8 @@ STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="tpp, tp, t-pr, pe, pr, or names of translate,postedit,proofread.  [default: tpp; offline: pe]",
+        help="tpp, tp, t-pr, pe, pr, or names of translate,postedit,proofread.  "
+        "[default: tpp, without t where there is a translation; offline: pe]",
     ),
     option(
         CHAIN, "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
@@ -175,8 +176,8 @@ GATE_OPTIONS = [
         JUDGES,
         "--gate",
         type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]),
-        help="Who lets a change pass; rate: a judge's score must rise; pairwise: a judge must prefer it in both "
-        "orders.  [default: rate; offline: guards]",
+        help="Who lets a change pass. none: all; guards: the guards alone; rate: a judge's score must rise; qe: the "
+        "same with qe-e5; pairwise: a judge prefers it in both orders.  [default: rate; offline: guards]",
     ),
     option(JUDGES, "--judge", metavar=SPEC, help="Evaluator that decides in the gate.  [default: --evaluator]"),
     option(JUDGES, "--judge-model", help="Model that decides in the gate.  [default: the post-editor's]"),
@@ -235,7 +236,7 @@ PACE_OPTIONS = [
     option(RUN, "--deadline", type=float, hidden=True),
 ]
 LIMIT_OPTION = [
-    option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments; tables are written in plain form."),
+    option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
 ]
 CHAIN_RUN_OPTIONS = [
     option(RUN, "--run", help="Name of the run.  [default: made from settings and input]"),

@@ -63,7 +63,8 @@ def _print_prompts(config: Config, files: Files) -> None:
         display(request.shown)
         total, requests = total + request.tokens, requests + 1
     estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
-    say(f"{estimate}; the gate's requests come on top. Nothing was sent.")
+    gate = "" if config.effective().gate in ("none", "guards") else "; the gate's requests come on top"
+    say(f"{estimate}{gate}. Nothing was sent.")
 
 
 class _Once(logging.Handler):

@@ -91,7 +91,11 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 )  # fmt: skip
 @option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
 @option(
-    FILES, "--run", "rated_run", metavar="RUN", help="Rate what the stages of a stored run left; with --show: of it."
+    FILES,
+    "--run",
+    "rated_run",
+    metavar="RUN",
+    help="A stored run: rate what its stages left; with --show: look there.",
 )
 @option(
     FILES, "--systems", "--stages", "systems", type=Names(), multiple=True, metavar="NAME,…",

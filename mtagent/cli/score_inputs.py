@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.options import FILE, F
+from mtagent.cli.options import FILE, STORE_OPTION, F, store_path
 from mtagent.cli.rate import SeveralFiles
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _OPTIONS = [
     click.option(
         "--item", multiple=True, metavar="COLUMN,…", help="What tells segments apart.  [default: id, segment, seg]"
     ),
-    click.option("--store", type=FILE, help="The store.  [default: ~/.local/share/mtagent/store.db]"),
+    *STORE_OPTION,
 ]  # fmt: skip
 
 
@@ -55,5 +55,6 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     """What the options of :func:`score_inputs`, and ``more``, say."""
     from mtagent.analysis.matching import Inputs
 
-    plain = {name: options[name] for name in ("human", "files", "runs", "folder", "lp", "store")}
+    plain = {name: options[name] for name in ("human", "files", "runs", "folder", "lp")}
+    plain["store"] = store_path(options["store"])
     return Inputs(**plain, item=names_in(options["item"]), **more)

@@ -300,7 +300,7 @@ def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -
 def read_segments(config: Config, files: Files) -> Iterator[Segment]:
     """The segments of ``files`` with the terms, context and domain that ``config`` adds."""
     defaults = segment_defaults(config)
-    return enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
+    yield from enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:

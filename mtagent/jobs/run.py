@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -95,7 +95,7 @@ async def run_job(
         has_output = has_output or job.is_output(result)
         first_failure = first_failure or job.outcome(result).failure or ""
 
-    with models.working_on(run):
+    with models.working_on(run), closing_files(job.items):
         on_start(name, job.total, min(job.total, run.counts().done))
         await work_all(
             job.items,
@@ -111,6 +111,16 @@ async def run_job(
             raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
     run.finish()
     return run
+
+
+@contextmanager
+def closing_files(items: Iterable[object]) -> Iterator[None]:
+    """Close the files that ``items`` are read from, also where a run stops before their end."""
+    try:
+        yield
+    finally:
+        if isinstance(items, Generator):
+            items.close()
 
 
 class RunModels:
