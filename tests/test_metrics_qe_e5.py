@@ -273,7 +273,7 @@ def test_the_commands_work_without_a_model(shell: Shell) -> None:
     rated = [json.loads(one) for one in (shell.folder / "rated.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [one["score"] for one in rated] == [one["score"] for one in found]
     for gate in ("--gate qe", "--judge qe-e5"):
-        done = shell(f"postedit {line} -o out.txt {gate} --margin 0.9 --run {gate[2:4]}")
+        done = shell(f"postedit {line} -o out.txt --force {gate} --margin 0.9 --run {gate[2:4]}")
         assert done.code == 0, done.err
         assert (shell.folder / "out.txt").read_text(encoding="utf-8") == f"{GOOD}\n{GOOD[:-1]}  .\n"
 
