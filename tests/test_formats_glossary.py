@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import InputError
-from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary, relevant
+from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
 from mtagent.records import Term
 
 
@@ -136,7 +136,7 @@ def test_overlapping_and_nested_terms_are_all_found_in_the_glossary_s_order() ->
 
 def test_several_targets_of_one_source_are_found_and_a_repeated_term_only_once() -> None:
     one, other = Term(source="bank", target="Bank"), Term(source="bank", target="Ufer", forbidden=True)
-    assert relevant((one, other, one), "the bank") == (one, other)
+    assert Glossary((one, other, one)).relevant("the bank") == (one, other)
 
 
 def test_an_empty_glossary_and_an_empty_text_have_nothing_in_common() -> None:

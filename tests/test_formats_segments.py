@@ -9,7 +9,6 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from mtagent.formats import (
     Lines,
     Result,
     SegmentDefaults,
-    read_lines,
 )
 from mtagent.records import Segment, Term
 
@@ -154,13 +152,6 @@ def test_a_lenient_reader_maps_foreign_names(tmp_path: Path) -> None:
     path = file(tmp_path, '{"doc_id":"x","src_text":"a","tgt_lang":"is_IS","mt":"b","n":[1.5,{"q":null}]}\n')
     (segment,) = read(JSONL_LENIENT, path)
     assert (segment.document, segment.source, segment.target_lang, segment.translation) == ("x", "a", "is-IS", "b")
-
-
-def test_a_file_without_header_is_read_where_its_columns_are_named(tmp_path: Path) -> None:
-    table = replace(TSV, columns=("system", "source", "translation"))
-    path = file(tmp_path, "A\tone\teinn\nB\ttwo\ttveir\n")
-    assert [(s.source, s.translation) for s in read(table, path)] == [("one", "einn"), ("two", "tveir")]
-    assert rewritten(table, path, ["eitt", "tveir"]) == "A\tone\teitt\nB\ttwo\ttveir\n"
 
 
 def test_terms_are_read_from_json_lines(tmp_path: Path) -> None:
@@ -324,7 +315,8 @@ def test_results_and_lines_must_agree(texts: list[tuple[str, str]], reason: str,
 def test_source_translation_and_reference_are_read_side_by_side(tmp_path: Path) -> None:
     files = [file(tmp_path, f"{name}1\n{name}2\n", name) for name in ("s", "t", "r")]
     defaults = PAIR.model_copy(update={"document": "d", "domain": "news"})
-    segments = list(read_lines(*files, defaults))
+    source, translation, reference = files
+    segments = list(Lines(translation=translation, reference=reference).read(source, defaults))
     assert [(s.id, s.source, s.translation, s.reference) for s in segments] == [
         ("1", "s1", "t1", "r1"), ("2", "s2", "t2", "r2")
     ]  # fmt: skip
@@ -345,7 +337,7 @@ def test_different_numbers_of_lines_are_refused_at_once_after_wrong_encodings(
 ) -> None:
     source, translation = file(tmp_path, "one\ntwo\n", "source"), file(tmp_path, content, "translation")
     with pytest.raises(InputError, match=message):
-        read_lines(source, translation, defaults=PAIR)
+        next(Lines(translation=translation).read(source, PAIR))
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")
@@ -353,7 +345,7 @@ def test_a_pipe_that_ends_early_is_refused_where_it_ends(tmp_path: Path) -> None
     reading, writing = os.pipe()
     os.write(writing, b"einn\n")
     os.close(writing)
-    segments = read_lines(file(tmp_path, "one\ntwo\n"), Path(f"/dev/fd/{reading}"), defaults=PAIR)
+    segments = Lines(translation=Path(f"/dev/fd/{reading}")).read(file(tmp_path, "one\ntwo\n"), PAIR)
     assert next(segments).translation == "einn"
     with pytest.raises(InputError, match=r"/dev/fd/\d+: ends after 1 lines"):
         next(segments)
@@ -362,7 +354,7 @@ def test_a_pipe_that_ends_early_is_refused_where_it_ends(tmp_path: Path) -> None
 
 def test_only_one_file_can_be_standard_input() -> None:
     with pytest.raises(InputError, match="only one of the files can be standard input"):
-        read_lines(Path("-"), Path("-"), defaults=PAIR)
+        next(Lines(translation=Path("-")).read(Path("-"), PAIR))
 
 
 # --- any text

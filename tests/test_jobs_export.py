@@ -13,7 +13,7 @@ import pytest
 from bench.harness import simulator
 from mtagent.chain.revert import revert
 from mtagent.formats import read_annotations
-from mtagent.formats.exports import Entry, Held, Survey
+from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.mtme import MTME
 from mtagent.records import Chain, Edit, ErrorSpan, Rated, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.store import Store
@@ -642,16 +642,16 @@ def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_sq
     def seconds(number: int) -> float:
         names = [f"system{n}" for n in range(8)]
 
-        def entries() -> Iterator[Entry]:
+        def entries() -> Iterator[SegmentTexts]:
             for n in range(number):
                 one = segment(n, "source", None)
                 rated = (Rated(segment=one, system=name, translation="text", rating=by("e", -1.0)) for name in names)
-                yield Entry(one, dict.fromkeys(names, "text"), tuple(rated))
+                yield SegmentTexts(one, dict.fromkeys(names, "text"), tuple(rated))
 
-        held = Held("r", tuple(names), entries, Survey((), (), {}))
+        content = RunTexts("r", tuple(names), entries)
         folder = tmp_path / f"{number}-{time.monotonic_ns()}"
         start = time.process_time()
-        MTME.export(held, folder)
+        MTME.export(content, folder)
         return time.process_time() - start
 
     # Sixteen times the ratings; quadratic work would take up to 256 times as long.

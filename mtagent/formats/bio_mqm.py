@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from mtagent.formats.annotations import Annotation, annotation, error_span, name_field, objects_in, offset
+from mtagent.formats.annotations import Annotation, TextSide, annotation, error_span, name_field, objects_in, offset
 from mtagent.formats.json_text import whole_file
 from mtagent.records import ErrorSpan
 
@@ -34,7 +34,7 @@ class BioMqm:
         return annotations
 
 
-def _errors(data: Any, side: Literal["translation", "source"], where: str) -> tuple[ErrorSpan, ...]:
+def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(
         error_span(
             where,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.files import lines_of
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.tables import Dialect, rows
 from mtagent.records import Term
 from mtagent.text.scripts import UNSPACED
 
@@ -73,16 +72,6 @@ class _Index:
         return numbers
 
 
-@lru_cache(maxsize=8)
-def _indexed(terms: tuple[Term, ...]) -> Glossary:
-    return Glossary(terms)
-
-
-def relevant(terms: tuple[Term, ...], source: str) -> tuple[Term, ...]:
-    """The terms that occur in ``source``; for many texts make one :class:`Glossary` instead."""
-    return _indexed(terms).relevant(source)
-
-
 def read_glossary(path: Path) -> tuple[Term, ...]:
     """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
 
@@ -101,7 +90,7 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
             raise InputError(f"{path}:1: unknown or repeated column {name!r}; the columns are {', '.join(_COLUMNS)}")
     if not {"source", "target"} <= set(names):
         raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
-    table = table_rows(rows(lines, dialect, path), len(names), dialect, path)
+    table = rows(lines, dialect, path, len(names))
     return tuple(_term(dict(zip(names, row.cells, strict=True)), f"{path}:{row.line}") for row in table)
 
 

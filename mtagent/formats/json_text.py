@@ -45,25 +45,25 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-_IN_CELL = "{where}: not JSON: {reason} at character {column}"
-_IN_LINE = "{where}:{column}: not JSON: {reason}"
-_IN_FILE = "{where}:{line}:{column}: not JSON: {reason}"
+def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, *, lines: bool | None = None) -> Any:
+    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``.
 
-
-def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, message: str = _IN_CELL) -> Any:
-    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``."""
+    The place of an error follows ``where``: line and column where ``text`` is a file of ``lines``, the column where it
+    is one line (``False``). Where it is but a cell (``None``), the character in it is named at the end.
+    """
     try:
         return load(text)
     except json.JSONDecodeError as error:
-        place = {"where": where, "line": error.lineno, "column": error.colno}
-        raise InputError(message.format(**place, reason=error.msg.lower())) from None
+        line = f":{error.lineno}" if lines else ""
+        column, in_cell = ("", f" at character {error.colno}") if lines is None else (f":{error.colno}", "")
+        raise InputError(f"{where}{line}{column}: not JSON: {error.msg.lower()}{in_cell}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not usable JSON: {error}") from None
 
 
 def whole_file(path: Path) -> Any:
     """The value that a whole file holds, with or without a byte order mark. Raises :class:`InputError`."""
-    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), message=_IN_FILE)
+    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), lines=True)
 
 
 def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
@@ -79,7 +79,7 @@ def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
         if blank:
             raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
         where = f"{path}:{line.number}"
-        values = parsed(line.text, where, _strict, _IN_LINE)
+        values = parsed(line.text, where, _strict, lines=False)
         if not isinstance(values, dict):
             raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
         if any("\0" in value for value in values.values() if isinstance(value, str)):
@@ -93,7 +93,17 @@ def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _strict(text: str) -> Any:
-    values = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refused)
+    def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
+        return values
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not a JSON number")
+
+    values = json.loads(text, object_pairs_hook=without_twins, parse_constant=refuse)
     if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
         try:
             json.dumps(values, ensure_ascii=False).encode()
@@ -101,15 +111,3 @@ def _strict(text: str) -> Any:
             code = ord(error.object[error.start])
             raise ValueError(f"an escaped lone surrogate (\\u{code:04x})") from None
     return values
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
-    return values
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a JSON number")

@@ -23,6 +23,10 @@ class SegmentDefaults(Record):
     document: str | None = None
     domain: str | None = None
 
+    def fields(self) -> dict[str, str]:
+        """Those that are set."""
+        return self.model_dump(exclude_none=True)
+
 
 class Result(Record):
     """One segment and the text to write for it."""
@@ -117,20 +121,23 @@ def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
 def suggested(unknown: str) -> str:
     """The field that was probably meant, as the end of an error message."""
     plain = unknown.strip().casefold()
-    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
     if ALIASES.get(plain, PAIR) != PAIR:
-        close = [ALIASES[plain]]
+        return f"; did you mean {ALIASES[plain]!r}?"
+    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def segment(values: Mapping[str, Any], defaults: SegmentDefaults, number: int, where: str) -> Segment:
-    """The segment that a file's ``values`` make; ``number`` is its id where they give none."""
-    fields = {"id": str(number), **defaults.model_dump(exclude_none=True)}
-    told = {field: value for field, value in values.items() if value is not None}
+def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int, where: str) -> Segment:
+    """The segment that a file's ``values`` make on top of the ``defaults``; ``number`` is its id where they give none.
+
+    Raises :class:`InputError`, beginning with ``where``.
+    """
+    own = {field: value for field, value in values.items() if value is not None}
+    fields = {"id": str(number), **defaults}
     try:
-        if PAIR in told:
-            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(told.pop(PAIR)))
-        fields |= told
+        if PAIR in own:
+            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))
+        fields |= own
         for side in ("source_lang", "target_lang"):
             if side not in fields:
                 raise InputError(f"{where}: no {side}; add it to the file or give --{side.replace('_', '-')}")

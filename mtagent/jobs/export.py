@@ -5,8 +5,8 @@ from __future__ import annotations
 import filecmp
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
-from mtagent.formats.exports import Entry, Held, Survey, pair_name
+from mtagent.formats.exports import RunTexts, SegmentTexts, pair_name
 from mtagent.formats.files import STANDARD
 from mtagent.formats.ratings import FINAL, chosen, systems_of, texts_of
 from mtagent.jobs.improve import write_outputs
@@ -31,12 +31,12 @@ from mtagent.jobs.inputs import (
     spooled_copies,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
-from mtagent.records import Chain, Rated, Rating, Step, same_rater
+from mtagent.records import Chain, Rated, Rating, same_rater
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
 
-def held_by(run: StoredRun, wanted: Sequence[str] = ()) -> Held:
+def texts_of_run(run: StoredRun, wanted: Sequence[str] = ()) -> RunTexts:
     """What ``run`` holds of the ``wanted`` systems; all if none is named. The systems of a chain run are its stages.
 
     Raises :class:`mtagent.errors.ConfigError` for a system that is not there, :class:`OutputError` for an empty run.
@@ -44,12 +44,24 @@ def held_by(run: StoredRun, wanted: Sequence[str] = ()) -> Held:
     rating = run.kind == "rating"
     systems = chosen(run.systems() if rating else systems_of(run.chains()), wanted, f"run {run.name!r}")
 
-    def entries() -> Iterator[Entry]:
+    def segments() -> Iterator[SegmentTexts]:
         if rating:
             return (_of_ratings(group, systems) for group in _by_segment(run.ratings()))
         return (_of_chain(chain, systems) for chain in run.chains())
 
-    return Held(run.name, systems, entries, _survey(run.name, entries))
+    missing, broken, references = [], [], Counter[str]()
+    empty = True
+    for segment, texts, _ in segments():
+        empty = False
+        if None in texts.values():
+            missing.append(segment.id)
+        if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
+            broken.append(segment.id)
+        if segment.reference is not None:
+            references[pair_name(segment)] += 1
+    if empty:
+        raise OutputError(f"run {run.name!r}: there is no segment in it to export")
+    return RunTexts(run.name, systems, segments, tuple(missing), tuple(broken), references)
 
 
 def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
@@ -64,35 +76,30 @@ def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
     for step in chain.steps:
         reverted = any(edit.outcome == "reverted" for edit in step.edits)
         if before is not None:
-            ratings += _of_step(step, before, counts=step.verdict == "kept" and not reverted)
+            editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
+            if editor is not None:
+                ratings.append((before, editor))
+            if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
+                ratings.append((before, judged))
+            if after is not None and step.verdict == "kept" and not reverted:
+                ratings.append((step.text, after))
         if reverted:
             break
         before = step.text
     return ratings
 
 
-def _of_step(step: Step, before: str, *, counts: bool) -> Iterator[tuple[str, Rating]]:
-    """The ratings of the text before a step and, where its own text ``counts``, of that."""
-    editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
-    if editor is not None:
-        yield before, editor
-    if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
-        yield before, judged
-    if after is not None and counts:
-        yield step.text, after
-
-
-def _of_chain(chain: Chain, systems: Sequence[str]) -> Entry:
+def _of_chain(chain: Chain, systems: Sequence[str]) -> SegmentTexts:
     texts = texts_of(chain, systems)
-    by_text: dict[str, dict[tuple[str, str], Rating]] = {}
+    by_text: dict[str, dict[tuple[str, str], Rating]] = defaultdict(dict)
     for text, rating in ratings_of_texts(chain):
-        by_text.setdefault(text, {}).setdefault((rating.evaluator, rating.signature), rating)
+        by_text[text].setdefault((rating.evaluator, rating.signature), rating)
     rated = [
         Rated(segment=chain.segment, system=system, translation=text or "", rating=rating)
         for system, text in texts.items()
         for rating in (by_text.get(text, {}).values() if text is not None else ()) or (None,)
     ]
-    return Entry(chain.segment, texts, tuple(rated))
+    return SegmentTexts(chain.segment, texts, tuple(rated))
 
 
 def _by_segment(ratings: Iterable[Rated]) -> Iterator[list[Rated]]:
@@ -107,26 +114,11 @@ def _by_segment(ratings: Iterable[Rated]) -> Iterator[list[Rated]]:
         yield group
 
 
-def _of_ratings(group: Sequence[Rated], systems: Sequence[str]) -> Entry:
+def _of_ratings(group: Sequence[Rated], systems: Sequence[str]) -> SegmentTexts:
     by_system = {rated.system: rated for rated in group}
     rated = tuple(by_system[system] for system in systems if system in by_system)
     texts = {item.system: None if item.error == NO_TRANSLATION else item.translation for item in rated}
-    return Entry(group[0].segment, dict.fromkeys(systems) | texts, rated)
-
-
-def _survey(run: str, entries: Callable[[], Iterator[Entry]]) -> Survey:
-    missing, broken, referenced, segments = [], [], Counter[str](), 0
-    for segment, texts, _ in entries():
-        segments += 1
-        if None in texts.values():
-            missing.append(segment.id)
-        if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
-            broken.append(segment.id)
-        if segment.reference is not None:
-            referenced[pair_name(segment)] += 1
-    if not segments:
-        raise OutputError(f"run {run!r}: there is no segment in it to export")
-    return Survey(tuple(missing), tuple(broken), dict(referenced))
+    return SegmentTexts(group[0].segment, dict.fromkeys(systems) | texts, rated)
 
 
 def has_break(text: str) -> bool:
@@ -235,18 +227,18 @@ def export_run(
         refuse_incomplete(run)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
     (target.refuse_taken_folder if form.folder else target.refuse_taken_file)()
-    held = held_by(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
-    if form.one_system and len(held.systems) != 1:
-        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
+    content = texts_of_run(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
+    if form.one_system and len(content.systems) != 1:
+        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(content.systems)}")
     if not form.folder:
-        remarks = form.export(held, output)
-        return ExportReport((*remarks, *_written(output)), held.survey.missing)
+        remarks = form.export(content, output)
+        return ExportReport((*remarks, *_written(output)), content.missing)
     with target.filled() as folder:
-        remarks = form.export(held, folder)
+        remarks = form.export(content, folder)
         written = sum(path.is_file() for path in folder.rglob("*"))
     others = sum(path.is_file() for path in output.rglob("*")) - written
     left = (f"other files in {output}, left as they are: {others}",) if others else ()
-    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), held.survey.missing)
+    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), content.missing)
 
 
 def export_own(

@@ -13,8 +13,9 @@ from mtagent import __version__
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats import comet
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of, refuse_pipe
+from mtagent.formats.files import lines_of
 from mtagent.formats.json_text import parsed, whole_file
+from mtagent.formats.pipes import refuse_pipe
 from mtagent.metrics.protocol import Metric
 from mtagent.records import UNIT_DIGITS, Score, Segment
 
