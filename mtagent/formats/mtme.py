@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import fsum
@@ -86,7 +86,7 @@ class Mtme:
             annotations.append(
                 Annotation(
                     where=where,
-                    errors=None if rating == NOT_RATED else _read_errors(parsed(rating, where), where),
+                    errors=None if rating == NOT_RATED else tuple(_errors(parsed(rating, where), where)),
                     segment=str(counts[system]),
                     system=system,
                     rater=cells[2] if len(cells) == 3 else None,
@@ -180,23 +180,19 @@ class Mtme:
 MTME = Mtme()
 
 
-def _read_errors(data: Any, where: str) -> tuple[ErrorSpan, ...]:
-    errors = []
+def _errors(data: Any, where: str) -> Iterator[ErrorSpan]:
     for error in objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where):
         start, end = offset(error.get("start"), where), offset(error.get("end"), where)
         placed = end > 0  # an empty span at the start is how this format writes an error without a place
-        errors.append(
-            error_span(
-                where,
-                severity=error.get("severity"),
-                start=start if placed else None,
-                end=end if placed else None,
-                category=error.get("category"),
-                side="source" if error.get("is_source_error") else "translation",
-                penalty=error.get("score"),
-            )
+        yield error_span(
+            where,
+            severity=error.get("severity"),
+            start=start if placed else None,
+            end=end if placed else None,
+            category=error.get("category"),
+            side="source" if error.get("is_source_error") else "translation",
+            penalty=error.get("score"),
         )
-    return tuple(errors)
 
 
 def _text_files(path: Path, systems: Iterable[str]) -> tuple[Path, dict[str, Path | None]]:

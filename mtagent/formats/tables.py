@@ -61,8 +61,9 @@ def rows(lines: Iterable[Line], dialect: Dialect, path: Path, columns: int | Non
     :class:`InputError` for rows of another length, for misplaced quotes, and for line breaks and carriage returns
     outside of quotes.
     """
-    blank: Row | None = None
-    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else _plain_rows(lines, dialect):
+    mark, blank = dialect.delimiter, None
+    plain = (Row(line.number, line.text.split(mark), line.text + line.end, line.end) for line in lines)
+    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else plain:
         columns = columns or len(row.cells)
         if columns > 1 and row.cells == [""]:
             blank = blank or row
@@ -73,11 +74,6 @@ def rows(lines: Iterable[Line], dialect: Dialect, path: Path, columns: int | Non
             hint = "" if dialect.quoted or '"' not in row.raw else "; if its cells are quoted, use --format tsv-quoted"
             raise InputError(f"{path}:{row.line}: {len(row.cells)} columns instead of {columns}{hint}")
         yield row
-
-
-def _plain_rows(lines: Iterable[Line], dialect: Dialect) -> Iterator[Row]:
-    for line in lines:
-        yield Row(line.number, line.text.split(dialect.delimiter), line.text + line.end, line.end)
 
 
 def _quoted_rows(lines: Iterable[Line], dialect: Dialect, path: Path) -> Iterator[Row]:
