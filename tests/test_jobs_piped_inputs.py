@@ -15,7 +15,6 @@ FILES = "-s en.txt -t es.txt -l en-es -q"
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
 
 
-@pytest.mark.slow
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with two files."""
@@ -35,6 +34,7 @@ def piped(folder: Path, line: str, **contents: str) -> Done:
     return run(folder, *line.split(), shell_prefix="; ".join(feeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "contents"),
     [
@@ -108,7 +108,6 @@ def test_one_pipe_is_not_two_files(line: str, folder: Path) -> None:
     assert done.err.endswith(": is named twice, and a pipe can be read only once: give a file\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "culprit"),
     [
@@ -117,9 +116,9 @@ def test_one_pipe_is_not_two_files(line: str, folder: Path) -> None:
         ("score -t es.txt -r es.txt -l en-es -m scores-file:path=pipe", "scores-file:path pipe"),
     ],
 )
-def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-    done = run(folder, *line.split())
+def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, shell: Shell) -> None:
+    os.mkfifo(shell.folder / "pipe")
+    done = shell(line)
     assert done.code == 1
     assert f"{culprit}: is read more than once, which a pipe cannot be: give a file" in done.err
 
