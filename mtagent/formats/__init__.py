@@ -27,14 +27,14 @@ from mtagent.formats.comet import COMET
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of
 from mtagent.formats.json_text import parsed, whole_file
-from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
+from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
 from mtagent.formats.lines import Lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.pipes import spooled
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Result, SegmentDefaults
-from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
+from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
 
 ENTRY_POINTS = "mtagent.formats"
@@ -159,27 +159,20 @@ def texts_around(path: Path) -> list[Path]:
 
 
 __all__ = [
-    "CSV",
     "EXPORTS",
     "FORMATS",
-    "JSONL",
-    "JSONL_LENIENT",
     "RATING_FORMATS",
     "SPAN_FORMATS",
     "STANDARD",
-    "TSV",
-    "TSV_QUOTED",
     "Export",
     "Format",
-    "JsonLines",
     "Lines",
     "RatingFormat",
     "Result",
     "SegmentDefaults",
-    "SpanFormat",
     "SpanFormatName",
-    "Table",
     "by_path",
+    "by_suffix",
     "rating_format",
     "read_annotations",
     "span_format",
