@@ -15,7 +15,6 @@ from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
-from mtagent.store.rows import segment_state
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
@@ -78,7 +77,7 @@ class Progress:
 
     def advance(self, chain: Chain) -> None:
         """Count one more segment that was improved."""
-        self._counts[segment_state(chain)] += 1
+        self._counts[chain.state] += 1
         self._empty += chain.failed is not None and not chain.text
         name = chain.segment.id
         self._failed += [f"{name} ({chain.failed.stage})"] if chain.failed else []
