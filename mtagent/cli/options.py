@@ -116,8 +116,9 @@ SOURCE_OPTIONS = [
         help="Of the files, where the name does not tell.",
     ),
 ]
+REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")]
 OUTPUT_OPTIONS = [
-    option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned."),
+    *REFERENCE_OPTION,
     option(
         FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"
     ),
@@ -158,7 +159,7 @@ STAGE_OPTIONS = [
 ]
 EVALUATOR_OPTIONS = [
     option(
-        CHAIN,
+        JUDGES,
         "--evaluator",
         metavar=SPEC,
         help=f"Who marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
@@ -239,7 +240,7 @@ LIMIT_OPTION = [
     option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
 ]
 CHAIN_RUN_OPTIONS = [
-    option(RUN, "--run", help="Name of the run.  [default: made from settings and input]"),
+    option(RUN, "--name", "--run", "run", metavar="NAME", help="Of the run.  [default: made from settings and input]"),
     *LIMIT_OPTION,
 ]
 STORE_OPTION = [

@@ -24,9 +24,10 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, refuse_existing
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
 from mtagent.jobs.parts import Given, assembled_evaluator, effective
-from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, in_order, run_job, run_name
+from mtagent.jobs.pool import Outcome, in_order
+from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -255,12 +256,11 @@ async def _rate(
             save=Run.save_ratings,
             outcome=_outcome,
             is_output=lambda rated: _outcome(rated).succeeded,
+            before_new=output.refuse_existing,
             kind="rating",
         )
-        if not output.force and store.settings(config.run or run_name("rate", job.settings, job.inputs)) is None:
-            refuse_existing(output.paths)
         run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
-    systems, remarks = write_ratings(store.read(run.name), output, limit=config.limit)
+    systems, remarks = write_ratings(run, output, limit=config.limit)
     return RatingReport(store.run(run.name), systems, remarks)
 
 
