@@ -98,7 +98,7 @@ class Store:
         if differing:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
-                "Give the same again to go on with it, or another name (--run; of ratings --name) to start a new run"
+                "Give the same again to go on with it, or another name (--name) to start a new run"
             )
         run = self._lock(run_id, name)
         try:
@@ -200,7 +200,7 @@ class Store:
             pids = self.database.query("SELECT pid FROM runs WHERE id = ? AND pid IS NOT NULL", (run_id,))
             holder = f"process {pids[0][0]}" if pids else "another process"
             raise RunLocked(
-                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--run; of ratings --name)"
+                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--name)"
             ) from None
         except OSError as error:
             raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
