@@ -88,6 +88,9 @@ class _Pool(Generic[Item, Result]):
             raise self._budget_spent
 
     async def _work_off(self) -> None:
+        await (
+            self._work_on_next()
+        )  # all begin, also where the first one finds the budget spent: stored replies are free
         while not self._over:
             await self._work_on_next()
 
