@@ -764,10 +764,7 @@ def test_the_causes_of_former_versions_become_data(tmp_path, verdict, sentence, 
 
 
 def test_a_migration_that_fails_changes_nothing():
-    def half(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE half (a)")
-        connection.execute("CREATE TABLE half (a)")
-
+    half = ["CREATE TABLE half (a)"] * 2
     connection = sqlite3.connect(":memory:", isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection, [*MIGRATIONS, half])

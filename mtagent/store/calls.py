@@ -9,13 +9,12 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any
 
 from mtagent.records import Call, Completion, TokenLogprob, Usage
-from mtagent.store.database import Database
+from mtagent.store.database import Database, now
 from mtagent.store.rows import (
     insert_texts,
     keep_text,
@@ -172,11 +171,6 @@ def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: st
     keys[run_id, segment].add(key)
     if len(keys) > _UNDER_WAY:
         del keys[next(iter(keys))]
-
-
-def now() -> str:
-    """The time in UTC, as the store writes it: ``2025-01-31 12:00:00.000``."""
-    return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def _call_row(

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import Call, Chain, Rated, Record, Usage
-from mtagent.store.calls import CallLog, now
-from mtagent.store.database import Database
+from mtagent.store.calls import CallLog
+from mtagent.store.database import Database, now
 from mtagent.store.rows import SEGMENT_TABLES, insert_chain, insert_rated, read_chains, read_rated
 
 RunState = Literal["running", "interrupted", "stopped", "finished"]

@@ -13,8 +13,8 @@ from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
-from mtagent.store.calls import CallLog, is_uncounted, now
-from mtagent.store.database import MEMORY, Database
+from mtagent.store.calls import CallLog, is_uncounted
+from mtagent.store.database import MEMORY, Database, now
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
