@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +15,15 @@ from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
+    Fields,
     Result,
     SegmentDefaults,
     named_fields,
     paired,
-    segment,
+    segments_from,
     suggested,
-    unique,
 )
 from mtagent.records import Call, Chain, Rated, Segment
-
-logger = logging.getLogger("mtagent.formats")
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
@@ -62,19 +59,11 @@ class JsonLines:
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
-        return unique(self._segments(path, defaults.fields()), path)
-
-    def _segments(self, path: Path, defaults: dict[str, str]) -> Iterator[tuple[int, Segment]]:
-        reported: set[str] = set()
-        for number, item in enumerate(self._objects(path), start=1):
-            for field, key in item.keys.items():
-                if key != field and key not in reported:
-                    reported.add(key)
-                    logger.info("%s: field %r is read as %s", path, key, field)
-            values = {field: item.values[key] for field, key in item.keys.items()}
-            if type(values.get("id")) is int:  # a number will do, but not true or false
-                values["id"] = item.id
-            yield item.line.number, segment(values, defaults, number, f"{path}:{item.line.number}")
+        records = (
+            Fields(item.line.number, {field: item.values[key] for field, key in item.keys.items()}, item.keys)
+            for item in self._objects(path)
+        )
+        return segments_from(records, defaults, path, "field")
 
     def _objects(self, path: Path) -> Iterator[_Object]:
         for number, (line, values) in enumerate(object_lines(path), start=1):

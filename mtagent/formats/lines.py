@@ -33,7 +33,7 @@ class Lines:
         files = {field: file for field, file in named.items() if file is not None}
         if len(files) > 1 and all(file.is_file() for file in files.values()):
             check_counts(files.values())
-        fields = defaults.fields()
+        fields = defaults.model_dump(exclude_none=True)
         for number, row in enumerate(zip_longest(*map(lines_of, files.values())), start=1):
             if None in row:
                 short = list(files.values())[row.index(None)]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from pydantic import ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.records import Record, Segment
 from mtagent.text import languages
+
+logger = logging.getLogger("mtagent.formats")
 
 
 class SegmentDefaults(Record):
@@ -22,10 +25,6 @@ class SegmentDefaults(Record):
     target_lang: str | None = None
     document: str | None = None
     domain: str | None = None
-
-    def fields(self) -> dict[str, str]:
-        """Those that are set."""
-        return self.model_dump(exclude_none=True)
 
 
 class Result(Record):
@@ -138,6 +137,8 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         if PAIR in own:
             fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))
         fields |= own
+        if type(fields["id"]) is int:  # a number will do, but not true or false
+            fields["id"] = str(fields["id"])
         for side in ("source_lang", "target_lang"):
             if side not in fields:
                 raise InputError(f"{where}: no {side}; add it to the file or give --{side.replace('_', '-')}")
@@ -151,14 +152,32 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
 
 
-def unique(segments: Iterable[tuple[int, Segment]], path: Path) -> Iterator[Segment]:
-    """Yield the segments of ``(line, segment)`` pairs; an id that comes twice is an :class:`InputError`."""
+class Fields(NamedTuple):
+    """What a file says of a segment, from a line on: the values by field, and the file's own names of the fields."""
+
+    line: int
+    values: dict[str, Any]
+    names: dict[str, str]
+
+
+def segments_from(records: Iterable[Fields], defaults: SegmentDefaults, path: Path, part: str) -> Iterator[Segment]:
+    """Yield the segment of each record; the log says which ``part`` (column …) is read as a field of another name.
+
+    Raises :class:`InputError` for values that make no segment, and for an id that comes twice.
+    """
     lines: dict[str, int] = {}
-    for line, segment in segments:
-        if segment.id in lines:
-            raise InputError(f"{path}:{line}: the id {segment.id!r} was already used in line {lines[segment.id]}")
-        lines[segment.id] = line
-        yield segment
+    reported: set[str] = set()
+    default_fields = defaults.model_dump(exclude_none=True)
+    for number, (line, values, names) in enumerate(records, start=1):
+        for field, name in names.items():
+            if name != field and name not in reported:
+                reported.add(name)
+                logger.info("%s: %s %r is read as %s", path, part, name, field)
+        item = segment(values, default_fields, number, f"{path}:{line}")
+        if item.id in lines:
+            raise InputError(f"{path}:{line}: the id {item.id!r} was already used in line {lines[item.id]}")
+        lines[item.id] = line
+        yield item
 
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +13,15 @@ from mtagent.formats.files import Line, byte_order_mark, lines_of, write_pieces
 from mtagent.formats.segments import (
     FIELDS,
     NO_DEFAULTS,
+    Fields,
     Result,
     SegmentDefaults,
     named_fields,
     paired,
-    segment,
+    segments_from,
     suggested,
-    unique,
 )
 from mtagent.records import Segment
-
-logger = logging.getLogger("mtagent.formats")
 
 # The csv module refuses cells of more than 131,072 characters; this is the most that it can take on every system.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -147,22 +144,18 @@ class Table:
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
-        return unique(self._segments(path, defaults), path)
+        return segments_from(self._records(path), defaults, path, "column")
 
-    def _segments(self, path: Path, defaults: SegmentDefaults) -> Iterator[tuple[int, Segment]]:
+    def _records(self, path: Path) -> Iterator[Fields]:
         layout, table = self._opened(path)
-        for field, index in layout.fields.items():
-            name = layout.header.cells[index]
-            if name != field:
-                logger.info("%s: column %r is read as %s", path, name, field)
-        default_fields = defaults.fields()
-        for number, row in enumerate(table, start=1):
+        names = {field: layout.header.cells[index] for field, index in layout.fields.items()}
+        for row in table:
             values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
             if values["source"] is None:
                 values["source"] = ""
                 if "translation" in values:  # nothing to translate, so the empty translation is complete
                     values["translation"] = values["translation"] or ""
-            yield row.line, segment(values, default_fields, number, f"{path}:{row.line}")
+            yield Fields(row.line, values, names)
 
     def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
         """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""
