@@ -89,17 +89,17 @@ def test_jsonl_is_one_object_per_segment_and_system_with_these_fields(tmp_path: 
 def test_mtme_gives_the_penalty_of_the_span_before_its_mqm_weight(tmp_path: Path) -> None:
     errors = [SPANS[0].model_copy(update={"penalty": penalty}) for penalty in (3.0, None)]
     written("mtme", tmp_path / "j.seg.score", of(FIRST, "a", "Das Ufer verleiht.", by_judge(-8, *errors)))
-    found = json.loads((tmp_path / "j.seg.rating").read_text(encoding="utf-8").split("\t")[1])
-    assert [error["score"] for error in found["errors"]] == [3.0, 5.0]
+    line = json.loads((tmp_path / "j.seg.rating").read_text(encoding="utf-8").split("\t")[1])
+    assert [error["score"] for error in line["errors"]] == [3.0, 5.0]
 
 
 def test_jsonl_keeps_error_free_failed_and_not_rated_apart(tmp_path: Path) -> None:
-    found = [json.loads(line) for line in written("jsonl", tmp_path / "o.jsonl")[0]]
-    assert [(o["score"], o["errors"], o["error"]) for o in found[1:3]] == [
+    objects = [json.loads(line) for line in written("jsonl", tmp_path / "o.jsonl")[0]]
+    assert [(o["score"], o["errors"], o["error"]) for o in objects[1:3]] == [
         (0, [], None), (None, None, "RatingParseError: no\nlist")
     ]  # fmt: skip
-    assert (found[5]["score"], found[5]["errors"], found[5]["error"]) == (None, None, None)
-    assert "reference" not in found[2]
+    assert (objects[5]["score"], objects[5]["errors"], objects[5]["error"]) == (None, None, None)
+    assert "reference" not in objects[2]
 
 
 def test_jsonl_holds_every_text(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_mtme_writes_three_files_whichever_is_named(name: str, tmp_path: Path) -
 
 
 def test_only_a_system_that_was_rated_as_a_whole_has_an_average(tmp_path: Path) -> None:
-    rated = [of(one, "a", "x", by_judge(score)) for one, score in ((FIRST, -6.1), (SECOND, -1.0))]
+    rated = [of(item, "a", "x", by_judge(score)) for item, score in ((FIRST, -6.1), (SECOND, -1.0))]
     partly = [of(FIRST, "b", "x", by_judge(0)), of(SECOND, "b", "x", None, "down")]
     never = [of(SECOND, "c", "x", None, "down")]
     written("mtme", tmp_path / "o.seg.score", *rated, *partly, *never)
@@ -247,5 +247,5 @@ def test_a_writer_that_fails_leaves_the_former_files_as_they_were(tmp_path: Path
     ],
 )
 def test_the_place_of_an_error_is_known_or_not_and_never_guessed(span: dict[str, object], place: object) -> None:
-    found = place_of(ErrorSpan(category="c", severity="minor", **span), "STQQ", "abcc")  # type: ignore[arg-type]
-    assert (None if found is None else tuple(found)) == place
+    known = place_of(ErrorSpan(category="c", severity="minor", **span), "STQQ", "abcc")  # type: ignore[arg-type]
+    assert (None if known is None else tuple(known)) == place

@@ -89,9 +89,8 @@ def refused(shell: Shell, line: str, *said: str) -> None:
 def test_mtme_is_a_folder_with_texts_documents_and_scores(improved: Shell) -> None:
     done = improved("export r --format mtme -o set")
     assert (done.code, done.out, done.err) == (0, "", "mtagent: written: set (8 files)\n")
-    found = {name: content.decode().splitlines() for name, content in files(improved.folder / "set").items()}
     rows = [f"{system}\t{score}" for system in ("postedit", "final") for score in ("0.0", "0.0", "0.0")]
-    assert found == {
+    assert {name: content.decode().splitlines() for name, content in files(improved.folder / "set").items()} == {
         "sources/en-es.txt": SOURCES,
         "references/en-es.refA.txt": REFERENCES,
         "system-outputs/en-es/given.txt": TRANSLATIONS,
@@ -103,39 +102,28 @@ def test_mtme_is_a_folder_with_texts_documents_and_scores(improved: Shell) -> No
     }
 
 
-def test_the_files_of_mtme_are_rated_as_the_run_was(improved: Shell) -> None:
-    improved("export r --format mtme -o set")
-    given = "rate -s set/sources/en-es.txt -t set/system-outputs/en-es/given.txt set/system-outputs/en-es/final.txt"
-    done = improved(f"{given} -r set/references/en-es.refA.txt -l en-es --evaluator rules -o again.seg.score -q")
-    assert done.code == 0
-    expected = scores(improved.folder / "set/metric-scores/en-es/rules-src.seg.score")
-    assert scores(improved.folder / "again.seg.score") == [pair for pair in expected if pair[0] != "postedit"]
-
-
+@pytest.mark.slow
 @pytest.mark.loopback
 def test_every_score_stands_with_the_text_that_it_is_about(shell: Shell, server: str) -> None:
     """Another run that rates the same stages gives the same scores, wherever the chain has had one."""
-    shell.write(
-        "long.txt", *(f"The {word} cat number {i} sat here." for i, word in enumerate(["red", "old", "big"] * 4))
-    )
-    chain = f"translate -s long.txt -l en-es --base-url {server} --stages tpp --gate rate --margin 2 -o o.txt -q"
-    assert shell(f"{chain} --run r --evaluator rubric-mqm --judge gemba-mqm").code == 0
+    words = ["red", "old", "big"] * 4
+    shell.write("long.txt", *(f"The {word} cat number {i} sat here." for i, word in enumerate(words)))
+    run = f"translate -s long.txt -l en-es --base-url {server} --stages tpp --gate rate --margin 2 -o o.txt -q"
+    assert shell(f"{run} --run r --evaluator rubric-mqm --judge gemba-mqm").code == 0
     done = shell("export r --format mtme -o set")
     assert done.code == 0
-    found: dict[str, list[tuple[str, str]]] = {}
-    for evaluator in ("rubric-mqm", "gemba-mqm"):
-        name = evaluator.replace("-", "_")
-        shell(f"rate --run r --evaluator {evaluator} --base-url {server} -o {name}.seg.score -q")
-        expected = scores(shell.folder / f"{name}.seg.score")
-        found[name] = scores(shell.folder / f"set/metric-scores/en-es/{name}-src.seg.score")
-        assert [system for system, _ in found[name]] == [system for system, _ in expected]
-        both = list(zip(found[name], expected, strict=True))
-        assert all(own == other for own, other in both if own[1] != "None")
-    edited = [score for system, score in found["gemba_mqm"] if system in ("postedit", "final")]
-    assert len(set(edited) - {"None"}) > 0  # the judge saw edited texts, the editor drafts alone
-    assert any(score != "None" for system, score in found["rubric_mqm"] if system == "translate")
-    missing = sum(score == "None" for _, score in found["rubric_mqm"])
-    total = len(found["rubric_mqm"])
+    exported = {}
+    for name in ("rubric_mqm", "gemba_mqm"):
+        shell(f"rate --run r --evaluator {name.replace('_', '-')} --base-url {server} -o {name}.seg.score -q")
+        rated = scores(shell.folder / f"{name}.seg.score")
+        exported[name] = scores(shell.folder / f"set/metric-scores/en-es/{name}-src.seg.score")
+        pairs = list(zip(exported[name], rated, strict=True))
+        assert all(own == other for own, other in pairs if own[1] != "None")
+        assert all(own[0] == other[0] for own, other in pairs)
+    edited = {score for system, score in exported["gemba_mqm"] if system in ("postedit", "final")}
+    assert edited - {"None"}  # the judge saw edited texts, the editor drafts alone
+    assert any(score != "None" for system, score in exported["rubric_mqm"] if system == "translate")
+    missing, total = sum(score == "None" for _, score in exported["rubric_mqm"]), len(exported["rubric_mqm"])
     assert f"rubric_mqm-src: {missing} of {total} texts are not rated (None)" in done.err
 
 
@@ -177,6 +165,7 @@ def reverted() -> Chain:
 
 # What a signature says of a single rating (its order) makes no other evaluator.
 ORDERED = [Rating(evaluator="rules", score=n, signature=f"rules|model:m|order:{n}|version:1") for n in (1, 2)]
+REJECTED = step("postedit", "Hund.", by("rules", -5), by("rules", -2), verdict="rejected")
 UNKNOWN = Step(
     stage="proofread", text="Ein Kater.", ratings=(by("rules", -1), by("rules", -2)), verdict="kept", cause="its own"
 )
@@ -186,12 +175,7 @@ UNKNOWN = Step(
     ("rated", "expected"),
     [
         (chain(1, "A cat.", "Hund.", step("postedit", "Kater.", *ORDERED)), ["1.0", "2.0", "2.0"]),
-        (
-            chain(
-                1, "A cat.", "Hund.", step("postedit", "Hund.", by("rules", -5), by("rules", -2), verdict="rejected")
-            ),
-            ["-5.0"] * 3,
-        ),
+        (chain(1, "A cat.", "Hund.", REJECTED), ["-5.0"] * 3),
         (reverted(), ["-3.0", "None", "None", "None"]),
         (chain(1, "A cat.", "Ein Hund.", UNKNOWN), None),
     ],
@@ -287,15 +271,15 @@ def test_names_of_systems_are_mapped_and_said_or_refused(improved: Shell) -> Non
 def test_the_marot_file_is_read_back_with_the_spans_of_the_run(improved: Shell) -> None:
     done = improved("export r --format marot -o spans.tsv --systems given,final")
     assert (done.code, done.err) == (0, "mtagent: written: spans.tsv\n")
-    found = read_annotations(improved.folder / "spans.tsv")
-    assert [(one.system, one.rater, one.segment) for one in found] == [
+    annotations = read_annotations(improved.folder / "spans.tsv")
+    assert [(annotation.system, annotation.rater, annotation.segment) for annotation in annotations] == [
         (system, "rules", str(i)) for i in (1, 2, 3) for system in ("given", "final")
     ]
-    assert [(span.text, span.suggestion) for span in found[0].errors or ()] == [("aquí", "aquí.")]
+    assert [(span.text, span.suggestion) for span in annotations[0].errors or ()] == [("aquí", "aquí.")]
     rated = improved("rate -s en.txt -t es.txt -l en-es --evaluator spans-file:path=spans.tsv -o again.jsonl -q")
     assert rated.code == 0
     again = [json.loads(line) for line in improved.read("again.jsonl")]
-    assert [(one["score"], [span["text"] for span in one["errors"]]) for one in again] == [
+    assert [(rating["score"], [span["text"] for span in rating["errors"]]) for rating in again] == [
         (-0.1, ["aquí"]), (0, []), (0, [])
     ]  # fmt: skip
 
@@ -414,9 +398,10 @@ def test_documents_that_were_cut_into_paragraphs_are_whole_again(shell: Shell, d
 def test_each_stage_has_a_file_like_the_source(improved: Shell) -> None:
     done = improved("export r --format stages -o texts")
     assert (done.code, done.err) == (0, "mtagent: written: texts (3 files)\n")
-    lines = {"given": TRANSLATIONS, "postedit": IMPROVED, "final": IMPROVED}
-    expected = {f"r.{stage}.txt": "".join(f"{line}\n" for line in found).encode() for stage, found in lines.items()}
-    assert files(improved.folder / "texts") == expected
+    stages = {"given": TRANSLATIONS, "postedit": IMPROVED, "final": IMPROVED}
+    assert files(improved.folder / "texts") == {
+        f"r.{stage}.txt": "".join(f"{line}\n" for line in texts).encode() for stage, texts in stages.items()
+    }
 
 
 def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell: Shell) -> None:
@@ -465,17 +450,13 @@ def test_a_rating_run_is_exported_with_its_systems_texts_and_ratings(shell: Shel
 def test_segments_of_a_rating_run_that_are_called_alike_stay_apart(shell: Shell) -> None:
     with Store(shell.folder / "store.db") as opened:
         begun = opened.start("r", settings={}, inputs={}, total=2, kind="rating")
-        for position in (0, 1):
-            one = segment(7, f"source {position}", None)
-            rated = Rated(segment=one, system="a", translation=f"text {position}", rating=by("rules", -position))
-            begun.save_ratings(position, [rated])
+        for n in (0, 1):
+            rated = Rated(segment=segment(7, f"s{n}", None), system="a", translation=f"t{n}", rating=by("rules", -n))
+            begun.save_ratings(n, [rated])
         begun.finish()
     assert shell("export r --format mtme -o set").code == 0
-    assert shell.read("set/system-outputs/en-de/a.txt") == ["text 0", "text 1"]
-    assert [score for _, score in scores(shell.folder / "set/metric-scores/en-de/rules-src.seg.score")] == [
-        "0.0",
-        "-1.0",
-    ]
+    assert shell.read("set/system-outputs/en-de/a.txt") == ["t0", "t1"]
+    assert shell.read("set/metric-scores/en-de/rules-src.seg.score") == ["a\t0.0", "a\t-1.0"]
 
 
 # --- nothing is overwritten, nothing is half-written
@@ -611,20 +592,19 @@ def test_the_former_name_does_the_same_and_replaces_files(improved: Shell) -> No
     assert "export" not in improved("runs --help").out.partition("Commands:")[2].partition("Examples:")[0]
 
 
+@pytest.mark.slow
 def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_square(tmp_path: Path) -> None:
     def seconds(number: int) -> float:
-        names = [f"system{n}" for n in range(8)]
+        systems = tuple(f"system{n}" for n in range(8))
 
-        def entries() -> Iterator[SegmentTexts]:
-            for n in range(number):
-                one = segment(n, "source", None)
-                rated = (Rated(segment=one, system=name, translation="text", rating=by("e", -1.0)) for name in names)
-                yield SegmentTexts(one, dict.fromkeys(names, "text"), tuple(rated))
+        def segments() -> Iterator[SegmentTexts]:
+            for item in (segment(n, "source", None) for n in range(number)):
+                rated = (Rated(segment=item, system=name, translation="text", rating=by("e", -1.0)) for name in systems)
+                yield SegmentTexts(item, dict.fromkeys(systems, "text"), tuple(rated))
 
-        content = RunTexts("r", tuple(names), entries)
         folder = tmp_path / f"{number}-{time.monotonic_ns()}"
         start = time.process_time()
-        MTME.export(content, folder)
+        MTME.export(RunTexts("r", systems, segments), folder)
         return time.process_time() - start
 
     # Sixteen times the ratings; quadratic work would take up to 256 times as long.
