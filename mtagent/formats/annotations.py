@@ -122,31 +122,10 @@ def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
     return plain + inclusive_end
 
 
-def annotation(
-    values: dict[str, Any],
-    where: str,
-    errors: tuple[ErrorSpan, ...] | None,
-    *,
-    names: tuple[str, str, str, str],
-    texts: tuple[str, str],
-    warnings: tuple[str, ...] = (),
-    note: str | None = None,
-) -> Annotation:
-    """What a record with both texts says; ``names`` are its fields of segment, document, system and rater."""
-    segment, document, system, rater = (name_field(values, name) for name in names)
-    source, translation = (text_field(values, name, where) for name in texts)
-    return Annotation(
-        where=where,
-        errors=errors,
-        segment=segment,
-        document=document,
-        system=system,
-        rater=rater,
-        source=source,
-        translation=translation,
-        warnings=warnings,
-        note=note,
-    )
+def fields_of(values: dict[str, Any], where: str, *, source: str, translation: str, **names: str) -> dict[str, Any]:
+    """The fields of an :class:`Annotation` that stand in ``values`` under other names; both texts must be there."""
+    texts = {"source": text_field(values, source, where), "translation": text_field(values, translation, where)}
+    return texts | {field: name_field(values, name) for field, name in names.items()}
 
 
 def text_field(values: dict[str, Any], name: str, where: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent.errors import InputError
-from mtagent.formats.annotations import Annotation, error_span, objects_in, offset, text_field
+from mtagent.formats.annotations import Annotation, error_span, fields_of, objects_in, offset, text_field
 from mtagent.formats.json_text import whole_file
 from mtagent.records import ErrorSpan
 
@@ -36,17 +36,9 @@ class Comet:
                 where, errors = f"{path}: {system}, segment {number}", None
                 if values.get("errors") is not None:
                     errors = tuple(_error(error, where) for error in objects_in(values["errors"], '"errors"', where))
-                annotations.append(
-                    Annotation(
-                        where=where,
-                        errors=errors,
-                        segment=str(number),
-                        system=system,
-                        rater="COMET",
-                        source=text_field(values, "src", where),
-                        translation=text_field(values, "mt", where),
-                    )
-                )
+                texts = fields_of(values, where, source="src", translation="mt")
+                about = {"segment": str(number), "system": system, "rater": "COMET"}
+                annotations.append(Annotation(where=where, errors=errors, **about, **texts))
         if annotations and all(annotation.errors is None for annotation in annotations):
             raise InputError(
                 f'{path}: no segment has "errors"; only XCOMET models mark spans, e.g. --model Unbabel/XCOMET-XL'

@@ -88,14 +88,14 @@ def pair_name(segment: Segment) -> str:
     return f"{strict_name(segment.source_lang)}-{strict_name(segment.target_lang)}"
 
 
-def mapped(names: Sequence[str], plain: Callable[[str], str], output: Path) -> dict[str, str]:
+def mapped(
+    names: Sequence[str], plain: Callable[[str], str], output: Path, way_out: str = "choose one with --systems"
+) -> dict[str, str]:
     """Each of ``names`` with its ``plain`` form. Raises :class:`OutputError` where two would become one."""
     written = {name: plain(name) for name in names}
     for name in written:
         if twin := next((other for other in written if other != name and written[other] == written[name]), None):
-            raise OutputError(
-                f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: choose one with --systems"
-            )
+            raise OutputError(f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: {way_out}")
     return written
 
 

@@ -157,9 +157,8 @@ JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """A record's fields beside those of its segment and its rating."""
-    inner = [values[name] for name in ("segment", "rating") if isinstance(values.get(name), dict)]
-    own = {name: value for name, value in values.items() if name not in ("segment", "rating")}
-    return {name: value for layer in (*inner, own) for name, value in layer.items()}
+    layers = (values.get("segment"), values.get("rating"), values)
+    return {name: value for layer in layers if isinstance(layer, dict) for name, value in layer.items()}
 
 
 def replaced(raw: str, key: str, text: str) -> str:

@@ -38,7 +38,7 @@ from mtagent.formats.exports import (
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
 from mtagent.formats.ratings import Candidates, Place, Ratings, place_of
-from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
 
 NOT_RATED = "None"
@@ -122,12 +122,7 @@ class Mtme:
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
         """The files hold no texts; only the names of systems may get into each other's way."""
-        shared = Counter(plain_name(system) for system in candidates.translations)
-        if twice := [system for system in candidates.translations if shared[plain_name(system)] > 1]:
-            raise OutputError(
-                f"{output}: mtme allows no '.' and '-' in names, and without them {' and '.join(map(repr, twice))} "
-                "are the same: name them otherwise with -t NAME=FILE"
-            )
+        mapped(tuple(candidates.translations), plain_name, output, "name them otherwise with -t NAME=FILE")
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the three files."""
@@ -144,8 +139,7 @@ class Mtme:
                     spans.write(f"{name}\t{line}\n")
                     unplaced += lost
                 write_scores(name, values, scores, averages)
-        names = [f"{system} is {plain_name(system)}" for system in ratings.systems if plain_name(system) != system]
-        remarks = [f"mtme allows no '.' and '-' in names: {', '.join(names)} in the files"] if names else []
+        remarks = list(renamed({system: plain_name(system) for system in ratings.systems}))
         if unplaced:
             remarks.append(f"{unplaced} errors have no known place in the text: they stand as empty spans at its start")
         return tuple(remarks)
@@ -278,7 +272,8 @@ class _PairFiles:
         scores: dict[tuple[str, str], float] = {}
         for rated in entry.rated:
             if rated.rating is not None:
-                metric = self._metric(rated.rating)
+                seen = self._with_reference and "reference:yes" in rated.rating.signature.split("|")
+                metric = f"{self.raters.of(rated.rating)}-{REFERENCE if seen else 'src'}"
                 if metric not in self._scores:  # a default that is made for every rating would be quadratic
                     self._scores[metric] = {system: [None] * self._count for system in self._names}
                 scores[metric, rated.system] = rated.rating.score
@@ -286,11 +281,6 @@ class _PairFiles:
             for system, values in by_system.items():
                 values.append(scores.get((metric, system)))
         self._count += 1
-
-    def _metric(self, rating: Rating) -> str:
-        """``NAME-REF`` as mt-metrics-eval wants it."""
-        seen = self._with_reference and "reference:yes" in rating.signature.split("|")
-        return f"{self.raters.of(rating)}-{REFERENCE if seen else 'src'}"
 
     def finish(self, run: str) -> list[str]:
         """Write the scores, and return the remarks on this language pair."""

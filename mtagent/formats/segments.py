@@ -132,7 +132,7 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
     Raises :class:`InputError`, beginning with ``where``.
     """
     own = {field: value for field, value in values.items() if value is not None}
-    fields = {"id": str(number), **defaults}
+    fields: dict[str, Any] = {"id": str(number), **defaults}
     try:
         if PAIR in own:
             fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))

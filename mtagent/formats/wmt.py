@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.annotations import Annotation, annotation, error_span, objects_in, offset
+from mtagent.formats.annotations import Annotation, error_span, fields_of, objects_in, offset
 from mtagent.formats.exports import RunTexts, pair_name
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.json_text import encoded, parsed, parsed_lines
@@ -19,6 +19,14 @@ MISSING = "missing"
 """What WMT's files write in place of the offsets of an omission."""
 
 _OMISSION = "accuracy/omission"
+_NAMES = {
+    **{"segment": "segment_id", "document": "doc_id", "system": "system_id", "rater": "method"},
+    **{"source": "source_segment", "translation": "hypothesis_segment"},
+}
+_ESA_NAMES = {
+    **{"segment": "line_id", "document": "doc_id", "system": "system", "rater": "annotator"},
+    **{"source": "src", "translation": "tgt"},
+}
 _SPANS = ("start_indices", "end_indices", "error_types")
 _NEEDED = {"segment_id", "source_segment", "hypothesis_segment", *_SPANS}
 _TSV = Dialect("\t", quoted=True)
@@ -40,13 +48,12 @@ class Wmt:
         columns = next(table).cells
         if missing := sorted(_NEEDED - set(columns)):
             raise InputError(f"{path}:1: the column {missing[0]!r} is missing")
-        names, texts = ("segment_id", "doc_id", "system_id", "method"), ("source_segment", "hypothesis_segment")
         annotations = []
         for row in table:
             cells, where = dict(zip(columns, row.cells, strict=True)), f"{path}:{row.line}"
             starts, ends, types = (cells[name].split() for name in _SPANS)
             errors = _errors(starts, ends, types, where)
-            annotations.append(annotation(cells, where, errors, names=names, texts=texts))
+            annotations.append(Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES)))
         return annotations
 
 
@@ -90,14 +97,12 @@ class Esa:
         first = next((line.text for line in lines_of(path) if line.text.strip()), "")
         annotations = []
         if first.strip().startswith("{"):
-            names, texts = ("line_id", "doc_id", "system", "annotator"), ("src", "tgt")
             for number, values in parsed_lines(path):
                 where, score = f"{path}:{number}", values.get("esa_score")
                 errors, warnings = _esa_errors(values.get("esa_spans"), where)
                 note = None if score is None else f"ESA score {score}"
-                annotations.append(
-                    annotation(values, where, errors, names=names, texts=texts, warnings=warnings, note=note)
-                )
+                about = fields_of(values, where, **_ESA_NAMES)
+                annotations.append(Annotation(where=where, errors=errors, warnings=warnings, note=note, **about))
             return annotations
         for row in rows(lines_of(path), Dialect(",", quoted=True), path, self.columns):
             rater, system, line_id, kind, _, _, score, document, _, spans, _, _ = row.cells
