@@ -82,7 +82,7 @@ def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
         values = parsed(line.text, where, _strict, lines=False)
         if not isinstance(values, dict):
             raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
-        if any("\0" in value for value in values.values() if isinstance(value, str)):
+        if "\\u0000" in line.text and any("\0" in value for value in values.values() if isinstance(value, str)):
             raise InputError(f"{where}: an escaped NUL (\\u0000); text has none")
         yield line, values
 
@@ -92,18 +92,23 @@ def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     return ((line.number, values) for line, values in object_lines(path))
 
 
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
+    return values
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_refuse)
+
+
 def _strict(text: str) -> Any:
-    def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
-        return values
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not a JSON number")
-
-    values = json.loads(text, object_pairs_hook=without_twins, parse_constant=refuse)
+    values = _DECODER.decode(text)
     if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
         try:
             json.dumps(values, ensure_ascii=False).encode()
