@@ -13,10 +13,10 @@ from pathlib import Path
 from mtagent.analysis.matching import NO_SCORE, Match
 from mtagent.analysis.scores import METRICS, NO_REFERENCE, PEOPLE, RATINGS, SEGMENTS, SYSTEMS, About, Key, Side
 from mtagent.errors import OutputError
-from mtagent.formats.exports import RunTexts, SegmentTexts, mapped, pair_name, renamed, strict_name
+from mtagent.formats.exports import RunTexts, SegmentTexts, has_break, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import replacing
 from mtagent.formats.mtme import MTME, rating_line, write_scores
-from mtagent.jobs.export import Target, has_break
+from mtagent.jobs.export import Target
 from mtagent.records import Segment
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,6 +44,26 @@ class RunTexts:
     missing: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     references: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, name: str, systems: tuple[str, ...], segments: Callable[[], Iterator[SegmentTexts]]) -> RunTexts:
+        """The run, after a first look at all of its segments. Raises :class:`OutputError` where there is none."""
+        number, missing, broken, references = 0, [], [], Counter[str]()
+        for segment, texts, _ in segments():
+            number += 1
+            if None in texts.values():
+                missing.append(segment.id)
+            if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
+                broken.append(segment.id)
+            references[pair_name(segment)] += segment.reference is not None
+        if not number:
+            raise OutputError(f"run {name!r}: there is no segment in it to export")
+        return cls(name, systems, segments, tuple(missing), tuple(broken), references)
+
+
+def has_break(text: str) -> bool:
+    """Whether a program that reads ``text`` by lines would see more than one."""
+    return "\n" in text or "\r" in text
 
 
 class Export(Protocol):

@@ -7,7 +7,7 @@ import itertools
 import json
 import secrets
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
-from mtagent.formats.exports import RunTexts, SegmentTexts, pair_name
+from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD
-from mtagent.formats.ratings import FINAL, chosen, systems_of, texts_of
+from mtagent.formats.ratings import FINAL, chosen, ratings_of_texts, systems_of, texts_of
 from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import (
     Files,
@@ -33,7 +33,7 @@ from mtagent.jobs.inputs import (
     spooled_copies,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
-from mtagent.records import Chain, Rated, Rating, same_rater
+from mtagent.records import Chain, Rated, Rating
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
@@ -49,17 +49,7 @@ def texts_of_run(run: StoredRun, wanted: Sequence[str] = ()) -> RunTexts:
     def segments() -> Iterator[SegmentTexts]:
         return _of_ratings(run.ratings(), systems) if rating else _of_chains(run.chains(), systems)
 
-    missing, broken, references = [], [], Counter[str]()
-    number = 0
-    for number, (segment, texts, _) in enumerate(segments(), start=1):  # noqa: B007 the last number counts
-        if None in texts.values():
-            missing.append(segment.id)
-        if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
-            broken.append(segment.id)
-        references[pair_name(segment)] += segment.reference is not None
-    if not number:
-        raise OutputError(f"run {run.name!r}: there is no segment in it to export")
-    return RunTexts(run.name, systems, segments, tuple(missing), tuple(broken), references)
+    return RunTexts.read(run.name, systems, segments)
 
 
 def _of_chains(chains: Iterable[Chain], systems: Sequence[str]) -> Iterator[SegmentTexts]:
@@ -88,36 +78,6 @@ def _of_ratings(ratings: Iterable[Rated], systems: Sequence[str]) -> Iterator[Se
             group = {}
         if rated is not None:
             group[rated.system] = rated
-
-
-def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
-    """The ratings that the steps of ``chain`` hold, each with the text that it is about.
-
-    A step holds the editor's rating of the text before it, and then the judge's of the texts before and after; where
-    the judge is the editor, that of the text before stands once. What is not of this shape, and what is about a text
-    that was rejected or that the user has taken edits back from, is left out.
-    """
-    ratings: list[tuple[str, Rating]] = []
-    before = chain.segment.translation
-    for step in chain.steps:
-        reverted = any(edit.outcome == "reverted" for edit in step.edits)
-        if before is not None:
-            editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
-            if editor is not None:
-                ratings.append((before, editor))
-            if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
-                ratings.append((before, judged))
-            if after is not None and step.verdict == "kept" and not reverted:
-                ratings.append((step.text, after))
-        if reverted:
-            break
-        before = step.text
-    return ratings
-
-
-def has_break(text: str) -> bool:
-    """Whether a program that reads ``text`` by lines would see more than one."""
-    return "\n" in text or "\r" in text
 
 
 @dataclass(frozen=True)
