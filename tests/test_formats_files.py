@@ -74,24 +74,6 @@ def test_a_full_device_is_an_output_error(form: Format) -> None:
         form.write(Path("/dev/full"), [Result(segment=ONE, text="t" * 100_000)])
 
 
-LIMITED = """
-import resource, signal
-from pathlib import Path
-from mtagent.errors import OutputError
-from mtagent.formats import FORMATS, Result
-from mtagent.records import Segment
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-segment = Segment(id="1", source="s", source_lang="en", target_lang="is")
-for form in FORMATS.values():
-    try:
-        form.write(Path("out"), (Result(segment=segment, text="t" * 1000) for _ in range(1000)))
-    except OutputError as error:
-        print(error)
-"""
-
-
 def python(code: str, folder: Path, stdin: bytes = b"") -> str:
     """What a Python process prints that runs ``code`` in ``folder``."""
     environment = {**os.environ, "PYTHONPATH": str(Path(formats.__file__).parents[2]), "PYTHONUTF8": "1"}
@@ -101,36 +83,22 @@ def python(code: str, folder: Path, stdin: bytes = b"") -> str:
     return run.stdout.decode()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX resource limits")
-def test_a_file_that_outgrows_its_room_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("old")
-    assert python(LIMITED, tmp_path).lower().count("out: cannot be written: file too large") == len(FORMATS)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (tmp_path / "out").read_text() == "old"
-
-
-def interrupted() -> Iterator[Result]:
-    yield Result(segment=ONE, text="t" * 1_000_000)
-    raise KeyboardInterrupt
-
-
 @ALL
 def test_an_interrupted_run_leaves_the_old_file_and_a_later_one_replaces_it(form: Format, tmp_path: Path) -> None:
+    def interrupted() -> Iterator[Result]:
+        yield Result(segment=ONE, text="t" * 1_000_000)
+        raise KeyboardInterrupt
+
     (tmp_path / "out").write_text("old")
     with pytest.raises(KeyboardInterrupt):
         form.write(tmp_path / "out", interrupted())
+    with pytest.raises(OutputError, match=r"the lone surrogate U\+D83D cannot be written"):
+        form.write(tmp_path / "out", [Result(segment=ONE, text="a\ud83d")])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out").read_text() == "old"
     for _ in range(2):
         assert form.write(tmp_path / "out", [Result(segment=ONE, text="t")]) == 1
     assert len(read(form, tmp_path / "out")) == 1
-
-
-@ALL
-def test_a_lone_surrogate_in_a_text_is_never_written(form: Format, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"the lone surrogate U\+D83D cannot be written"):
-        form.write(tmp_path / "out", [Result(segment=ONE, text="a\ud83d")])
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and links")
@@ -168,22 +136,22 @@ def alive() -> int:
     return sum(isinstance(thing, Segment) for thing in gc.get_objects())
 
 
-@pytest.mark.parametrize(("name", "rows"), [("lines", 100_000), ("csv", 10_000), ("tsv", 10_000), ("jsonl", 10_000)])
-def test_up_to_a_hundred_thousand_segments_pass_through_one_at_a_time(name: str, rows: int, tmp_path: Path) -> None:
-    path, form = tmp_path / "in", FORMATS[name]
+@pytest.mark.parametrize("name", ["lines", "csv", "tsv", "jsonl"])
+def test_ten_thousand_segments_pass_through_one_at_a_time(name: str, tmp_path: Path) -> None:
+    path, form, rows = tmp_path / "in", FORMATS[name], 10_000
     line = '{"source": "s"}\n' if name == "jsonl" else "s\n"
     path.write_text(("source\n" if name in ("csv", "tsv") else "") + line * rows)
-    before, seen = alive(), []
+    before, in_memory = alive(), []
 
     def improved(segments: Iterator[Segment]) -> Iterator[Result]:
         for number, segment in enumerate(segments, start=1):
             if number % (rows // 2) == 0:
-                seen.append(alive() - before)
+                in_memory.append(alive() - before)
             yield Result(segment=segment, text="t")
 
     assert form.write(path, improved(form.read(path, PAIR)), like=path) == rows
-    assert len(seen) == 2
-    assert max(seen) <= 3
+    assert len(in_memory) == 2
+    assert max(in_memory) <= 3
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")

@@ -511,14 +511,18 @@ def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: 
     assert improved.read("es.txt") == TRANSLATIONS
 
 
+@pytest.mark.slow
 def test_an_export_that_fails_leaves_nothing_behind_and_names_the_file(shell: Shell) -> None:
     store(shell, chain(1, "x", "long " * 100_000))
-    for form in ("mtme", "stages"):
+    shell.write("old.txt", "old")
+    for line in ("--format mtme -o out", "--format stages -o out", "-o old.txt --force"):
         # No file may grow beyond this: what a full disk is to a program.
-        done = run(shell.folder, "export", "r", "--format", form, "-o", "out", shell_prefix="ulimit -f 200")
+        done = run(shell.folder, "export", "r", *line.split(), shell_prefix="ulimit -f 200")
         assert done.code == 1
-        assert re.fullmatch(r"mtagent: out/\S*given\.txt: cannot be written: file too large\n", done.err), done.err
-    assert sorted(path.name for path in shell.folder.iterdir() if path.name[0] in ".o") == []
+        assert re.fullmatch(r"mtagent: \S+\.txt: cannot be written: file too large\n", done.err), done.err
+        assert ".tmp" not in done.err
+    assert shell.read("old.txt") == ["old"]
+    assert sorted(path.name for path in shell.folder.iterdir() if path.name[0] in ".o") == ["old.txt"]
 
 
 def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
