@@ -26,8 +26,8 @@ class Lines:
         """Yield one segment per line of ``path``; the ids are the line numbers, from 1, as strings.
 
         An empty line is an empty text. Raises :class:`InputError` where a file is not UTF-8, or the files have
-        different numbers of lines: before the first segment where all are files, and for standard input and pipes
-        where the shortest one ends.
+        different numbers of lines: files are compared before the first segment, standard input and pipes as they are
+        read.
         """
         named = {"source": path, "translation": self.translation, "reference": self.reference}
         files = {field: file for field, file in named.items() if file is not None}
@@ -69,8 +69,8 @@ class Lines:
 def check_counts(paths: Iterable[Path]) -> None:
     """Raise :class:`InputError` where the files have different numbers of lines.
 
-    Line feeds are counted without decoding. Where the counts differ, the files are decoded as well: in another encoding
-    than UTF-8 line feeds stand in other places, and that is what must be said.
+    Lines are counted without decoding them. Where the counts differ the files are decoded too: a wrong encoding may be
+    the reason, and is then what the error must say.
     """
     counts = {path: count_lines(path) for path in paths}
     if len(set(counts.values())) > 1:

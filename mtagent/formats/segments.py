@@ -153,7 +153,7 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
 
 
 class Fields(NamedTuple):
-    """What a file says of a segment, from a line on: the values by field, and the file's own names of the fields."""
+    """What a file says about a segment that begins at ``line``: its values by field, and the file's names of these."""
 
     line: int
     values: dict[str, Any]
@@ -161,8 +161,9 @@ class Fields(NamedTuple):
 
 
 def segments_from(records: Iterable[Fields], defaults: SegmentDefaults, path: Path, part: str) -> Iterator[Segment]:
-    """Yield the segment of each record; the log says which ``part`` (column …) is read as a field of another name.
+    """Yield the segment of each record.
 
+    The log says once which ``part`` of the file (column, field) is read as a field of another name.
     Raises :class:`InputError` for values that make no segment, and for an id that comes twice.
     """
     lines: dict[str, int] = {}
