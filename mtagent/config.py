@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -55,16 +55,20 @@ def unforced(spec: str) -> str:
     return f"{name}:{','.join(left)}" if left else name
 
 
-def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types with which ``kind``, a class or a function, annotates its keyword parameters.
+def typed_options(
+    who: str, kind: Any, options: Mapping[str, str], known: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """``options`` as the types with which ``kind``, a class or a function, annotates its parameters.
 
-    They stay text where it says nothing. Raises :class:`ConfigError` that begins with ``who``.
+    They stay text where it says nothing. ``known`` are the options that there are; by default the keyword-only
+    parameters. Raises :class:`ConfigError` that begins with ``who``.
     """
-    known = [
-        parameter.name
-        for parameter in inspect.signature(kind).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
-    ]
+    if known is None:
+        known = [
+            parameter.name
+            for parameter in inspect.signature(kind).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
+        ]
     function = kind
     while isinstance(function, partial):
         function = function.func
