@@ -153,8 +153,8 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        if isinstance(value, str) and (found := key_in(value)):
-            raise ValueError(f"holds {found}; it would be stored: keys are read from the environment only")
+        if isinstance(value, str) and (kind := key_in(value)):
+            raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
         return value
 
 

@@ -34,33 +34,33 @@ def files_named(config: Config) -> dict[str, Path]:
     store = config.store or default_path()
     named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
     named |= {"--prices": config.prices, "--calibration": config.calibration}
-    found = {option: path for option, path in named.items() if path is not None}
+    files_by_option = {option: path for option, path in named.items() if path is not None}
     for path in prompts_of(config):
-        found[f"--prompts, {path.name}"] = path
+        files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
         files = {key: value for key, value in options.items() if isfile(value)}  # noqa: PTH113 Path's raises for long ones
-        found |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
+        files_by_option |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
         if name == "himate":  # what it reads without being told: thresholds
             beside = sorted((store.parent / FOLDER).glob("*.json"))
         elif name == "rate":  # … the index of knowledge
             beside = [store.parent / "knowledge.db"]
         else:  # … the texts that were annotated
             beside = _texts_around(name, options)
-        found |= {f"--evaluator {name}, {path}": path for path in beside}
+        files_by_option |= {f"--evaluator {name}, {path}": path for path in beside}
     kind, _, model = (config.llm or "").partition(":")
     if kind == "local" and model:
-        found["--llm"] = Path(model)
-    return found | {"--store": store}
+        files_by_option["--llm"] = Path(model)
+    return files_by_option | {"--store": store}
 
 
 def files_of_evaluators(config: Config) -> dict[str, Path]:
     """The files that the option ``path`` of editor and judge names, and the texts that belong to them."""
-    found = {}
+    files = {}
     for name, options in _evaluators(config):
         if "path" in options:
-            found[f"{name}:{options['path']}"] = Path(options["path"])
-            found |= {f"{name}:{path}": path for path in _texts_around(name, options)}
-    return found
+            files[f"{name}:{options['path']}"] = Path(options["path"])
+            files |= {f"{name}:{path}": path for path in _texts_around(name, options)}
+    return files
 
 
 def prompts_of(config: Config) -> list[Path]:
@@ -110,8 +110,8 @@ class Files:
         ``format`` is the output's too, unless the name of the output tells of another one.
         """
         read = formats.by_path(self.source, self.format)
-        told = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
-        written = read if told.name == read.name.partition("-")[0] else told
+        named = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
+        written = read if named.name == read.name.partition("-")[0] else named
         improved = self.translation or self.source
         return written, improved if written.name == read.name else None
 
@@ -211,10 +211,10 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
 def _pipe(path: Path) -> tuple[int, int] | None:
     """What tells a pipe from others, also under another name; ``None`` for what is none."""
     try:
-        found = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
+        status = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
     except (OSError, ValueError):  # there is no such file, or standard input is none
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISFIFO(status.st_mode) else None
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
