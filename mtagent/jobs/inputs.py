@@ -21,9 +21,10 @@ from mtagent import formats
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
-from mtagent.formats.files import lines_of, refuse_pipe
+from mtagent.formats.files import lines_of
 from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
-from mtagent.formats.lines import check_counts, read_lines
+from mtagent.formats.lines import Lines, check_counts
+from mtagent.formats.pipes import refuse_pipe
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -389,7 +390,7 @@ class RatingInputs:
     def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         files = {name: path for name, path in self.translations if name in systems}
         check_counts([self.source, *files.values()])
-        segments = read_lines(self.source, None, self.reference, segment_defaults(config))
+        segments = Lines(reference=self.reference).read(self.source, segment_defaults(config))
         texts = zip(*(lines_of(path) for path in files.values()), strict=True)
         for segment, lines in islice(zip(enriched(segments, config), texts, strict=True), config.limit):
             yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
