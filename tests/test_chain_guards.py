@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.chain.guards import damages, newly, screen
+from mtagent.chain.guards import GUARDS, Guard, damages, new_faults, screen
 from mtagent.records import Edit, Segment, Term
 from wmt.guards import post_edits
 
@@ -228,19 +229,26 @@ def test_terms_hold_in_any_script_and_only_where_the_source_has_them() -> None:
     assert guards_that_see(chinese, "请打开账户吧", "请打开户头吧") == {"terms"}
 
 
-def test_own_guards_of_both_kinds_can_be_used() -> None:
-    def shorter(one: Segment, before: str, after: str) -> Sequence[str]:
+@contextmanager
+def own_guards(**guards: Guard) -> Iterator[frozenset[str]]:
+    """Add ``guards`` to the list; gives the names of all others."""
+    others = frozenset(GUARDS)
+    GUARDS.update(guards)
+    try:
+        yield others
+    finally:
+        for name in guards:
+            del GUARDS[name]
+
+
+def test_own_guards_of_both_kinds_can_be_added() -> None:
+    def shorter(segment: Segment, before: str, after: str) -> Sequence[str]:
         return ["shorter"] if len(after) < len(before) else []
 
-    own = {"length": shorter, "vowels": newly(lambda one, text: [c for c in text if c in "aeiou"])}
-    found = damages(segment("x"), "bbb", "ba", guards=own)
-    assert [str(damage) for damage in found] == ["length: shorter", "vowels: a"]
-
-
-def splice(text: str, edits: Sequence[Edit]) -> str:
-    for edit in sorted(edits, key=lambda edit: edit.start or 0, reverse=True):
-        text = text[: edit.start] + edit.new + text[edit.end :]
-    return text
+    vowels = new_faults(lambda segment, text: [letter for letter in text if letter in "aeiou"])
+    with own_guards(shorter=shorter, vowels=vowels) as others:
+        found = damages(segment("x"), "bbb", "ba", skip=others)
+    assert [str(damage) for damage in found] == ["shorter: shorter", "vowels: a"]
 
 
 def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
@@ -253,7 +261,7 @@ def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
 def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
     one, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
     edits = [edit(before, "grosse", "große"), edit(before, "{name}", "{nome}"), edit(before, "Hunte", "Hunde")]
-    screened, text, averted = screen(one, before, edits, splice)
+    screened, text, averted = screen(one, before, edits)
     assert text == "Hallo {name}, 3 große Hunde."
     assert [one.outcome for one in screened] == ["applied", "refused", "applied"]
     assert screened[1].detail == "placeholders: {name} is missing; placeholders: {nome} is not in the source"
@@ -263,16 +271,16 @@ def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
 def test_two_edits_that_are_only_good_together_stay_together() -> None:
     one, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
     edits = [edit(before, "nein", "„nein"), edit(before, " zu", "“ zu"), edit(before, "5", "6")]
-    screened, text, _ = screen(one, before, edits, splice)
+    screened, text, _ = screen(one, before, edits)
     assert text == "Er sagte „nein“ zu 5."
     assert [one.outcome for one in screened] == ["applied", "applied", "refused"]
 
 
 def test_a_step_whose_damage_no_single_edit_does_is_refused_as_a_whole() -> None:
-    crowd = {"crowd": lambda one, before, after: ["too many"] if after.count("x") > 2 else []}
     before = "a b c d"
     edits = [edit(before, letter, "x") for letter in before.split()]
-    screened, text, averted = screen(segment("s"), before, edits, splice, guards=crowd)
+    with own_guards(crowd=lambda one, before, after: ["too many"] if after.count("x") > 2 else []) as others:
+        screened, text, averted = screen(segment("s"), before, edits, skip=others)
     assert text == before
     assert all(one.outcome == "refused" and "together" in (one.detail or "") for one in screened)
     assert [str(damage) for damage in averted] == ["crowd: too many"]
@@ -280,7 +288,7 @@ def test_a_step_whose_damage_no_single_edit_does_is_refused_as_a_whole() -> None
 
 def test_edits_that_were_not_applied_are_left_as_they_are() -> None:
     lost = Edit(old="y", new="z", outcome="not-found")
-    screened, text, averted = screen(segment("s"), "abc", [lost], splice)
+    screened, text, averted = screen(segment("s"), "abc", [lost])
     assert (screened, text, averted) == ([lost], "abc", ())
 
 
@@ -296,7 +304,8 @@ def test_every_culprit_is_found_in_few_checks(bad: list[bool]) -> None:
         checks += 1
         return ["bad"] * after.count("BAD")
 
-    screened, text, averted = screen(segment("s"), before, edits, splice, guards={"count": count})
+    with own_guards(count=count) as others:
+        screened, text, averted = screen(segment("s"), before, edits, skip=others)
     assert [one.outcome == "refused" for one in screened] == bad
     assert len(averted) == sum(bad)
     assert text.split() == ["w" if culprit else "fine" for culprit in bad]

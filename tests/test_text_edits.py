@@ -253,10 +253,13 @@ def test_later_edits_survive_the_revert_of_an_earlier_one(marked: Marked, new: s
     old = text[start : start + data.draw(st.integers(0, 3))]
     first = Edit(old=old, new=new, start=start, end=start + len(old), outcome="applied")
     later = edits.locate(edits.apply(text, [first]), errors)
-    moved = edits.rebase(later, edits.after_applying([first], first).model_copy(update={"old": old}))
-    if moved is not None:
+    rebased = edits.rebase(later, edits.after_applying([first], first))
+    if rebased is not None:
+        moved, undone = rebased
         assert [(e.old, e.new) for e in moved] == [(e.old, e.new) for e in later]
         assert isinstance(edits.apply(text, moved), str)
+        assert undone.start is not None
+        assert edits.apply(edits.apply(text, [first]), later)[undone.start : undone.end] == new
 
 
 @given(marked_texts())

@@ -1,14 +1,16 @@
 """Guards: what a change to a translation may never damage. Deterministic, no model, linear in the text's length.
 
-A guard compares source, text before and text after. Most only look at source and text, and refuse what is newly wrong
-(:func:`newly`). What a fresh translation, which has no text before it, may not be is in
+A :data:`Guard` compares source, text before and text after. Most guards are made of a :data:`Check`, which looks at
+source and text alone: they refuse the faults that are new. :data:`GUARDS` is the list of all; :func:`screen` applies
+edits, but for those that do damage. The guards over a translation that has no text before it are in
 :mod:`mtagent.chain.translation`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import pairwise
 
 import regex
 
@@ -16,30 +18,32 @@ from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, markup, scripts
 from mtagent.text import numbers as quantities
 from mtagent.text.commentary import grown
+from mtagent.text.edits import apply
 from mtagent.text.omission import lost
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
-"""``guard(segment, before, after)`` names what going from ``before`` to ``after`` newly damages; empty = nothing."""
+"""``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
 
-Complaints = Callable[[Segment, str], Iterable[str]]
-"""``complaints(segment, text)`` lists, with repeats, what is wrong with ``text`` as a translation of the source."""
+Check = Callable[[Segment, str], Iterable[str]]
+"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
 
 
-def newly(complaints: Complaints) -> Guard:
-    """The guard that refuses what ``complaints`` says of the text after, but did not say of the text before.
+def new_faults(check: Check) -> Guard:
+    """The guard that refuses what ``check`` says of the text after, but did not say of the text before.
 
     So old damage may stay, and may be repaired, but none may be added.
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        new = Counter(complaints(segment, after))
-        if new:
-            new -= Counter(complaints(segment, before))
-        return list(new.elements())
+        faults = Counter(check(segment, after))
+        if faults:
+            faults -= Counter(check(segment, before))
+        return list(faults.elements())
 
-    guard.__doc__ = complaints.__doc__
     return guard
 
+
+# -- marks: placeholders, tags, addresses, Markdown, brackets, quotes
 
 Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
 
@@ -49,44 +53,24 @@ def keys(marks: Marks) -> Counter[str]:
     return Counter(mark.key for mark in marks)
 
 
-def unlike(source: Marks, text: Marks) -> list[str]:
-    """Complaints about marks that must be the same in source and text."""
-    return difference(keys(source), keys(text)) if source or text else []
-
-
 def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
-    """Complaints about what is lost of the source, and what the text has besides."""
+    """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
     if source == text:
         return []
     missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
     return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
 
 
-# -- markup
-
-
-def placeholders(segment: Segment, text: str) -> list[str]:
-    """The multiset of placeholders is that of the source."""
-    return unlike(markup.placeholders(segment.source), markup.placeholders(text))
+def same(marks: Callable[[str], Marks]) -> Check:
+    """The check that the text has the ``marks`` of its source, each as often, and no others."""
+    return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
 
 
 def tags(segment: Segment, text: str) -> list[str]:
     """The multiset of tags is that of the source, and none is crossed, stray or left open."""
     wanted, there = markup.tags(segment.source), markup.tags(text)
-    if not wanted and not there:
-        return []
     faults = Counter(markup.nesting_faults(there)) - Counter(markup.nesting_faults(wanted))
-    return unlike(wanted, there) + list(faults.elements())
-
-
-def urls(segment: Segment, text: str) -> list[str]:
-    """Every URL of the source is there, and no other."""
-    return unlike(markup.urls(segment.source), markup.urls(text))
-
-
-def emails(segment: Segment, text: str) -> list[str]:
-    """Every e-mail address of the source is there, and no other."""
-    return unlike(markup.emails(segment.source), markup.emails(text))
+    return difference(keys(wanted), keys(there)) + list(faults.elements())
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
@@ -111,19 +95,18 @@ def quotes(segment: Segment, text: str) -> list[str]:
     return [] if odd_source else ["a quotation mark has no partner"]
 
 
-# -- numbers and terms
+# -- numbers, units and terms
 
 
 def numbers(segment: Segment, text: str) -> list[str]:
     """The numbers are those of the source by value, in any locale's format."""
-    wanted, there = quantities.numbers(markup.prose(segment.source)), quantities.numbers(markup.prose(text))
-    missing, extra = quantities.unmatched(wanted, there) if wanted or there else ([], [])
-    if not missing and not extra:
-        return []
-    in_text, in_source = quantities.other_numerals(text), quantities.other_numerals(segment.source)
-    faults = [f"number {number.values[0]} is missing" for number in missing if number.values[0] not in in_text]
-    return faults + [
-        f"number {number.values[0]} is not in the source" for number in extra if number.values[0] not in in_source
+    missing, extra = quantities.unmatched(
+        quantities.numbers(markup.prose(segment.source)), quantities.numbers(markup.prose(text))
+    )
+    lost_values = (n.values[0] for n in missing if n.values[0] not in quantities.other_numerals(text))
+    new_values = (n.values[0] for n in extra if n.values[0] not in quantities.other_numerals(segment.source))
+    return [f"number {value} is missing" for value in lost_values] + [
+        f"number {value} is not in the source" for value in new_values
     ]
 
 
@@ -134,12 +117,9 @@ _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    old, new = quantities.quantities(before), quantities.quantities(after)
-    if not old and not new:
-        return []
     had, has, wanted = (
-        Counter((quantity.kind, quantity.unit) for quantity in side)
-        for side in (old, new, quantities.quantities(segment.source))
+        Counter((quantity.kind, quantity.unit) for quantity in quantities.quantities(text))
+        for text in (before, after, segment.source)
     )
     gone, added = had - has, has - had
     faults = []
@@ -188,7 +168,6 @@ def terms(segment: Segment, text: str) -> list[str]:
 _BREAKS = regex.compile(r"[ \t]*+\r?\n(?:[ \t]*+\r?\n)*+")
 
 
-@scripts.remembered
 def _breaks(text: str) -> tuple[int, ...]:
     """The line breaks between the lines of ``text``: 1 ends a line, more end a paragraph."""
     return tuple(match.group().count("\n") for match in _BREAKS.finditer(text.strip())) if "\n" in text else ()
@@ -227,18 +206,11 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 # -- script and characters
 
 
-def foreign_script(segment: Segment, text: str) -> list[str]:
-    """No word in a script that the target language is not written in. Latin words are another guard's matter."""
-    words = foreign.foreign_words(segment.target_lang, text)
-    return [f"{word!r} is not in the script of {segment.target_lang}" for word in words]
-
-
-_FOREIGN_SCRIPT = newly(foreign_script)
-
-
 def script(segment: Segment, before: str, after: str) -> list[str]:
-    """The target language's script stays, and no source text is copied."""
-    faults = list(_FOREIGN_SCRIPT(segment, before, after))
+    """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
+    words_before, words_after = (Counter(foreign.foreign_words(segment.target_lang, text)) for text in (before, after))
+    new = (words_after - words_before).elements()
+    faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
@@ -278,14 +250,12 @@ def repetition(segment: Segment, text: str) -> list[str]:
     return faults
 
 
-@scripts.remembered
 def _stutters(text: str) -> tuple[str, ...]:
     """Letters that follow themselves eight times or more within a word ("looooooooong")."""
     suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
     return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
 
 
-@scripts.remembered
 def _loops(text: str) -> int:
     """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
 
@@ -333,21 +303,21 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
 
 
 GUARDS: dict[str, Guard] = {
-    "placeholders": newly(placeholders),
-    "tags": newly(tags),
-    "urls": newly(urls),
-    "emails": newly(emails),
-    "numbers": newly(numbers),
+    "placeholders": new_faults(same(markup.placeholders)),
+    "tags": new_faults(tags),
+    "urls": new_faults(same(markup.urls)),
+    "emails": new_faults(same(markup.emails)),
+    "numbers": new_faults(numbers),
     "units": units,
-    "markdown": newly(markdown),
+    "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
-    "terms": newly(terms),
-    "brackets": newly(brackets),
-    "quotes": newly(quotes),
+    "terms": new_faults(terms),
+    "brackets": new_faults(brackets),
+    "quotes": new_faults(quotes),
     "script": script,
-    "control": newly(control),
-    "repetition": newly(repetition),
+    "control": new_faults(control),
+    "repetition": new_faults(repetition),
     "end": end,
     "length": length,
 }
@@ -379,37 +349,23 @@ def names(damages: Iterable[Damage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(damage.guard for damage in damages))
 
 
-def damages(
-    segment: Segment,
-    before: str,
-    after: str,
-    *,
-    skip: frozenset[str] = frozenset(),
-    guards: Mapping[str, Guard] | None = None,
-) -> tuple[Damage, ...]:
+def damages(segment: Segment, before: str, after: str, *, skip: Collection[str] = frozenset()) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
-    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; ``guards`` replaces
-    :data:`GUARDS`.
+    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out.
     """
     if before == after:
         return ()
     return tuple(
         Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
-        for name, guard in (GUARDS if guards is None else guards).items()
+        for name, guard in GUARDS.items()
         if name not in skip
         for detail in guard(segment, before, after)[:_MOST_DETAILS]
     )
 
 
 def screen(
-    segment: Segment,
-    before: str,
-    edits: Sequence[Edit],
-    apply: Callable[[str, Sequence[Edit]], str],
-    *,
-    skip: frozenset[str] = frozenset(),
-    guards: Mapping[str, Guard] | None = None,
+    segment: Segment, before: str, edits: Sequence[Edit], *, skip: Collection[str] = frozenset()
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
     """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
 
@@ -418,11 +374,11 @@ def screen(
     single edits are to blame, all are refused and the text is ``before``.
     """
 
-    def text_with(chosen: Sequence[int]) -> str:
-        return apply(before, [edits[index] for index in chosen]) if chosen else before
+    def text_with(chosen: Iterable[int]) -> str:
+        return apply(before, [edits[index] for index in chosen])
 
-    def check(chosen: Sequence[int]) -> tuple[Damage, ...]:
-        return damages(segment, before, text_with(chosen), skip=skip, guards=guards) if chosen else ()
+    def check(chosen: Iterable[int]) -> tuple[Damage, ...]:
+        return damages(segment, before, text_with(chosen), skip=skip)
 
     def culprits_in(group: list[int]) -> list[int] | None:
         """The edits of ``group`` that do damage alone; ``None`` where only their combination does."""
@@ -435,24 +391,22 @@ def screen(
         return culprits if culprits and None not in halves else None
 
     applied = [index for index, edit in enumerate(edits) if edit.outcome == "applied"]
-    damage = check(applied)
-    if not damage:
+    averted = check(applied)
+    if not averted:
         return list(edits), text_with(applied), ()
     culprits = culprits_in(applied)
-    fine = [index for index in applied if index not in set(culprits or ())]
+    fine = set(applied).difference(culprits or ())
     # Two neighbours that do damage alone may be good together (both quotation marks): each pair is tried once.
-    for pair in zip(culprits or (), (culprits or ())[1:], strict=False):
-        if not set(pair) & set(fine) and not check(sorted((*fine, *pair))):
-            fine = sorted((*fine, *pair))
+    for pair in pairwise(culprits or ()):
+        if fine.isdisjoint(pair) and not check(fine.union(pair)):
+            fine |= set(pair)
     together = culprits is None or bool(check(fine))
     if together:
-        fine = []
+        fine = set()
     screened = list(edits)
-    for index in applied:
-        if index in set(fine):
-            continue
-        own = damage if together else check([index])
-        detail = f"{'together with other edits: ' if together else ''}{listed(own)}"
-        refused = {"outcome": "refused", "guards": names(own), "detail": detail}
+    for index in set(applied) - fine:
+        damage = averted if together else check([index])
+        detail = f"{'together with other edits: ' if together else ''}{listed(damage)}"
+        refused = {"outcome": "refused", "guards": names(damage), "detail": detail}
         screened[index] = edits[index].model_copy(update=refused)
-    return screened, text_with(fine), damage
+    return screened, text_with(fine), averted

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import regex
 
-from mtagent.chain.guards import Complaints, Damage, keys, listed
+from mtagent.chain.guards import Check, Damage, keys, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
@@ -39,9 +39,9 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
         return (Damage(guard="words", detail="the source has words, and the text has none"),)
     return tuple(
         Damage(guard=name, detail=detail)
-        for name, complaints in TRANSLATION_GUARDS.items()
+        for name, check in TRANSLATION_GUARDS.items()
         if name not in skip
-        for detail in complaints(segment, text)
+        for detail in check(segment, text)
     )
 
 
@@ -173,7 +173,7 @@ def _tag_names(tags: Sequence[markup.Tag]) -> Counter[str]:
     return names
 
 
-TRANSLATION_GUARDS: dict[str, Complaints] = {
+TRANSLATION_GUARDS: dict[str, Check] = {
     "control": control,
     "length": length,
     "script": script,
