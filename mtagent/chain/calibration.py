@@ -182,8 +182,8 @@ def calibrated(path: Path, gate: Gate, editor: Evaluator | None) -> tuple[Gate, 
     if margin is not None:
         if type(gate) is not RateGate:  # one of another class would lose what it does besides
             raise ConfigError(
-                f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: use --gate rate, "
-                "or calibrate without --before and --after"
+                f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: "
+                "use --gate rate, or calibrate without --before and --after"
             )
         if gate.margin:
             raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")

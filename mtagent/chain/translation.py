@@ -1,13 +1,13 @@
 """Guards over a translation that has no text before it: its source is all that it can be held against.
 
 So they refuse only what a real translation practically never is. How seldom they are wrong was measured on 26,000
-translations by people and systems (``docs/safety.md``).
+translations by people and systems (``docs/safety.md``). :data:`TRANSLATION_GUARDS` is the list of all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import regex
 
@@ -54,8 +54,8 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
     text = plain_text(reply, before)
     skip = RESTORABLE.union(skip)
     if damages := refusals(segment, text, skip=skip):
-        former = {damage.guard for damage in refusals(segment, before, skip=skip)}
-        if new := [damage for damage in damages if damage.guard not in former]:
+        old = {damage.guard for damage in refusals(segment, before, skip=skip)}
+        if new := [damage for damage in damages if damage.guard not in old]:
             raise UnreadableReply(f"it is no translation of the text ({listed(new)})")
     return text
 
@@ -67,13 +67,13 @@ _SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 
 def _is_wordless(source: str, text: str) -> bool:
     """Whether the words of ``source`` became marks (``[]``, a fence) or, if they are more than two, a mere number."""
-    asked, said = markup.prose(source), markup.prose(text)
-    if scripts.LETTER.search(said) or not _HAS_WORDS.search(asked):
+    source, text = markup.prose(source), markup.prose(text)
+    if scripts.LETTER.search(text) or not _HAS_WORDS.search(source):
         return False
-    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(asked)]
-    if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
+    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(source)]
+    if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(text) and text.strip(" .%") != "100":
         return False  # a number in words
-    return sum(words) > 2 or not _SAYS_SOMETHING.search(said)
+    return sum(words) > 2 or not _SAYS_SOMETHING.search(text)
 
 
 _CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e]")
@@ -96,10 +96,10 @@ _RULE = regex.compile(r"([^\w\s])\1{3,}+")
 
 def length(segment: Segment, text: str) -> Iterator[str]:
     """The text is no multiple and no fraction of its source, and nothing but its translation."""
-    there, wanted = scripts.letters(text), scripts.letters(segment.source)
-    is_long = there > TIMES_LONGER * wanted + LETTERS_LONGER
-    if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * there + LETTERS_SHORTER:
-        yield f"the text has {there:.0f} letters, the source {wanted:.0f}"
+    size, source_size = scripts.letters(text), scripts.letters(segment.source)
+    is_long = size > TIMES_LONGER * source_size + LETTERS_LONGER
+    if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * size + LETTERS_SHORTER:
+        yield f"the text has {size:.0f} letters, the source {source_size:.0f}"
     yield from commentary.commentary(segment.source, text, target_lang=segment.target_lang)
 
 
@@ -135,10 +135,10 @@ def placeholders(segment: Segment, text: str) -> Iterator[str]:
             return _LATEX.search(side[max(0, mark.start - 60) : mark.start]) is not None
         return mark.key.startswith(("\\", "&")) or _CURRENCY.fullmatch(mark.key) is not None
 
-    wanted, there = (
+    source_keys, text_keys = (
         keys([mark for mark in markup.placeholders(side) if not is_text(mark, side)]) for side in (segment.source, text)
     )
-    yield from (f"{key} is missing" for key in (wanted - there).elements())
+    yield from (f"{key} is missing" for key in (source_keys - text_keys).elements())
 
 
 _KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
@@ -157,20 +157,21 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     What is made of plain words and not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) is left alone:
     people translate it.
     """
-    wanted, there = (_tag_names(markup.tags(side)) for side in (segment.source, text))
-    yield from (f"{name} is missing" for name in (wanted - there).elements())
 
+    def tag_names(text: str) -> Counter[str]:
+        found = markup.tags(text)
+        closed = {tag.name for tag in found if tag.kind == "close"}
+        names: Counter[str] = Counter()
+        for tag in found:
+            is_plain = _PLAIN_NAME.fullmatch(tag.name.replace("_", "")) is not None
+            is_words = is_plain or " " in tag.key or _KEY_NAME.fullmatch(tag.name) is not None
+            is_markup = _HTML_NAMES.fullmatch(tag.name) is not None or "=" in tag.key
+            if is_markup or not is_words or (tag.name in closed and not is_plain):
+                names[f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"] += 1
+        return names
 
-def _tag_names(tags: Sequence[markup.Tag]) -> Counter[str]:
-    closed = {tag.name for tag in tags if tag.kind == "close"}
-    names: Counter[str] = Counter()
-    for tag in tags:
-        is_plain = _PLAIN_NAME.fullmatch(tag.name.replace("_", "")) is not None
-        is_words = is_plain or " " in tag.key or _KEY_NAME.fullmatch(tag.name) is not None
-        is_markup = _HTML_NAMES.fullmatch(tag.name) is not None or "=" in tag.key
-        if is_markup or not is_words or (tag.name in closed and not is_plain):
-            names[f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"] += 1
-    return names
+    missing = tag_names(segment.source) - tag_names(text)
+    yield from (f"{name} is missing" for name in missing.elements())
 
 
 TRANSLATION_GUARDS: dict[str, Check] = {

@@ -100,10 +100,10 @@ def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
         return []
     new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
     copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
-    there = set(scripts.words(markup.prose(before)))
+    words_before = set(scripts.words(markup.prose(before)))
 
     def may_stay(words: Run) -> bool:
-        return not words or (is_name(words) and 2 * sum(word in there for word in words) >= len(words))
+        return not words or (is_name(words) and 2 * sum(word in words_before for word in words) >= len(words))
 
     return [text for text in copies if not may_stay(scripts.words(markup.prose(text)))]
 
@@ -147,19 +147,18 @@ def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
     """
     if translation is None:
         return ("missing",)
-    wanted = segment.reference or ""
+    lang, reference = segment.target_lang, segment.reference or ""
     if not translation.strip():
-        return ("empty",) if segment.source.strip() or wanted.strip() else ()
-    copies = len(copied_runs(segment, translation)) > len(copied_runs(segment, wanted))
-    copies = copies or bool(wanted and copied_paragraphs(segment, wanted, translation))
-    lang = segment.target_lang
-    strange = foreign_share(lang, translation) - foreign_share(lang, wanted) >= _FOREIGN_SHARE
-    if wanted.strip():
-        strange = strange or script_drop(segment, wanted, translation) is not None
+        return ("empty",) if segment.source.strip() or reference.strip() else ()
+    copied = len(copied_runs(segment, translation)) > len(copied_runs(segment, reference))
+    copied = copied or bool(reference and copied_paragraphs(segment, reference, translation))
+    strange = foreign_share(lang, translation) - foreign_share(lang, reference) >= _FOREIGN_SHARE
+    if reference.strip():
+        strange = strange or script_drop(segment, reference, translation) is not None
     else:
         share = share_in_script(segment, translation)
         strange = strange or (share is not None and share < _LEAST_SHARE)
-    return (*(("copied",) if copies else ()), *(("script",) if strange else ()))
+    return (*(("copied",) if copied else ()), *(("script",) if strange else ()))
 
 
 def translated_share(segment: Segment, translation: str) -> float:

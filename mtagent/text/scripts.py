@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
 if TYPE_CHECKING:
     from langcodes import Language
-
-Answer = TypeVar("Answer")
-
-REMEMBERED_LENGTH = 20_000
-"""Of longer texts only the last four are remembered, so that the caches stay small."""
-
 
 class Mark(NamedTuple):
     """Something in a text that must survive: ``text[start:end]``. Marks with equal ``key`` are worth the same."""
@@ -25,15 +18,9 @@ class Mark(NamedTuple):
     end: int
 
 
-def remembered(find: Callable[[str], Answer]) -> Callable[[str], Answer]:
-    """``find`` with a cache: a chain asks about the same few strings again and again."""
-    cached, recent = lru_cache(maxsize=512)(find), lru_cache(maxsize=4)(find)
-
-    def look_up(text: str) -> Answer:
-        return cached(text) if len(text) <= REMEMBERED_LENGTH else recent(text)
-
-    look_up.__doc__ = find.__doc__
-    return look_up
+# A segment at work asks about the same few texts again and again: its source, the texts before and after, and these
+# without their marks. So few answers are kept that their size stays a small multiple of the longest texts'.
+remembered = lru_cache(maxsize=16)
 
 
 @remembered
@@ -44,22 +31,7 @@ def alphabet(text: str) -> frozenset[str]:
 
 # -- the script of a language
 
-UNSPACED_SCRIPTS = (
-    "Hani",
-    "Hira",
-    "Kana",
-    "Thai",
-    "Laoo",
-    "Khmr",
-    "Mymr",
-    "Tibt",
-    "Tale",
-    "Talu",
-    "Lana",
-    "Tavt",
-    "Java",
-    "Bali",
-)
+UNSPACED_SCRIPTS = tuple("Hani Hira Kana Thai Laoo Khmr Mymr Tibt Tale Talu Lana Tavt Java Bali".split())
 """The scripts (ISO 15924) that put no spaces between words.
 
 They are those whose lines Unicode breaks between any two characters (Han, kana), by a dictionary (Thai and its
@@ -80,17 +52,12 @@ _MIXED_SCRIPTS = {
     "Hanb": ("Hani", "Bopo"),
 }
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
-IN_SEVERAL_SCRIPTS = frozenset(
-    ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]
-)
+IN_SEVERAL_SCRIPTS = frozenset("az bs kk ks ku ky mn ms pa sd sr tg tk tt ug uz yue".split())
 """Languages whose script must be named."""
 _ALSO_IN_ANOTHER_SCRIPT = frozenset(
-    [
-        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha",
-        "hak", "iu", "jv", "kaa", "kab", "knc", "kok", "kr", "lad", "man", "min", "mni",
-        "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su", "tmh", "tzm", "zgh",
-    ]
-)  # fmt: skip
+    "ace ban ber bjn bm bug cdo cr crh ff gag ha hak iu jv kaa kab knc kok kr lad man min mni nan oj pi rif rom sa sat "
+    "shi su tmh tzm zgh".split()
+)
 """Written in a second script here and there. Who names no script means the usual one, but may get the other."""
 
 
