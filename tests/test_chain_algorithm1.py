@@ -19,12 +19,11 @@ def run(text: str, *changes: tuple[str, str]) -> str:
         ("The category of the cat, clearly.", ("cat", "dog"), "The dogegory of the dog, clearly."),
         ("He artfully sold art.", ("art", "paintings"), "He paintingsfully sold paintings."),
         ("go go go go home", ("go", "run"), "go run go run home"),
-        ("bad path", ("bad", r"C:\new"), "C:\new path"),
-        ("他有三本书", ("三", "四"), "他有三本书"),
+        ("bad path", ("bad", r"C:\new"), "C:\new path"), ("他有三本书", ("三", "四"), "他有三本书"),
         ("中国人民银行", ("中国人", "外国人"), "外国人民银行"),
         ("a very good day", ("very", ""), "a very good day"),
     ],
-)
+)  # fmt: skip
 def test_the_known_damage_is_reproduced(text: str, change: tuple[str, str], wrong: str) -> None:
     assert run(text, change) == wrong
 

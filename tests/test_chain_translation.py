@@ -45,21 +45,11 @@ REFUSED = [
     ("length", EN_ES, BRIDGE, "El puente estuvo cerrado. " * 12),
     ("length", EN_ES, BRIDGE * 8, "El puente."),
     ("length", EN_ES, "🙌", "Elige una de las opciones " * 5),
-    (
-        "length",
-        ("ja", "zh"),
-        "対局再開３０分前、午前８時半の外の様子。気温０度、昨夜降った雪が所々に残っている＝栃木県大田原市",
-        "免费送货",
-    ),
-    ("words", EN_ES, BRIDGE, "100"),
-    ("words", EN_ES, BRIDGE, "[]"),
-    ("words", EN_ES, "Yes.", "[]"),
-    ("words", EN_ES, "Open the old file", "100"),
-    ("words", EN_ES, "Open the old file", "85"),
-    ("words", EN_ES, BRIDGE, "``` ```"),
-    ("words", ZH_EN, "我寄愁心与明月", "42"),
-    ("words", EN_ES, "Open {name} now please", "{name}"),
-    ("size", EN_ES, BRIDGE, "puente " * 2000),
+    ("length", ("ja", "zh"), "対局再開３０分前、午前８時半の外の様子。気温０度、昨夜降った雪が所々に残っている＝栃木県大田原市", "免费送货"),
+    ("words", EN_ES, BRIDGE, "100"), ("words", EN_ES, BRIDGE, "[]"), ("words", EN_ES, "Yes.", "[]"),
+    ("words", EN_ES, "Open the old file", "100"), ("words", EN_ES, "Open the old file", "85"),
+    ("words", EN_ES, BRIDGE, "``` ```"), ("words", ZH_EN, "我寄愁心与明月", "42"),
+    ("words", EN_ES, "Open {name} now please", "{name}"), ("size", EN_ES, BRIDGE, "puente " * 2000),
     ("control", EN_ES, BRIDGE, "El puente \x1b]0;owned\x07 estuvo cerrado seis meses."),
     ("control", EN_ES, BRIDGE, "El puente\x00 estuvo cerrado seis meses."),
     ("control", EN_ES, BRIDGE, "El puente\x9b31m estuvo cerrado seis meses."),
@@ -73,11 +63,10 @@ REFUSED = [
     ("script", ("en", "sr-Cyrl"), BRIDGE, "Stari most je bio zatvoren šest meseci."),
     ("placeholders", EN_ES, LONG, "El puente cerró seis meses por {número} obras, y <b>nadie</b> sabe cuándo abre."),
     ("placeholders", EN_ES, "{count} of $USERS", "{count}: usuarios"),
-    ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"),
-    ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
+    ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"), ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
     ("tags", EN_ES, "See <a>here</a>", "Vea aquí"),
     ("tags", EN_ES, LONG, "El puente cerró seis meses por {count} obras, y nadie sabe cuándo abre."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("guard", "pair", "source", "text"), REFUSED)
@@ -86,16 +75,10 @@ def test_what_is_no_translation_is_refused(guard: str, pair: tuple[str, str], so
 
 
 ALLOWED = [
-    (EN_ES, BRIDGE, "hola"),
-    (EN_ES, BRIDGE, BRIDGE),
-    (EN_JA, BRIDGE, BRIDGE),
+    (EN_ES, BRIDGE, "hola"), (EN_ES, BRIDGE, BRIDGE), (EN_JA, BRIDGE, BRIDGE),
     (EN_JA, "GitHub Actions for PlayStation Plus", "GitHub Actions PlayStation Plus"),
-    (("ja", "ko"), "マイクロソフト・オフィス・ワード", "Microsoft Office Word"),
-    (EN_ES, "One hundred", "100"),
-    (ZH_EN, "一百二十", "120"),
-    (EN_ES, "lol", "😂"),
-    (EN_ES, "Hmm…", "…"),
-    (EN_ES, "…", "[]"),
+    (("ja", "ko"), "マイクロソフト・オフィス・ワード", "Microsoft Office Word"), (EN_ES, "One hundred", "100"),
+    (ZH_EN, "一百二十", "120"), (EN_ES, "lol", "😂"), (EN_ES, "Hmm…", "…"), (EN_ES, "…", "[]"),
     (EN_ES, "OK", "De acuerdo, así lo haremos la próxima vez"),
     (ZH_EN, "不客气", "You are very welcome, it was no trouble at all for me, really"),
     (("de", "en"), "Es tut mir leid, ich kann das nicht übersetzen.", "I'm sorry, I cannot translate that."),
@@ -122,12 +105,11 @@ ALLOWED = [
     (("nl", "en"), "Helaas kan ik dit verzoek niet verwerken.", "I'm sorry, I can't process this request."),
     (("bn", "en"), "দুঃখিত, আমি এতে সাহায্য করতে পারি না।", "I'm sorry, I can't help with that."),
     (("ja", "en"), "AIの言語モデルとして、意見はありません。", "As an AI language model, I have no opinions."),
-    (EN_ES, "Nineteen eighty-four", "1984"),
-    (EN_DE, "a quarter past nine", "9:15"),
+    (EN_ES, "Nineteen eighty-four", "1984"), (EN_DE, "a quarter past nine", "9:15"),
     (EN_ES, "-" * 60 + " TITLE " + "-" * 60, "TÍTULO"),
     (("en", "crh"), BRIDGE, "Eski köpür altı ay qapatıldı ve kimse bilmey."),
     (("en", "nan"), BRIDGE, "Kū ê kiô koaiⁿ-pì la̍k kò goe̍h."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("pair", "source", "text"), ALLOWED)
@@ -237,12 +219,10 @@ async def test_each_paragraph_is_held_against_its_own_source() -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("I'm sorry, I cannot translate this.", "kept"),
-        ("[]", "failed"),
-        ("Uno \x1b[2J.", "failed"),
-        ("x" * 20_000, "failed"),
+        ("I'm sorry, I cannot translate this.", "kept"), ("[]", "failed"),
+        ("Uno \x1b[2J.", "failed"), ("x" * 20_000, "failed"),
     ],
-)
+)  # fmt: skip
 async def test_without_a_gate_only_what_is_no_text_is_refused(text: str, verdict: str) -> None:
     system = Wrapped(text, text)
     plan = Plan(("translate",), CallableTranslator(system.translate), gate=OpenGate("none"))
@@ -305,10 +285,9 @@ NO_REVISION = [
     ("length", "I'm sorry, I can't help with that request."),
     ("length", "Lo siento, no puedo ayudar con esa solicitud."),
     ("control", "El viejo puente \u202eestuvo cerrado seis meses."),
-    ("script", "Старый мост был закрыт шесть месяцев."),
-    ("words", "[]"),
+    ("script", "Старый мост был закрыт шесть месяцев."), ("words", "[]"),
     ("size", "puente " * 2000),
-]
+]  # fmt: skip
 BETTER = "El viejo puente permaneció cerrado seis meses."
 
 

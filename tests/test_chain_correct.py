@@ -157,20 +157,16 @@ TWO = '{"number": 2, "suggestion": ""}'
 @pytest.mark.parametrize(
     "reply",
     [
-        f'{{"fixes": [{ONE}, {TWO}]}}',
-        f"[{ONE}, {TWO}]",
-        f"[{TWO}, {ONE}]",
+        f'{{"fixes": [{ONE}, {TWO}]}}', f"[{ONE}, {TWO}]", f"[{TWO}, {ONE}]",
         f'```json\n{{"fixes": [{ONE}, {TWO}]}}\n```',
-        f"Here you are:\n[{ONE}, {TWO}]\nAnything else?",
-        f"{ONE}\n{TWO}",
-        f"<think>1? 2?</think>[{ONE}, {TWO}]",
-        f'{{"fixes": [{ONE}, {TWO},]}}',
+        f"Here you are:\n[{ONE}, {TWO}]\nAnything else?", f"{ONE}\n{TWO}",
+        f"<think>1? 2?</think>[{ONE}, {TWO}]", f'{{"fixes": [{ONE}, {TWO},]}}',
         '{"fixes": [{"number": "1", "suggestion": "holen"}, {"number": 2.0, "suggestion": ""}]}',
         '{"1": "holen", "2": ""}',
         '{"fixes": {"1": {"suggestion": "holen"}, "2": {"suggestion": ""}}}',
         "{'fixes': [{'number': 1, 'suggestion': 'holen'}, {'number': 2, 'suggestion': ''}]}",
     ],
-)
+)  # fmt: skip
 def test_fixes_in_many_shapes(reply: str) -> None:
     assert [error.suggestion for error in parse_fixes(reply, (VERB, LATEST))] == ["holen", ""]
 
@@ -179,10 +175,8 @@ def test_fixes_in_many_shapes(reply: str) -> None:
     ("reply", "why"),
     [
         ("", "empty"),
-        ("I am sorry, I cannot help with that.", "no JSON"),
-        ("{}", "nothing of error 1"),
-        ("[]", "nothing of error 1"),
-        (f"[{ONE}]", "nothing of error 2"),
+        ("I am sorry, I cannot help with that.", "no JSON"), ("{}", "nothing of error 1"),
+        ("[]", "nothing of error 1"), (f"[{ONE}]", "nothing of error 2"),
         (f"[{ONE}, {ONE}]", "fixed twice"),
         (f'[{ONE}, {TWO}, {{"number": 3, "suggestion": "x"}}]', "'3' is not the number"),
         ('[{"number": 0, "suggestion": "x"}]', "'0' is not the number"),
@@ -195,7 +189,7 @@ def test_fixes_in_many_shapes(reply: str) -> None:
         ('{"fixes": [{"number": 1, "suggestion": "ho', "cut off"),
         ('{"1": "holen", "1": ""}', "same thing twice"),
     ],
-)
+)  # fmt: skip
 def test_a_fix_that_cannot_be_read_is_refused(reply: str, why: str) -> None:
     with pytest.raises(UnreadableReply, match=why):
         parse_fixes(reply, (VERB, LATEST))

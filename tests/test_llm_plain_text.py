@@ -15,10 +15,8 @@ from mtagent.llm.reading import plain_text, says_nothing, whole_characters
 @pytest.mark.parametrize(
     ("reply", "like", "text"),
     [
-        (" Hallo \n", "Hello", "Hallo"),
-        ("Hallo", "  Hello\n", "  Hallo\n"),
-        ("Hallo", "  ", "Hallo"),
-        ("```\nHallo\n```", "Hello", "Hallo"),
+        (" Hallo \n", "Hello", "Hallo"), ("Hallo", "  Hello\n", "  Hallo\n"),
+        ("Hallo", "  ", "Hallo"), ("```\nHallo\n```", "Hello", "Hallo"),
         ("```text \nHallo\n```", "Hello", "Hallo"),
         ("```\nHallo\n```", "```\nHello\n```", "```\nHallo\n```"),
         ("<translation>\nHallo\n</translation>", "Hello", "Hallo"),
@@ -34,7 +32,7 @@ from mtagent.llm.reading import plain_text, says_nothing, whole_characters
         ("Das Tag <think> beginnt", "The tag begins", "Das Tag <think> beginnt"),
         ("Hallo`", "Hello`", "Hallo`"),
     ],
-)
+)  # fmt: skip
 def test_only_what_wraps_the_text_is_taken_off(reply: str, like: str, text: str) -> None:
     assert plain_text(reply, like) == text
 
@@ -91,13 +89,10 @@ def test_a_reply_without_text_is_an_error(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("<think>Hello is", "cut off while thinking"),
-        ("Hal\x00lo", r"U\+0000"),
-        ("Hal\ud83dlo", r"U\+FFFD"),
-        ("\ufffd", r"U\+FFFD"),
-        ("Hal\x1blo", r"U\+001B"),
+        ("<think>Hello is", "cut off while thinking"), ("Hal\x00lo", r"U\+0000"),
+        ("Hal\ud83dlo", r"U\+FFFD"), ("\ufffd", r"U\+FFFD"), ("Hal\x1blo", r"U\+001B"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_is_no_text_is_asked_for_again(reply: str, reason: str) -> None:
     with pytest.raises(UnreadableReply, match=reason):
         plain_text(reply, "Hello")
