@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -98,11 +97,9 @@ def test_no_guard_is_silent_about_its_planted_damage(guard: str, plant: Callable
     assert guard not in guards_that_see(one, damaged, damaged + "!"), "old damage may stay"
 
 
-def test_the_rich_texts_are_clean_between_each_other() -> None:
+def test_a_translation_in_place_of_its_source_is_no_damage() -> None:
     for lang in ("de", "fr", "tr"):
-        assert (
-            damages(segment(SOURCE, lang), SOURCE.replace("See", "Voir"), RICH[lang], skip=frozenset({"length"})) == ()
-        )
+        assert damages(segment(SOURCE, lang), SOURCE.replace("See", "Voir"), RICH[lang], skip={"length"}) == ()
 
 
 STRUCTURED = (
@@ -322,14 +319,6 @@ def test_a_change_and_its_reverse_never_both_repair(lang: str, place: int, new: 
     forth = {(d.guard, d.detail) for d in damages(one, text, changed)}
     back = {(d.guard, d.detail) for d in damages(one, changed, text)}
     assert not forth & back
-
-
-def test_long_texts_full_of_marks_take_seconds() -> None:
-    text = "Der Preis {n} ist 1.234,5 kg (siehe https://a.org/%d) und <b>gut</b>. " * 3_000
-    one = segment(text.replace("Preis", "price"))
-    start = time.process_time()
-    assert damages(one, text, text.replace("gut", "schön", 1)) == ()
-    assert time.process_time() - start < 10
 
 
 @pytest.mark.data

@@ -270,6 +270,7 @@ def test_overlapping_edits_are_refused_when_applied_by_hand() -> None:
         edits.apply("abc", overlapping)
 
 
+@pytest.mark.slow
 def test_ten_thousand_edits_on_a_megabyte_take_no_quadratic_time() -> None:
     text, errors = case()
     began = time.process_time()
@@ -279,6 +280,7 @@ def test_ten_thousand_edits_on_a_megabyte_take_no_quadratic_time() -> None:
     assert sum(edit.outcome in ("applied", "overlapping") for edit in located) == len(errors)
 
 
+@pytest.mark.slow
 def test_repetitive_texts_take_no_quadratic_time() -> None:
     text = "a" * 1_000_000
     assert outcomes(text, *[error("a" * n, "b") for n in range(1, 50)]) == ["ambiguous"] * 49

@@ -25,7 +25,7 @@ from mtagent.evaluators import (
 )
 from mtagent.evaluators.rules import RULES
 from mtagent.evaluators.typology import SUBTYPES
-from mtagent.llm.reading import plain_text, read_json
+from mtagent.llm.reading import plain_text, read_json, says_nothing
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import edits
 from mtagent.text.foreign import flags
@@ -38,7 +38,7 @@ UNITS = [
     "Score: ", "score is ", "major: ", "Major:\n", "no error ", "yes ", "yes/", "5 of 100 ", "Action: a\n",
     "Action Input:", "finish(", "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>",
     "accuracy/", "instead of ", "->", "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
-    "{}", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
+    "<b>", "{}", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
@@ -63,6 +63,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "json": read_json,
     "last json": lambda reply: read_json(reply, last=True),
     "plain text": lambda reply: plain_text(reply, ""),
+    "blank": says_nothing,
     "fixes": lambda reply: parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
     "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
     "no score": eaprompt.without_score,
@@ -109,6 +110,7 @@ def too_slow(read: Callable[[str], object], unit: str, wrapping: tuple[str, str]
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_time_grows_with_the_text_and_not_with_its_square(name: str) -> None:
     read = READERS[name]

@@ -285,9 +285,6 @@ def test_a_text_may_not_grow_far_beyond_its_source() -> None:
     assert "grew" in complaint
 
 
-WORDS = st.lists(
-    st.text(st.characters(codec="utf-8", categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, max_size=9), max_size=30
-)
 ANY = st.text(max_size=200)
 
 
