@@ -19,18 +19,18 @@ from mtagent.text import commentary, markup, scripts
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
-"""A text may have three times the letters of its source and 80 more; the source six times those of the text and 30.
+"""A text may have three times the letters of its source and 80 more; its source, six times those of the text and 30.
 
 Letters are weighted by script (:func:`mtagent.text.scripts.letters`): a Chinese character says as much as three.
 """
 TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
-"""The bound in characters that stands also without guards. It comes first, so that nothing reads megabytes."""
+"""The bound in characters that holds even without guards. It is checked first, so that nothing reads megabytes."""
 
 
 def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
-    """Why ``text`` cannot be the translation of ``segment``; ``()`` = nothing speaks against it.
+    """Why ``text`` cannot be a translation of ``segment``; ``()`` = nothing speaks against it.
 
-    The guards named in ``skip`` are left out; what is no text at all is refused without them, as ``words`` or ``size``.
+    Guards named in ``skip`` are left out. What is no text at all is always refused, as ``words`` or ``size``.
     """
     if len(text) > TIMES_LONGER_AT_ALL * len(segment.source) + CHARACTERS_LONGER_AT_ALL:
         detail = f"the text has {len(text):,} characters, the source {len(segment.source):,}"
@@ -48,8 +48,8 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
 def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
     """The text that a model made of the translation ``before``, from its ``reply``.
 
-    Raises :class:`EmptyReply` for none, and :class:`UnreadableReply` for what is no translation of ``segment``: a
-    refusal, say. A fault that ``before`` has as well is no reason; lost marks are left to the guards over changes.
+    Raises :class:`EmptyReply` for an empty one, and :class:`UnreadableReply` for what is no translation of ``segment``,
+    such as a refusal. Faults that ``before`` has too do not count, and lost marks are left to the guards over changes.
     """
     text = plain_text(reply, before)
     skip = RESTORABLE.union(skip)

@@ -171,8 +171,8 @@ _ADDED = {
 def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``after`` newly says beyond a translation of ``source``; ``()`` = fine.
 
-    Told are commentary at the beginning or end, labels, notes, code fences, lists of alternatives, reasoning, and a
-    text that is far longer than both ``source`` and ``before``. What source or ``before`` had already is no complaint.
+    These are commentary at the beginning or end, labels, notes, code fences, lists of alternatives, reasoning, and a
+    text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
     """
     del target_lang  # the signs are looked for in all languages
     _, added = difference(before, after)

@@ -11,7 +11,7 @@ from mtagent.records import Segment
 from mtagent.text import markup, paragraphs, scripts
 
 UNKNOWN = "und"
-"""The language of texts whose language nobody says."""
+"""The code for a language that is not known."""
 
 # -- another script
 
@@ -72,7 +72,7 @@ def runs_of(words: Run, size: int) -> list[Run]:
 
 
 def is_name(run: Run) -> bool:
-    """Names, titles and tokens of a user interface are rightly copied: hardly a small word in them."""
+    """Whether a run is a name, a title or a token of a user interface, which are rightly copied: few small words."""
     return any(word != word.swapcase() for word in run) and 2 * sum(word[0].islower() for word in run) < len(run)
 
 
@@ -95,7 +95,10 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
 
 
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
-    """The paragraphs, however short, that are newly the source's own. A name may be, if half of it was there before."""
+    """The paragraphs, however short, that the edit took over from the source.
+
+    A name may be taken over if half of its words stood there before.
+    """
     if is_within_language(segment):
         return []
     new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import regex
@@ -138,41 +138,13 @@ def other_numerals(text: str) -> frozenset[str]:
     return frozenset(values)
 
 
-class Unmatched(NamedTuple):
-    """Numbers without a partner: those of the one text, and those of the other."""
+def unmatched(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+    """The numbers of two texts that have no partner in the other: ours, and theirs.
 
-    missing: list[Number]
-    extra: list[Number]
-
-
-def unmatched(ours: tuple[Number, ...], theirs: tuple[Number, ...]) -> Unmatched:
-    """Pair the numbers of two texts by value, each at most once; what is left has no partner in the other text."""
+    Numbers are paired by value, each at most once: first those with the same readings, then those that share one.
+    """
     same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
-    ours_left, theirs_left = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
-    left = _pair_by_value(ours_left, theirs_left)
-    if left.missing and left.extra:
-        left = _pair_by_parts(left.missing, left.extra)
-        extra, missing = _pair_by_parts(left.extra, left.missing)
-        left = Unmatched(missing, extra)
-    return left
-
-
-def _without(
-    numbers: Iterable[Number], counted: Counter[tuple[str, ...]], key: Callable[[Number], tuple[str, ...]]
-) -> list[Number]:
-    """``numbers`` without as many of each ``key`` as are ``counted``."""
-    waiting = counted.copy()
-    rest = []
-    for number in numbers:
-        if waiting[key(number)]:
-            waiting[key(number)] -= 1
-        else:
-            rest.append(number)
-    return rest
-
-
-def _pair_by_value(ours: list[Number], theirs: list[Number]) -> Unmatched:
-    """Pair numbers that share one of their readings."""
+    ours, theirs = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     for index, number in enumerate(theirs):
         for value in number.values:
@@ -188,10 +160,14 @@ def _pair_by_value(ours: list[Number], theirs: list[Number]) -> Unmatched:
                 break
         else:
             missing.append(number)
-    return Unmatched(missing, [number for index, number in enumerate(theirs) if index not in taken])
+    extra = [number for index, number in enumerate(theirs) if index not in taken]
+    if missing and extra:
+        missing, extra = _pair_by_parts(missing, extra)
+        extra, missing = _pair_by_parts(extra, missing)
+    return missing, extra
 
 
-def _pair_by_parts(joined: list[Number], singles: list[Number]) -> Unmatched:
+def _pair_by_parts(joined: list[Number], singles: list[Number]) -> tuple[list[Number], list[Number]]:
     """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
     free = Counter(number.parts for number in singles if len(number.parts) == 1)
     used: Counter[tuple[str, ...]] = Counter()
@@ -203,7 +179,21 @@ def _pair_by_parts(joined: list[Number], singles: list[Number]) -> Unmatched:
             used += parts
         else:
             left.append(number)
-    return Unmatched(left, _without(singles, used, lambda number: number.parts))
+    return left, _without(singles, used, lambda number: number.parts)
+
+
+def _without(
+    numbers: Iterable[Number], counted: Counter[tuple[str, ...]], key: Callable[[Number], tuple[str, ...]]
+) -> list[Number]:
+    """``numbers`` without as many of each ``key`` as are ``counted``."""
+    waiting = counted.copy()
+    rest = []
+    for number in numbers:
+        if waiting[key(number)]:
+            waiting[key(number)] -= 1
+        else:
+            rest.append(number)
+    return rest
 
 
 # Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).

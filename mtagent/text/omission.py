@@ -39,7 +39,7 @@ class Stretch(NamedTuple):
 def lost(
     source: str, before: str, after: str, *, target_lang: str = "", strictness: float = STRICTNESS
 ) -> tuple[str, ...]:
-    """Complaints about text of ``before`` that ``after`` newly lacks, the lost text quoted; ``()`` = fine.
+    """Complaints about text of ``before`` that ``after`` lacks, with the lost text in quotes; ``()`` = fine.
 
     A rewrite that keeps the content passes, and so does taking away what ``source`` never said. ``target_lang`` is a
     BCP-47 code; it says how sentences end in languages that mark them unlike others (Greek, Thai, Lao). ``strictness``
@@ -107,7 +107,7 @@ TORN_SHARE = 0.1
 SHARE, LETTERS = 0.4, 9
 """Share and number of letters from which a missing beginning or middle is a loss: a word or two may be needless."""
 OVERLONG, LONG_ENOUGH = 1.25, 0.8
-"""Text before / source from which there is surplus to remove, and text after / source that must remain."""
+"""A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
 _SLOPE = 15.0
 _SAYS = regex.compile(r"[\p{L}\p{N}]")
 
@@ -186,7 +186,7 @@ class Features(NamedTuple):
 
 WEIGHTS = Features(-1.7, 9.4, 1.2, 21.6, 0.8, 2.1, 0.4, 0.26)
 BIAS = -4.8
-"""With these the log-odds of a loss are 0 where 2 % of good texts are refused."""
+"""Weights and bias were fitted so that the log-odds of a loss are 0 where 2 % of good texts are refused."""
 STEM = 5
 """The first letters of a word, which its inflected forms share."""
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
@@ -231,7 +231,7 @@ class Units:
 
 
 class Gap(NamedTuple):
-    """Words ``low`` to ``high`` of ``before`` between two neighbouring matches; letters removed, and letters added instead."""
+    """Words ``low`` to ``high`` of ``before`` between two neighbouring matches; the letters removed and added there."""
 
     low: int
     high: int

@@ -45,7 +45,19 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Finding]:
     if not unsure:
         return findings
     view = normalised(text)
-    for i, alike in zip(unsure, view.find([_normalised_error(errors[i]) for i in unsure]), strict=True):
+    alike_errors = [
+        errors[i].model_copy(
+            update={
+                "text": normalise(errors[i].text),
+                "before": normalise(errors[i].before or ""),
+                "after": normalise(errors[i].after or ""),
+                "start": None,  # offsets do not survive
+                "end": None,
+            }
+        )
+        for i in unsure
+    ]
+    for i, alike in zip(unsure, view.find(alike_errors), strict=True):
         # A span that stands only inside words as it is written may be one word in another case; but not one or two
         # letters: "t" in "ist" does not mean the T of "T-Shirt".
         exact = findings[i].places
@@ -239,11 +251,3 @@ def _normal(cluster: str) -> str:
     if cluster.isspace():
         return cluster if _LINE_BREAK.match(cluster) else " "
     return unicodedata.normalize("NFC", cluster).translate(_ALIKE).casefold()
-
-
-def _normalised_error(error: ErrorSpan) -> ErrorSpan:
-    """``error`` as it must look in a normalised view; offsets do not survive."""
-    before, after = normalise(error.before or ""), normalise(error.after or "")
-    return error.model_copy(
-        update={"text": normalise(error.text), "before": before, "after": after, "start": None, "end": None}
-    )
