@@ -20,8 +20,8 @@ def segment(source: str, target_lang: str = "de", source_lang: str = "en", terms
     return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang, terms=terms)
 
 
-def guards_that_see(one: Segment, before: str, after: str) -> set[str]:
-    return {damage.guard for damage in damages(one, before, after)}
+def guards_that_see(segment: Segment, before: str, after: str) -> set[str]:
+    return {damage.guard for damage in damages(segment, before, after)}
 
 
 RICH = {
@@ -88,13 +88,13 @@ PLANTED: list[tuple[str, str, Callable[[str], str]]] = [
     f"{name}: {how}" for name, how, _ in PLANTED
 ])  # fmt: skip
 def test_no_guard_is_silent_about_its_planted_damage(guard: str, plant: Callable[[str], str], lang: str) -> None:
-    one = segment(SOURCE, lang)
+    pair = segment(SOURCE, lang)
     text = RICH[lang]
     damaged = plant(text)
     assert damaged != text
-    assert guard in guards_that_see(one, text, damaged)
-    assert guard not in guards_that_see(one, damaged, text), "repairing is allowed"
-    assert guard not in guards_that_see(one, damaged, damaged + "!"), "old damage may stay"
+    assert guard in guards_that_see(pair, text, damaged)
+    assert guard not in guards_that_see(pair, damaged, text), "repairing is allowed"
+    assert guard not in guards_that_see(pair, damaged, damaged + "!"), "old damage may stay"
 
 
 def test_a_translation_in_place_of_its_source_is_no_damage() -> None:
@@ -216,8 +216,8 @@ NIKE = (
     ],
 )
 def test_terms_are_verified_after_editing(before: str, after: str, refused: bool) -> None:
-    one = segment("Your Nike account is good", terms=NIKE)
-    assert ("terms" in guards_that_see(one, before, after)) is refused
+    pair = segment("Your Nike account is good", terms=NIKE)
+    assert ("terms" in guards_that_see(pair, before, after)) is refused
 
 
 def test_terms_hold_in_any_script_and_only_where_the_source_has_them() -> None:
@@ -256,30 +256,30 @@ def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
 
 
 def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
-    one, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
+    pair, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
     edits = [edit(before, "grosse", "große"), edit(before, "{name}", "{nome}"), edit(before, "Hunte", "Hunde")]
-    screened, text, averted = screen(one, before, edits)
+    screened, text, averted = screen(pair, before, edits)
     assert text == "Hallo {name}, 3 große Hunde."
-    assert [one.outcome for one in screened] == ["applied", "refused", "applied"]
+    assert [edit.outcome for edit in screened] == ["applied", "refused", "applied"]
     assert screened[1].detail == "placeholders: {name} is missing; placeholders: {nome} is not in the source"
     assert {damage.guard for damage in averted} == {"placeholders"}
 
 
 def test_two_edits_that_are_only_good_together_stay_together() -> None:
-    one, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
+    pair, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
     edits = [edit(before, "nein", "„nein"), edit(before, " zu", "“ zu"), edit(before, "5", "6")]
-    screened, text, _ = screen(one, before, edits)
+    screened, text, _ = screen(pair, before, edits)
     assert text == "Er sagte „nein“ zu 5."
-    assert [one.outcome for one in screened] == ["applied", "applied", "refused"]
+    assert [edit.outcome for edit in screened] == ["applied", "applied", "refused"]
 
 
 def test_a_step_whose_damage_no_single_edit_does_is_refused_as_a_whole() -> None:
     before = "a b c d"
     edits = [edit(before, letter, "x") for letter in before.split()]
-    with own_guards(crowd=lambda one, before, after: ["too many"] if after.count("x") > 2 else []) as others:
+    with own_guards(crowd=lambda segment, before, after: ["too many"] if after.count("x") > 2 else []) as others:
         screened, text, averted = screen(segment("s"), before, edits, skip=others)
     assert text == before
-    assert all(one.outcome == "refused" and "together" in (one.detail or "") for one in screened)
+    assert all(edit.outcome == "refused" and "together" in (edit.detail or "") for edit in screened)
     assert [str(damage) for damage in averted] == ["crowd: too many"]
 
 
@@ -296,14 +296,14 @@ def test_every_culprit_is_found_in_few_checks(bad: list[bool]) -> None:
     edits = [edit(before, "w", "BAD" if culprit else "fine", nth=n) for n, culprit in enumerate(bad)]
     checks = 0
 
-    def count(one: Segment, before: str, after: str) -> Sequence[str]:
+    def count(segment: Segment, before: str, after: str) -> Sequence[str]:
         nonlocal checks
         checks += 1
         return ["bad"] * after.count("BAD")
 
     with own_guards(count=count) as others:
         screened, text, averted = screen(segment("s"), before, edits, skip=others)
-    assert [one.outcome == "refused" for one in screened] == bad
+    assert [edit.outcome == "refused" for edit in screened] == bad
     assert len(averted) == sum(bad)
     assert text.split() == ["w" if culprit else "fine" for culprit in bad]
     assert checks <= 2 + sum(bad) * (2 * len(bad).bit_length() + 4)
@@ -315,9 +315,9 @@ def test_a_change_and_its_reverse_never_both_repair(lang: str, place: int, new: 
     text = RICH[lang]
     place %= len(text)
     changed = text[:place] + new + text[place + cut :]
-    one = segment(SOURCE, lang)
-    forth = {(d.guard, d.detail) for d in damages(one, text, changed)}
-    back = {(d.guard, d.detail) for d in damages(one, changed, text)}
+    pair = segment(SOURCE, lang)
+    forth = {(d.guard, d.detail) for d in damages(pair, text, changed)}
+    back = {(d.guard, d.detail) for d in damages(pair, changed, text)}
     assert not forth & back
 
 

@@ -16,9 +16,10 @@ import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, markup, scripts
-from mtagent.text import numbers as quantities
 from mtagent.text.commentary import grown
 from mtagent.text.edits import apply
+from mtagent.text.numbers import numbers as numbers_in
+from mtagent.text.numbers import other_numerals, quantities, unmatched
 from mtagent.text.omission import lost
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
@@ -100,11 +101,9 @@ def quotes(segment: Segment, text: str) -> list[str]:
 
 def numbers(segment: Segment, text: str) -> list[str]:
     """The numbers are those of the source by value, in any locale's format."""
-    missing, extra = quantities.unmatched(
-        quantities.numbers(markup.prose(segment.source)), quantities.numbers(markup.prose(text))
-    )
-    lost_values = (n.values[0] for n in missing if n.values[0] not in quantities.other_numerals(text))
-    new_values = (n.values[0] for n in extra if n.values[0] not in quantities.other_numerals(segment.source))
+    missing, extra = unmatched(numbers_in(markup.prose(segment.source)), numbers_in(markup.prose(text)))
+    lost_values = (n.values[0] for n in missing if n.values[0] not in other_numerals(text))
+    new_values = (n.values[0] for n in extra if n.values[0] not in other_numerals(segment.source))
     return [f"number {value} is missing" for value in lost_values] + [
         f"number {value} is not in the source" for value in new_values
     ]
@@ -118,7 +117,7 @@ _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
     had, has, wanted = (
-        Counter((quantity.kind, quantity.unit) for quantity in quantities.quantities(text))
+        Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
         for text in (before, after, segment.source)
     )
     gone, added = had - has, has - had
@@ -132,14 +131,14 @@ def units(segment: Segment, before: str, after: str) -> list[str]:
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
     """Whether a number that had ``unit`` beside it now has no word there that could spell the unit out."""
-    places = [place for place in quantities.quantities(before) if (place.kind, place.unit) == (kind, unit)]
+    places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {number.values for number in quantities.numbers(before) if number.start in reach or number.end in reach}
+    values = {number.values for number in numbers_in(before) if number.start in reach or number.end in reach}
     return any(
         not _WORD_BESIDE.match(after, number.end)
         and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start)
-        for number in quantities.numbers(after)
+        for number in numbers_in(after)
         if number.values in values
     )
 

@@ -10,6 +10,8 @@ import regex
 
 from mtagent.text.scripts import remembered
 
+# -- numbers
+
 _NUMBER = regex.compile(
     r"""
     (?<!\d) (?: \d{1,3}+ (?:[ \u00a0\u202f\u2009] \d{3}(?!\d))++ (?:[.,٫]\d++)?+
@@ -138,6 +140,9 @@ def other_numerals(text: str) -> frozenset[str]:
     return frozenset(values)
 
 
+# -- pairs of numbers
+
+
 def unmatched(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
     """The numbers of two texts that have no partner in the other: ours, and theirs.
 
@@ -195,6 +200,8 @@ def _without(
             rest.append(number)
     return rest
 
+
+# -- quantities
 
 # Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).
 _UNITS = """
