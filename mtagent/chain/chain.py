@@ -113,14 +113,14 @@ class _Work:
         return Step(stage=stage, verdict=verdict, cause=cause, calls=tuple(self.calls), **{"text": self.text, **fields})
 
     async def translate(self) -> Step:
-        """Have the source translated; what is no translation is asked for once more, and then fails the step."""
+        """Have the source translated. What is no translation is asked for once more, and then fails the step."""
         translator = self.plan.translator
         assert translator is not None
         try:
             text = await self._draft(translator)
         except UnusableTranslation as error:
             if isinstance(translator, LLMTranslator):
-                raise  # it has asked again itself, paragraph by paragraph
+                raise  # it has asked once more itself, for the paragraph in question
             self.calls += error.calls
             text = await self._draft(translator, again=True)
         lost = self._refusals(self.segment, text)
@@ -147,7 +147,7 @@ class _Work:
     def _refusals(self, segment: Segment, text: str, again: bool = False) -> tuple[Damage, ...]:
         """What the guards have against ``text`` as a translation of ``segment``.
 
-        What is lost although it was asked for ``again`` is left to the later stages, if there are any.
+        A text that was asked for ``again`` may lack what a later stage can restore.
         """
         restorable = again and self.plan.stages[-1] != "translate"
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
@@ -172,7 +172,7 @@ class _Work:
         return await self._settle("postedit", proposal.text, proposal.edits, (rating,))
 
     async def proofread(self) -> Step:
-        """Have the text worded anew."""
+        """Have the text reworded; the edits are what became different."""
         assert self.plan.proofreader is not None
         draft = await self.plan.proofreader.draft(
             self.segment, self.text, skip_guards=self.plan.skip_translation_guards
@@ -184,7 +184,8 @@ class _Work:
         self, stage: Stage, proposed: str, changes: Sequence[Edit], ratings: tuple[Rating, ...] = ()
     ) -> Step:
         """Let the guards and the gate decide on the ``changes`` that turn the text into ``proposed``."""
-        gate, text, damages = self.plan.gate, proposed, tuple[Damage, ...]()
+        gate, text = self.plan.gate, proposed
+        damages: tuple[Damage, ...] = ()
         verdict: Verdict
         if proposed != self.text and gate.name != "none":
             changes, text, damages = guards.screen(self.segment, self.text, changes, skip=self.plan.skip_guards)
@@ -232,5 +233,5 @@ class _Work:
 
 
 def _adds_lines(before: str, after: str) -> bool:
-    """Whether a text of one line got another: it would shift all that follow in a line-aligned file."""
+    """Whether one line became several: that would shift all lines after it in a line-aligned file."""
     return "\n" not in before and ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))
