@@ -208,12 +208,6 @@ async def test_a_failed_step_keeps_the_text_and_its_costs() -> None:
     assert chain.usage == Usage(calls=2, input_tokens=14, cost=0.2)
 
 
-async def test_an_unreadable_reply_is_asked_for_once_more_with_the_reason() -> None:
-    llm = ScriptedLLM(["The translation is excellent!", '{"errors": []}'])
-    assert (await only_step(segment(), plan(llm))).verdict == "unchanged"
-    assert "could not be used" in llm.requests[1].messages[-1].content
-
-
 async def test_calls_made_before_a_failure_are_kept() -> None:
     errors = json.dumps({"errors": [{"span": "errado", "severity": 3, "suggestion": "x"}]})
     paid = Completion(text=errors, model="m", usage=Usage(calls=1, cost=0.5))

@@ -213,22 +213,6 @@ async def test_a_model_is_asked_once_more_with_the_reason(bad: str, reason: str)
     assert reason in step.reason
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "verdict"),
-    [
-        (REFUSAL, {"gate": OpenGate("none")}, "kept"), ("[]", {"gate": OpenGate("none")}, "failed"),
-        ("Uno \x1b[2J.", {"gate": OpenGate("none")}, "failed"),
-        ("x" * 20_000, {"gate": OpenGate("none")}, "failed"),
-        (REFUSAL, {"skip_guards": frozenset({"length"})}, "kept"),
-    ],
-)  # fmt: skip
-async def test_without_a_gate_only_what_is_no_text_is_refused_and_skipped_guards_are_skipped(
-    text: str, settings: dict[str, Any], verdict: str
-) -> None:
-    for translator in (CallableTranslator(Wrapped(text, text).translate), LLMTranslator(ScriptedLLM([text, text]))):
-        assert (await first_step(translator, **settings)).verdict == verdict
-
-
 @pytest.mark.parametrize("stages", [("translate",), ("translate", "postedit")])
 async def test_a_lost_tag_is_asked_for_again_and_then_left_to_a_stage_that_can_restore_it(stages: Any) -> None:
     """Weak systems lose them in good translations: 10 of 65 texts of the bundled sample."""
@@ -301,20 +285,26 @@ async def test_a_fault_that_the_text_had_and_a_lost_tag_are_left_to_the_guards_o
     assert (step.verdict, len(step.calls)) == (verdict, 1)
 
 
-@pytest.mark.parametrize("stage", ["postedit", "proofread"])
+@pytest.mark.parametrize("stage", ["translate", "postedit", "proofread"])
 @pytest.mark.parametrize(
-    ("settings", "bad", "verdict"),
+    ("text", "settings", "verdict"),
     [
-        ({"gate": OpenGate("none")}, REFUSAL, "kept"),
-        ({"gate": OpenGate("none")}, "El viejo puente \u202eestuvo cerrado seis meses.", "failed"),
-        ({"skip_guards": frozenset({"length"})}, REFUSAL, "kept"),
+        (REFUSAL, {"gate": OpenGate("none")}, "kept"),
+        ("[]", {"gate": OpenGate("none")}, "failed"),
+        ("El viejo puente \u202eestuvo cerrado seis meses.", {"gate": OpenGate("none")}, "failed"),
+        ("x" * 20_000, {"gate": OpenGate("none")}, "failed"),
+        (REFUSAL, {"skip_guards": frozenset({"length"})}, "kept"),
     ],
 )
-async def test_without_a_gate_and_with_skipped_guards_revisions_are_read_as_translations_are(
-    stage: str, settings: dict[str, Any], bad: str, verdict: str
+async def test_without_a_gate_only_what_is_no_text_is_refused_and_skipped_guards_are_skipped(
+    stage: str, text: str, settings: dict[str, Any], verdict: str
 ) -> None:
-    step, _ = await revised(stage, bad, bad, **settings)
-    assert step.verdict == verdict
+    if stage == "translate":
+        for translator in (CallableTranslator(Wrapped(text, text).translate), LLMTranslator(ScriptedLLM([text] * 2))):
+            assert (await first_step(translator, **settings)).verdict == verdict
+    else:
+        step, _ = await revised(stage, text, text, **settings)
+        assert step.verdict == verdict
 
 
 async def test_each_paragraph_is_held_against_its_own_source() -> None:
