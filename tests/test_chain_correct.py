@@ -53,8 +53,8 @@ class Fixed:
 
 
 def rating(errors: Sequence[ErrorSpan] | None, score: float = -11, correction: str | None = None) -> Rating:
-    found = None if errors is None else tuple(errors)
-    return Rating(evaluator="fixed", score=score, errors=found, correction=correction, explanation="Not good.")
+    spans = None if errors is None else tuple(errors)
+    return Rating(evaluator="fixed", score=score, errors=spans, correction=correction, explanation="Not good.")
 
 
 async def postedited(rating: Rating, corrector: Corrector) -> Step:

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.text import markup, numbers
-from mtagent.text import scripts as marks
+from mtagent.text.scripts import Mark
 
 
-def keys(found: tuple[marks.Mark, ...] | tuple[markup.Tag, ...]) -> list[str]:
-    return [mark.key for mark in found]
+def keys(marks: tuple[Mark, ...] | tuple[markup.Tag, ...]) -> list[str]:
+    return [mark.key for mark in marks]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("%s of %1$s, %(name)s: %d, %.2f, %05d", ["%s", "%1$s", "%(name)s", "%d", "%.2f", "%05d"]),
         ("100 %% sure", ["%%"]), ("%dpx wide", ["%d"]), ("%sを開く", ["%s"]),
@@ -27,8 +27,8 @@ def keys(found: tuple[marks.Mark, ...] | tuple[markup.Tag, ...]) -> list[str]:
         ("{amount, number, percent}", ["{amount, number, percent}"]),
     ],
 )  # fmt: skip
-def test_placeholders_are_found_in_order(text: str, found: list[str]) -> None:
-    assert keys(markup.placeholders(text)) == found
+def test_placeholders_are_found_in_order(text: str, expected: list[str]) -> None:
+    assert keys(markup.placeholders(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_nesting_faults_are_named(text: str, faults: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("(see https://a.org/x_(y)).", ["https://a.org/x_(y)"]),
         ("请看https://a.org/x。好", ["https://a.org/x"]),
@@ -93,8 +93,8 @@ def test_nesting_faults_are_named(text: str, faults: list[str]) -> None:
         ("http: // a.org", []),
     ],
 )
-def test_urls_end_before_the_sentence_goes_on(text: str, found: list[str]) -> None:
-    assert keys(markup.urls(text)) == found
+def test_urls_end_before_the_sentence_goes_on(text: str, expected: list[str]) -> None:
+    assert keys(markup.urls(text)) == expected
 
 
 def test_emails_are_found_without_the_full_stop() -> None:
@@ -166,7 +166,7 @@ def test_roman_and_chinese_numerals_are_read() -> None:
     ],
 )  # fmt: skip
 def test_units_are_known_by_symbol_and_by_word(text: str, units: list[str]) -> None:
-    assert [found.unit for found in numbers.quantities(text)] == units
+    assert [quantity.unit for quantity in numbers.quantities(text)] == units
 
 
 def test_markdown_counts_structure_not_its_spelling() -> None:

@@ -290,15 +290,15 @@ def test_dropping_a_whole_sentence_is_caught(parts: list[str], data: st.DataObje
     assert lost(text, text, " ".join([*parts[:index], *parts[index + 1 :]]))
 
 
-@given(one=st.lists(st.sampled_from("abcd"), max_size=30), two=st.lists(st.sampled_from("abcd"), max_size=30))
-def test_the_alignment_is_a_longest_common_subsequence(one: list[str], two: list[str]) -> None:
-    pairs = match(one, two)
-    assert all(one[i] == two[j] for i, j in pairs)
+@given(before=st.lists(st.sampled_from("abcd"), max_size=30), after=st.lists(st.sampled_from("abcd"), max_size=30))
+def test_the_alignment_is_a_longest_common_subsequence(before: list[str], after: list[str]) -> None:
+    pairs = match(before, after)
+    assert all(before[i] == after[j] for i, j in pairs)
     assert pairs == sorted(set(pairs))
     assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
-    lengths = [[0] * (len(two) + 1) for _ in range(len(one) + 1)]
-    for i, x in enumerate(one):
-        for j, y in enumerate(two):
+    lengths = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
+    for i, x in enumerate(before):
+        for j, y in enumerate(after):
             lengths[i + 1][j + 1] = lengths[i][j] + 1 if x == y else max(lengths[i][j + 1], lengths[i + 1][j])
     assert len(pairs) == lengths[-1][-1]
 
@@ -306,12 +306,12 @@ def test_the_alignment_is_a_longest_common_subsequence(one: list[str], two: list
 @pytest.mark.parametrize("size", [200, 30_000, 80_000])
 def test_texts_of_any_length_are_aligned(size: int) -> None:
     """Short ones exactly, longer ones by the edit distance, and of the longest the two ends."""
-    one = [f"w{k}" for k in range(size)]
-    two = ["new", *one[size // 2 :], "end"]
-    assert match(one, [*one[:50], "new", *one[60:]]) == [
+    before = [f"w{k}" for k in range(size)]
+    after = ["new", *before[size // 2 :], "end"]
+    assert match(before, [*before[:50], "new", *before[60:]]) == [
         (k, k if k < 50 else k - 9) for k in range(size) if not 50 <= k < 60
     ]
-    assert match(one, two) in ([(k, k - size // 2 + 1) for k in range(size // 2, size)], [])
+    assert match(before, after) in ([(k, k - size // 2 + 1) for k in range(size // 2, size)], [])
 
 
 def test_a_sentence_is_found_missing_in_a_long_text() -> None:

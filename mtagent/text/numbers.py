@@ -37,8 +37,6 @@ _MULTIPLIER = regex.compile(
     r"[ \u00a0\u202f-]?+(?:" + "|".join(f"(?P<e{power}>{words})" for power, words in _MULTIPLIERS) + ")",
     flags=regex.IGNORECASE,
 )
-_LONGEST_VALUE = 400
-"""Longer digit strings are compared as they stand."""
 
 
 class Number(NamedTuple):
@@ -107,8 +105,7 @@ def numbers(text: str) -> tuple[Number, ...]:
                 part = (_canonical(digits.group()),)
                 numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
             continue
-        multiplier = _MULTIPLIER.match(text, match.end()) if len(token) < _LONGEST_VALUE else None
-        if multiplier:
+        if multiplier := _MULTIPLIER.match(text, match.end()):
             power = int(str(multiplier.lastgroup)[1:])
             for value in values:
                 whole, _, fraction = value.partition(".")
