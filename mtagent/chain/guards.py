@@ -69,9 +69,9 @@ def same(marks: Callable[[str], Marks]) -> Check:
 
 def tags(segment: Segment, text: str) -> list[str]:
     """The multiset of tags is that of the source, and none is crossed, stray or left open."""
-    wanted, there = markup.tags(segment.source), markup.tags(text)
-    faults = Counter(markup.nesting_faults(there)) - Counter(markup.nesting_faults(wanted))
-    return difference(keys(wanted), keys(there)) + list(faults.elements())
+    in_source, in_text = markup.tags(segment.source), markup.tags(text)
+    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
+    return difference(keys(in_source), keys(in_text)) + list(faults.elements())
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
@@ -109,24 +109,25 @@ def numbers(segment: Segment, text: str) -> list[str]:
     ]
 
 
-_NEAR = 2
+_NEAR = 2  # characters between a number and its unit
 _WORD_BESIDE = regex.compile(r"[ \u00a0\u202f-]?+[\p{L}\p{Sc}%°]")
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    had, has, wanted = (
+    old, new, in_source = (
         Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
         for text in (before, after, segment.source)
     )
-    gone, added = had - has, has - had
+    removed, added = old - new, new - old
     faults = []
     for (kind, unit), count in added.items():
-        others = [other for (other_kind, other) in gone if other_kind == kind]
-        if others and wanted[kind, unit] < has[kind, unit]:
+        others = [other for (other_kind, other) in removed if other_kind == kind]
+        if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    return faults + [f"unit {unit} is missing" for kind, unit in gone & wanted if _is_bare(kind, unit, before, after)]
+    dropped = (unit for kind, unit in removed & in_source if _is_bare(kind, unit, before, after))
+    return faults + [f"unit {unit} is missing" for unit in dropped]
 
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
@@ -148,15 +149,15 @@ def terms(segment: Segment, text: str) -> list[str]:
     faults = []
     for term in segment.terms:
         exact = term.case_sensitive
-        wanted = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
-        if not wanted:
+        in_source = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
+        if not in_source:
             continue
         if term.forbidden:
             word = term.target or term.source
             faults += [f"forbidden word {word!r}"] * len(markup.occurrences(word, text, case_sensitive=exact))
         elif term.target is None:
-            there = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
-            faults += [f"do-not-translate term {term.source!r} is missing"] * (wanted - there)
+            in_text = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
+            faults += [f"do-not-translate term {term.source!r} is missing"] * (in_source - in_text)
         elif not markup.occurrences(term.target, text, case_sensitive=exact, suffixes=True, inflected=True):
             faults.append(f"glossary term {term.target!r} is missing")
     return faults
@@ -174,11 +175,11 @@ def _breaks(text: str) -> tuple[int, ...]:
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """Line and paragraph breaks stay as they were, or come closer to those of the source."""
-    had, has, wanted = _breaks(before), _breaks(after), _breaks(segment.source)
-    if has in (had, wanted):
+    old, new, aim = _breaks(before), _breaks(after), _breaks(segment.source)
+    if new in (old, aim):
         return []
     (old_paragraphs, old_lines), (new_paragraphs, new_lines), (aim_paragraphs, aim_lines) = (
-        (sum(size > 1 for size in breaks) + 1, len(breaks) + 1) for breaks in (had, has, wanted)
+        (sum(size > 1 for size in breaks) + 1, len(breaks) + 1) for breaks in (old, new, aim)
     )
     far = abs(old_paragraphs - aim_paragraphs), abs(old_lines - aim_lines)
     near = abs(new_paragraphs - aim_paragraphs), abs(new_lines - aim_lines)
@@ -196,9 +197,9 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 
     names = ("leading white space is", "trailing white space is", "the number of tabs is")
     return [
-        f"{name} {has!r} instead of {had!r}"
-        for name, had, has, wanted in zip(names, *map(measures, (before, after, segment.source)), strict=True)
-        if has not in (had, wanted)
+        f"{name} {new!r} instead of {old!r}"
+        for name, old, new, aim in zip(names, *map(measures, (before, after, segment.source)), strict=True)
+        if new not in (old, aim)
     ]
 
 
@@ -231,7 +232,7 @@ def control(segment: Segment, text: str) -> list[str]:
     return [f"character {code}" for code in (Counter(characters) - known).elements()]
 
 
-# -- what a model says besides
+# -- the text as a whole: loops, its end, its length
 
 _STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
 _STUTTER_LETTERS = 8
@@ -284,13 +285,13 @@ _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
-    """Final punctuation that the source has is not dropped, unless the text is worded anew."""
+    """Final punctuation that the source has is not dropped, unless the text is reworded."""
     dropped = not _FINAL.search(after[-_TAIL:]) and _FINAL.search(before[-_TAIL:])
     if not dropped or not _FINAL.search(segment.source[-_TAIL:]) or not after.strip():
         return []
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    worded_anew = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
-    return [] if worded_anew else ["the final punctuation is missing"]
+    reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
+    return [] if reworded else ["the final punctuation is missing"]
 
 
 def length(segment: Segment, before: str, after: str) -> list[str]:
@@ -300,6 +301,8 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     texts, lang = (segment.source, before, after), segment.target_lang
     return [*lost(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
 
+
+# -- all guards, and the guards at work
 
 GUARDS: dict[str, Guard] = {
     "placeholders": new_faults(same(markup.placeholders)),
@@ -322,10 +325,7 @@ GUARDS: dict[str, Guard] = {
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
 
-# -- the guards at work
-
-_MOST_DETAILS = 100
-_LONGEST_DETAIL = 500
+_MOST_DETAILS, _LONGEST_DETAIL = 100, 500  # details of one guard, and their characters, that are kept
 
 
 class Damage(Record):
