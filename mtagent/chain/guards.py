@@ -62,7 +62,7 @@ def difference(source: Counter[str], text: Counter[str], what: str = "") -> list
     return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
 
 
-def same(marks: Callable[[str], Marks]) -> Check:
+def as_in_source(marks: Callable[[str], Marks]) -> Check:
     """The check that the text has the ``marks`` of its source, each as often, and no others."""
     return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
 
@@ -305,10 +305,10 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
 # -- all guards, and the guards at work
 
 GUARDS: dict[str, Guard] = {
-    "placeholders": new_faults(same(markup.placeholders)),
+    "placeholders": new_faults(as_in_source(markup.placeholders)),
     "tags": new_faults(tags),
-    "urls": new_faults(same(markup.urls)),
-    "emails": new_faults(same(markup.emails)),
+    "urls": new_faults(as_in_source(markup.urls)),
+    "emails": new_faults(as_in_source(markup.emails)),
     "numbers": new_faults(numbers),
     "units": units,
     "markdown": new_faults(markdown),

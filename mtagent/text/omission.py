@@ -186,7 +186,7 @@ class Features(NamedTuple):
 
 WEIGHTS = Features(-1.7, 9.4, 1.2, 21.6, 0.8, 2.1, 0.4, 0.26)
 BIAS = -4.8
-"""Weights and bias were fitted so that the log-odds of a loss are 0 where 2 % of good texts are refused."""
+"""With these weights and this bias, the log-odds of a loss are 0 where 2 % of good texts are refused."""
 STEM = 5
 """The first letters of a word, which its inflected forms share."""
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
