@@ -20,7 +20,7 @@ from mtagent import errors, rate
 from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.local import LocalServer, serve
+from mtagent.llm.server import LocalServer, serve
 from mtagent.llm.request import Sampling
 from mtagent.records import Message, Tool, ToolCall
 from mtagent.store import Store

@@ -31,8 +31,8 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
-    from mtagent.llm.local import LocalServer
     from mtagent.llm.request import Sampling
+    from mtagent.llm.server import LocalServer
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -201,7 +201,7 @@ class _Models:
         """The server in this process, if the configuration asks for one; started once."""
         if self._config.llm in (None, "openai"):
             return None
-        from mtagent.llm.local import serve
+        from mtagent.llm.server import serve
 
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":

@@ -93,15 +93,10 @@ class Prompt(Record):
     @cached_property
     def _prefix_names(self) -> tuple[str, ...]:
         """The variables that system message and examples depend on."""
-        names = (self.variables - {part.quote for part in self.user}) | {
-            name
-            for name in (
-                *(name for part in self.system for name in part.names),
-                *(name for example in self.examples for name in (example.when, example.unless)),
-            )
-            if name
-        }
-        return tuple(sorted(names | {"lp"} if any(example.lp for example in self.examples) else names))
+        system = (name for part in self.system for name in part.names)
+        conditions = (name for example in self.examples for name in (example.when, example.unless) if name)
+        of_users = self.variables - {part.quote for part in self.user}
+        return tuple(sorted({"lp", *system, *conditions, *of_users}))
 
     @cached_property
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
@@ -123,8 +118,7 @@ class Prompt(Record):
             of_pair = example.lp is None or (example.lp == pair if known else example.default)
             if of_pair and _applies(example, values):
                 content = self._join(self.user, {**values, **example.values})
-                messages.append(Message(role="user", content=content))
-                messages.append(Message(role="assistant", content=example.reply))
+                messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
         return tuple(messages)
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
