@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import TYPE_CHECKING
 
 from mtagent.errors import (
     AuthenticationError,
@@ -34,8 +35,11 @@ from mtagent.llm.request import (
     request_body,
     with_more_room,
 )
-from mtagent.llm.server import server_address, server_key
+from mtagent.llm.server import server_address
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+
+if TYPE_CHECKING:
+    from mtagent.llm.transport import Transport
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +102,7 @@ class OpenAIClient:
     ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
     every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
-    ``clock`` is for tests.
+    ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` where key or address cannot work.
     """
@@ -117,9 +121,8 @@ class OpenAIClient:
         known_as: str | None = None,
         price: Price | None = None,
         clock: Clock | None = None,
+        transport: Transport | None = None,
     ) -> None:
-        from mtagent.llm.transport import Transport  # imported here: the openai package takes more than half a second
-
         self.model = model
         self.base_url = server_address(base_url)
         self.sampling = sampling or Sampling()
@@ -132,7 +135,11 @@ class OpenAIClient:
         self._learnt = LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._reached = self._answered = False
-        self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)
+        if transport is None:
+            from mtagent.llm.transport import Transport  # the openai package takes more than half a second
+
+            transport = Transport(self.base_url, api_key_env, timeout, self._clock)
+        self._transport = transport
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"
@@ -267,8 +274,8 @@ class OpenAIClient:
                 if isinstance(payload, Failure):
                     outcome = payload
                 else:
-                    asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
-                    outcome = read_reply(payload, self.model, tools=exchange.tools, asked=asked)
+                    texts = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
+                    outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
                 self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
                 if not isinstance(outcome, Failure):
                     usage = outcome.usage

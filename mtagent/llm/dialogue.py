@@ -82,8 +82,8 @@ class Dialogue:
                 if last or not isinstance(error, UnreadableReply | EmptyReply):
                     raise
                 again = AGAIN.format(reason=error)
-            said = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
-            messages = (*messages, Message(role="assistant", content=said), Message(role="user", content=again))
+            shown = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
+            messages = (*messages, Message(role="assistant", content=shown), Message(role="user", content=again))
         raise AssertionError
 
     async def send(

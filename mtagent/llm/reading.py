@@ -53,10 +53,10 @@ def is_blank(text: str) -> bool:
     return _INVISIBLE.fullmatch(text) is not None
 
 
-def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
+def says_nothing(reply: str, request: Iterable[str] = ()) -> bool:
     """Whether nothing is left of ``reply`` without thoughts, tags, fences and invisible characters.
 
-    ``asked`` are the texts that it answers: what stands there word for word may be the answer, and where they speak of
+    ``request`` holds the texts that it answers: what stands there word for word may be the answer, and where they speak of
     thinking tags, such tags are not taken for thoughts.
     """
     text, before = reply.strip(), None
@@ -73,7 +73,7 @@ def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
     if not is_empty and not is_blank(text):  # a tag that nobody closes may be a text: <laughs>
         return False
     shown = reply.strip()
-    return is_blank(shown) or not any(shown in text or _THOUGHTS.search(text) for text in asked)
+    return is_blank(shown) or not any(shown in text or _THOUGHTS.search(text) for text in request)
 
 
 def whole_characters(text: str) -> str:

@@ -134,12 +134,12 @@ class Reply(NamedTuple):
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-def read_reply(payload: object, model: str, *, tools: bool = False, asked: Iterable[str] = ()) -> Reply | Failure:
+def read_reply(payload: object, model: str, *, tools: bool = False, request: Iterable[str] = ()) -> Reply | Failure:
     """Read a reply body; one without choices is a failure that may pass.
 
-    A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``asked`` are the texts
-    of the request (see :func:`mtagent.llm.reading.says_nothing`). What belongs to a reply besides its text (names,
-    usage, log-probabilities) does no harm where it is odd: it is cleaned or left out.
+    A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``request`` holds the
+    texts of the request (see :func:`mtagent.llm.reading.says_nothing`). What belongs to a reply besides its text
+    (names, usage, log-probabilities) does no harm where it is odd: it is cleaned or left out.
     """
     try:
         choice = payload["choices"][0]  # type: ignore[index]
@@ -164,7 +164,7 @@ def read_reply(payload: object, model: str, *, tools: bool = False, asked: Itera
         problem, detail = Refused, clean(words_of(refusal or ""), "")
     elif finish_reason == "length":
         problem = Truncated
-    elif not tool_calls and says_nothing(text, asked):
+    elif not tool_calls and says_nothing(text, request):
         unoffered = "it calls a tool although none was offered" if message.get("tool_calls") else ""
         problem, detail = EmptyReply, clean(f"it holds only {text.strip()!r}", "") if text.strip() else unoffered
     return Reply(

@@ -20,6 +20,7 @@ from mtagent.errors import BadRequest, ConfigError, ServerError
 from mtagent.llm.limits import Clock
 from mtagent.llm.reply import Failure, status_failure
 from mtagent.llm.request import Body, room_of
+from mtagent.llm.server import server_key
 from mtagent.text.masking import KeyFilter, clean, masked_reply
 
 LONGEST_CONNECT = 30.0
@@ -76,9 +77,9 @@ class BoundedClient(openai.DefaultAioHttpClient):
 
 
 class Transport:
-    """Posts chat completions to one server."""
+    """Posts chat completions to one server, with the key in the environment variable ``api_key_env``."""
 
-    def __init__(self, base_url: str, key: str, timeout: float, clock: Clock) -> None:
+    def __init__(self, base_url: str, api_key_env: str, timeout: float, clock: Clock) -> None:
         try:
             httpx2.URL(base_url)
         except httpx2.InvalidURL:
@@ -86,9 +87,8 @@ class Transport:
             raise ConfigError(f"{message}: write for example http://localhost:8000/v1") from None
         self._base_url, _, query = base_url.partition("?")
         self._path = f"/chat/completions?{query}" if query else "/chat/completions"
-        self._key = key
-        self._timeout = timeout
-        self._clock = clock
+        self._key = server_key(api_key_env, base_url)
+        self._timeout, self._clock = timeout, clock
         self._client: openai.AsyncOpenAI | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 

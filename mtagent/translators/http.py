@@ -140,8 +140,8 @@ class LibreTranslate:
                     failure = f"status {response.status}: {message}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
-                    asked = response.headers.get("Retry-After", "")
-                    wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
+                    pause = response.headers.get("Retry-After", "")
+                    wait = min(float(pause), _LONGEST_WAIT) if pause.isdecimal() else wait
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
