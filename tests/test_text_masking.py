@@ -18,7 +18,7 @@ from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.search import parse
 from mtagent.llm.client import OpenAIClient
 from mtagent.records import Message, Tool
-from mtagent.text.masking import MASK, key_in, masked, masked_reply
+from mtagent.text.masking import MASK, clean, key_in, masked, masked_reply
 from tests.commands import Shell
 from tests.scripted_server import Asked, Says, ScriptedServer, scripted_server
 
@@ -407,6 +407,14 @@ async def test_what_a_model_writes_is_never_altered(
     await client.aclose()
     assert done.text == text
     assert json.loads(done.tool_calls[0].arguments)["q"] == text
+
+
+def test_messages_are_cleaned_and_shortened_and_of_an_endless_one_only_the_beginning_is_read() -> None:
+    assert clean("a key: sk-1234567,\n bearer  x\n", "") == "a key: [key], [key]"
+    assert len(clean("x " * 10_000, "")) == 400
+    began = time.process_time()
+    clean("a key is wrong " * 1_000_000, "sk-4711")
+    assert time.process_time() - began < 0.2
 
 
 @pytest.mark.parametrize("payload", [None, 1, "x", [], {}, {"choices": [1]}, {"choices": [{"message": 2}]}])
