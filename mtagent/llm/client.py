@@ -208,15 +208,19 @@ class OpenAIClient:
         chances = {EmptyReply, Truncated}
         while True:
             outcome = await self._persist(body, exchange)
+            usage = Usage(calls=1, cost=None)
             if isinstance(outcome, Reply):
-                usage = self._priced(outcome)
+                if outcome.usage is not None:
+                    cost = self.price(outcome.usage)
+                    if cost is None and outcome.model != self.model:  # an alias, or the name of a deployment
+                        cost = self._price(outcome.model, outcome.usage, self.base_url)
+                    usage = outcome.usage if cost is None else outcome.usage.model_copy(update={"cost": cost})
                 exchange.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
                 failure = Failure(outcome.problem, outcome.detail, 200, answered=True)
                 call = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
             elif outcome.answered:
-                usage = Usage(calls=1, cost=None)
                 exchange.paid.append(usage)
                 failure, call = outcome, exchange.call
             else:
@@ -290,14 +294,6 @@ class OpenAIClient:
                 return exchange.passing  # what made it wait for another turn says more than that it did not get one
             wait = error.seconds if isinstance(error, PauseTooLong) else None
             return Failure(RateLimited, "the server asked for a pause", 429, transient=True, retry_after=wait)
-
-    def _priced(self, reply: Reply) -> Usage:
-        if reply.usage is None:
-            return Usage(calls=1, cost=None)
-        cost = self._price(self.model, reply.usage, self.base_url)
-        if cost is None and reply.model != self.model:  # an alias, or the name of a deployment
-            cost = self._price(reply.model, reply.usage, self.base_url)
-        return reply.usage if cost is None else reply.usage.model_copy(update={"cost": cost})
 
     def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
         """The error, with model, server, status, the server's words, and the way out."""

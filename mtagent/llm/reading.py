@@ -56,8 +56,8 @@ def is_blank(text: str) -> bool:
 def says_nothing(reply: str, request: Iterable[str] = ()) -> bool:
     """Whether nothing is left of ``reply`` without thoughts, tags, fences and invisible characters.
 
-    ``request`` holds the texts that it answers: what stands there word for word may be the answer, and where they speak of
-    thinking tags, such tags are not taken for thoughts.
+    ``request`` holds the texts that it answers: what stands there word for word may be the answer, and where they speak
+    of thinking tags, such tags are not taken for thoughts.
     """
     text, before = reply.strip(), None
     while text != before:
@@ -289,7 +289,19 @@ def _search(answer: str, last: bool) -> Answer:
     """The best of the values in ``answer``: with ``last`` the last of those that hold the most, else the last of those
     that rank highest: on lines of their own, then by what they hold.
     """
-    groups = list(_groups(_values(answer), answer))
+    # Values that follow each other without a word between them are one: JSON lines are a list.
+    runs: list[list[_Value]] = []
+    for value in _values(answer):
+        if not runs or not _BETWEEN.fullmatch(answer, runs[-1][-1].end, value.start):
+            runs.append([])
+        runs[-1].append(value)
+    groups: list[_Value] = []
+    for run in runs:
+        parts = [part.value for part in run]
+        alike = all(part == parts[0] for part in parts)
+        if not alike and not all(isinstance(part, dict | Pairs) for part in parts):
+            _fail("several JSON values in the reply", answer)
+        groups.append(_Value(run[0].start, run[-1].end, parts[0] if alike else parts))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
     ends = [0, *(group.end for group in groups)]
@@ -355,21 +367,6 @@ def _read(source: str, scanned: Scan, answer: str) -> Any:
     except (ValueError, RecursionError):
         _fail("the JSON in the reply is broken", answer)
     return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
-
-
-def _groups(values: Iterable[_Value], answer: str) -> Iterator[_Value]:
-    """Values that follow each other without a word between them, as one: JSON lines are a list."""
-    groups: list[list[_Value]] = []
-    for value in values:
-        if not groups or not _BETWEEN.fullmatch(answer, groups[-1][-1].end, value.start):
-            groups.append([])
-        groups[-1].append(value)
-    for group in groups:
-        parts = [part.value for part in group]
-        alike = all(part == parts[0] for part in parts)
-        if not alike and not all(isinstance(part, dict | Pairs) for part in parts):
-            _fail("several JSON values in the reply", answer)
-        yield _Value(group[0].start, group[-1].end, parts[0] if alike else parts)
 
 
 def _substance(value: Any) -> int:
