@@ -157,6 +157,9 @@ async def test_tokens_can_be_limited_where_there_is_no_price() -> None:
 async def test_a_reply_that_nobody_counted_and_a_call_that_was_cut_short_count_in_full() -> None:
     uncounted = ScriptedLLM([Completion(text="ok", model="m", usage=Usage(calls=1, cost=None))])
     budget = Budget(tokens=100_000)
+    with pytest.raises(ServerError):
+        await Budgeted(ScriptedLLM([ServerError("down")]), budget).complete(HELLO)
+    assert budget.spent == Amount(), "what failed unpaid costs nothing"
     await Budgeted(uncounted, budget).complete(HELLO)
     most = 3 * (BYTES + 32) + 5 * ASSUMED_ROOM
     assert budget.spent == budget.assumed == Amount(0.0, most)
@@ -168,13 +171,6 @@ async def test_a_reply_that_nobody_counted_and_a_call_that_was_cut_short_count_i
     with pytest.raises(asyncio.CancelledError):
         await task
     assert budget.assumed.tokens == most + 3 * (BYTES + 32) + 500
-
-
-async def test_a_call_that_failed_unpaid_costs_nothing() -> None:
-    budget = Budget(tokens=100_000)
-    with pytest.raises(ServerError):
-        await Budgeted(ScriptedLLM([ServerError("down")]), budget).complete(HELLO)
-    assert budget.spent == Amount()
 
 
 async def test_schema_and_tools_are_reserved_for_too() -> None:
@@ -346,17 +342,6 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
     calls = summary(job, "mine").usage.calls
     assert re.search(rf"{calls} calls.*, 0 \+ 0 tokens \(the server did not count {calls} of the calls\)", done.err)
     assert f"paid: {calls} calls (the server did not count {calls} of the calls)" in job("runs show mine").out
-
-
-@pytest.mark.loopback
-def test_ratings_stop_and_go_on(job: Shell, server: str) -> None:
-    (job.folder / "es.txt").write_text(sources(30), encoding="utf-8")
-    line = "rate -s long.txt -t es.txt -l en-es --max-tokens 100 --prices prices.toml --name r -q -o r.jsonl"
-    stopped = job(f"{line} --base-url {server} --budget 0.03")
-    assert (stopped.code, summary(job, "r").state) == (4, "stopped")
-    assert 0 < summary(job, "r").usage.cost <= 0.03
-    done = job(f"{line} --base-url {server} --budget 1")
-    assert (done.code, len(job.read("r.jsonl"))) == (0, 30)
 
 
 def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> None:
