@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mtagent.errors import ServerError
 from mtagent.llm.reply import Failure
-from mtagent.llm.request import OPENAI, Sampling, estimated_tokens, key_of, refused_parameter, request_body
+from mtagent.llm.request import Sampling, estimated_tokens, key_of, refused_parameter, request_body
+from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Tool, ToolCall
 
 SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object"})

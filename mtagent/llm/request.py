@@ -13,12 +13,12 @@ from pydantic import Field
 
 from mtagent.llm.protocol import LLM, SampledLLM
 from mtagent.llm.reply import Failure
+from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Record, Schema, Tool
 
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-OPENAI = "https://api.openai.com/v1"
 KEY_TAG = "request-1"
 MORE_ROOM = 4096
 LIMITS = ("max_completion_tokens", "max_tokens")

@@ -12,9 +12,9 @@ from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from mtagent.errors import ConfigError, InputError, MissingExtra
-from mtagent.llm.request import OPENAI
 from mtagent.text.masking import key_in
 
+OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
 
 
