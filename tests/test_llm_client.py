@@ -409,6 +409,16 @@ async def test_broken_unicode_is_refused_and_not_retried(connect: Connect) -> No
 # --- prices and keys
 
 
+async def test_cached_tokens_are_counted_and_priced_apart(connect: Connect) -> None:
+    session = await connect(model="gpt-4o-mini", price=openai_price)
+    long = [Message(role="user", content="x" * 4 * 1300)]
+    await session.client.complete(long)
+    usage = (await session.client.complete(long)).usage
+    assert usage.cached_tokens == 1280
+    expected = (usage.input_tokens - 1280) * 0.15e-6 + 1280 * 0.075e-6 + usage.output_tokens * 0.6e-6
+    assert usage.cost == pytest.approx(expected)
+
+
 async def test_own_price_and_unknown_price(connect: Connect) -> None:
     own = await connect(price=lambda model, usage, base_url: usage.output_tokens * 2.0)
     unknown = await connect(model="nobody-knows-it")
