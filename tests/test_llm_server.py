@@ -22,7 +22,7 @@ from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.request import Sampling
-from mtagent.llm.server import LocalServer, serve
+from mtagent.llm.server import LocalServer
 from mtagent.records import Message, Tool, ToolCall
 from mtagent.store import Store
 from tests.commands import ROOT
@@ -118,25 +118,25 @@ def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.Mon
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(InputError, match=r"/no/such\.gguf: no such model file; give local:"):
-        serve("local:/no/such.gguf")
+        LocalServer("local:/no/such.gguf")
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"PK\x03\x04")
     with pytest.raises(InputError, match=r"m\.gguf: not a GGUF model"):
-        serve(str(tmp_path / "m.gguf"))
+        LocalServer(str(tmp_path / "m.gguf"))
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(MissingExtra, match=r"mtagent\[local\]"), serve(str(tmp_path / "m.gguf")):
+    with pytest.raises(MissingExtra, match=r"mtagent\[local\]"), LocalServer(str(tmp_path / "m.gguf")):
         pass
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalServer]:
-    with serve("local") as server:
+    with LocalServer("local") as server:
         yield server
 
 
@@ -192,7 +192,7 @@ async def test_tools_that_the_chat_template_drops_are_said_in_words(server: Loca
 @real
 def test_a_broken_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(100))
-    with pytest.raises(ConfigError, match=r"m\.gguf: llama\.cpp cannot load"), serve(str(tmp_path / "m.gguf")):
+    with pytest.raises(ConfigError, match=r"m\.gguf: llama\.cpp cannot load"), LocalServer(str(tmp_path / "m.gguf")):
         pass
 
 

