@@ -26,7 +26,7 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
-    from mtagent.llm.local import LocalServer
+    from mtagent.llm.server import LocalServer
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -190,12 +190,12 @@ class _Models:
         """The server in this process, if the configuration asks for one; started once."""
         if self._config.llm in (None, "openai"):
             return None
-        from mtagent.llm.local import serve
+        from mtagent.llm.server import LocalServer
 
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
-        self._local = self._local or self._stack.enter_context(serve(path or None))
+        self._local = self._local or self._stack.enter_context(LocalServer(path or None))
         return self._local
 
 
