@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -410,7 +411,7 @@ class RatingOutput:
     format: str | None = None
     force: bool = True
 
-    @property
+    @cached_property
     def kind(self) -> RatingFormat:
         """The format. Raises :class:`ConfigError` for an unknown one."""
         return formats.rating_format(self.path, self.format)
