@@ -28,7 +28,7 @@ LONGEST_ERROR = 100_000
 class LibreTranslate:
     """A LibreTranslate server as a :class:`mtagent.translators.protocol.Translator`.
 
-    ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
+    ``url`` is the server's address (``http://localhost:5000``). The server is asked for its languages once; a
     segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
     lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
     that doubles from ``pause`` seconds. No redirect is followed. Raises :class:`TranslatorError` with the status and
