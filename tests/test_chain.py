@@ -109,6 +109,13 @@ async def test_paragraphs_are_translated_and_proofread_one_by_one_and_joined_exa
     assert [edit.old for edit in step.edits] == ["Uno acertado es.", "Dos acertado son."]
 
 
+async def test_a_text_with_other_paragraphs_than_its_source_is_proofread_as_a_whole() -> None:
+    llm = ScriptedLLM(["Uno.\n\nDos y tres."])
+    pair = segment("One.\n\nTwo and three.", "Uno.\n\nDos.\n\nY tres.")
+    step = await only_step(pair, plan(llm, ("proofread",), "guards"))
+    assert (step.text, step.verdict, len(llm.requests)) == ("Uno.\n\nDos y tres.", "kept", 1)
+
+
 @pytest.mark.parametrize("stage", ["translate", "proofread"])
 async def test_each_paragraph_is_shown_its_neighbours(stage: Stage) -> None:
     llm = ScriptedLLM(["Uno.", "Dos.", "Tres."])

@@ -1,7 +1,7 @@
 """From a rating to edits and the text that they lead to: what the post-edit stage proposes.
 
 The evaluator's own suggestions go first. A corrected text that it offers is taken as a whole. Spans without a
-suggestion are put to a model in one "fix these spans" request, and so is a text that was only given a score.
+suggestion are put to a model in one "fix these spans" request. A text that only got a score is revised as a whole.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class Proposal(NamedTuple):
 
 
 def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None = None) -> bool:
-    """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
-    score there is (``best_score``); or whether its score reaches the ``threshold`` that was calibrated for it.
+    """Whether the evaluator found nothing to correct.
+
+    That is: its score reaches the ``threshold`` that was calibrated for it; or it marked no errors but neutral ones and
+    those of the source; or, where it marks none, it gave the best score there is (``best_score``).
     """
     if threshold is not None and rating.score >= threshold:
         return True
@@ -120,7 +122,7 @@ class Corrector:
         with Dialogue(llm, segment.id) as dialogue:
             fixed = await dialogue.ask(self._fix_prompt, values, "fix", lambda reply: parse_fixes(reply, open_errors))
         fixes = iter(fixed)
-        return tuple(next(fixes) if _wants_a_fix(e) else e for e in errors), tuple(dialogue.calls)
+        return tuple(next(fixes) if _wants_a_fix(error) else error for error in errors), tuple(dialogue.calls)
 
     async def _revise(self, segment: Segment, text: str, rating: Rating, skip_guards: Collection[str]) -> Proposal:
         """A corrected text for one that was only given a score."""
@@ -143,7 +145,7 @@ def _wants_a_fix(error: ErrorSpan) -> bool:
 
 
 def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
-    """``errors`` with the suggestions in ``reply``: each is spoken of exactly once; ``null`` leaves it without one.
+    """``errors`` with the suggestions in ``reply``, which must name each exactly once; ``null`` suggests nothing.
 
     Raises :class:`UnreadableReply`.
     """

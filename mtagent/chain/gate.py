@@ -62,7 +62,7 @@ class RateGate:
 
     @property
     def signature(self) -> str:
-        """The judge's: with it the ratings are signed by which it decides."""
+        """The judge's, which signs the ratings that decide."""
         return signature_of(self.judge)
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
