@@ -12,7 +12,7 @@ import pytest
 from mtagent.analysis.agreement import Row
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.score_tables import is_table
-from mtagent.analysis.scores import UNNAMED, SegmentScore
+from mtagent.analysis.scores import UNNAMED
 from mtagent.errors import ConfigError, InputError
 from tests.commands import Done, Shell
 
@@ -653,7 +653,3 @@ def test_a_failed_rating_of_a_run_says_why_it_is_missing(files: Shell) -> None:
     message = refused(files("meta-eval --run stored --human gold.tsv"))
     assert "the score of segment '1' of system 'two' by spans-file is missing (" in message
     assert "holds no ratings of system 'two'" in message
-
-
-def test_a_score_that_is_negated_keeps_what_is_missing() -> None:
-    assert [SegmentScore(score, "f:1").negated().score for score in (2.0, None)] == [-2.0, None]

@@ -102,7 +102,7 @@ def test_lines_may_end_as_windows_ends_them(main: Main, small: Path, capsys: pyt
 def test_a_missing_score_is_refused(small: Path) -> None:
     path = small / metaeval_wmt23.SEGMENTS
     header, first, *rest = path.read_text(encoding="utf-8").split("\n")
-    for score, words in (("None", "score is missing"), ("x", "'x' is not a score"), ("nan", "nan")):
+    for score, words in (("None", "score is missing"), ("x", "'x' is not a score"), ("nan", "no finite number")):
         cells = first.split("\t")
         cells[3] = score
         path.write_text("\n".join([header, "\t".join(cells), *rest]), encoding="utf-8")

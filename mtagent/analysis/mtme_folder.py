@@ -11,13 +11,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from mtagent.analysis.matching import NO_SCORE, Match
-from mtagent.analysis.scores import METRICS, NO_REFERENCE, PEOPLE, RATINGS, SEGMENTS, SYSTEMS, About, Key, Side
+from mtagent.analysis.scores import (
+    METRICS,
+    NO_REFERENCE,
+    PEOPLE,
+    RATINGS,
+    SEGMENTS,
+    SYSTEMS,
+    About,
+    Key,
+    Side,
+    joined_about,
+)
 from mtagent.errors import OutputError
 from mtagent.formats.exports import Entry, Held, Survey, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import replacing
 from mtagent.formats.mtme import MTME, rating_line, write_scores
 from mtagent.jobs.export import Target, has_break
-from mtagent.records import Segment
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN
 
@@ -63,16 +73,16 @@ class _Writer:
         self._items = list(dict.fromkeys(key.item for side in sides for key in side.segments))
         self.systems = mapped(list(dict.fromkeys(name for side in sides for name in side.names())), strict_name, path)
         self.evaluators = mapped([side.name for side in self._metrics], _file_name, path)
-        self._about: dict[str, About] = {}
-        self._texts: dict[Key, str] = {}
-        for side in sides:
-            for item, about in side.about.items():
-                self._about[item] = self._about.get(item, About()).or_else(about)
-            self._texts |= {
-                key: score.translation for key, score in side.segments.items() if score.translation is not None
-            }
+        self._texts = {
+            key: score.translation
+            for side in sides
+            for key, score in side.segments.items()
+            if score.translation is not None
+        }
+        about = joined_about(sides)
         unknown = About(None, *(languages.parse_pair(lp) if lp else ()))
-        self._segments = [as_segment(item, self._about.get(item, About()).or_else(unknown)) for item in self._items]
+        self._segments = [about.get(item, unknown).or_else(unknown).segment(item) for item in self._items]
+        self._sources = [about.get(item, unknown).source for item in self._items]
         pairs = list(dict.fromkeys(map(pair_name, self._segments)))
         if len(pairs) != 1 or UNKNOWN in pairs[0].split("-"):
             several = f"the scores are of {len(pairs)} language pairs"
@@ -81,8 +91,15 @@ class _Writer:
         self.pair = pairs[0]
 
     def write(self, folder: Path) -> list[str]:
-        """Write all files, and return remarks."""
-        remarks = self._write_texts(folder)
+        """Write all files, and return remarks. Texts are written where all are known and stand in a line each."""
+        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
+        if any(text is None or has_break(text) for text in (*texts, *self._sources)):
+            remarks = [
+                "sources, translations and documents are not written: not all are known, or one has a line break"
+            ]
+        else:
+            written = MTME.export(Held("", tuple(self.systems), self._entries, Survey((), (), {})), folder)
+            remarks = [remark for remark in written if remark not in renamed(self.systems)]
         unplaced = self._write_side(self._human, folder / PEOPLE, f"{self.pair}.{strict_name(self._human.name)}")
         for side in self._metrics:
             unplaced += self._write_side(side, folder / METRICS / self.pair, self.evaluators[side.name])
@@ -90,19 +107,9 @@ class _Writer:
             remarks.append(f"{unplaced} errors have no known place: empty spans at the text's start")
         return remarks
 
-    def _write_texts(self, folder: Path) -> list[str]:
-        """Write sources, translations and documents, where all are known and stand in a line each; return remarks."""
-        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
-        texts += [self._about.get(item, About()).source for item in self._items]
-        if any(text is None or has_break(text) for text in texts):
-            return ["sources, translations and documents are not written: not all are known, or one has a line break"]
-
-        def entries() -> Iterator[Entry]:
-            for segment in self._segments:
-                yield Entry(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
-
-        remarks = MTME.export(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
-        return [remark for remark in remarks if remark not in renamed(self.systems)]
+    def _entries(self) -> Iterator[Entry]:
+        for segment in self._segments:
+            yield Entry(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:
         """Write the files of one side, and return how many errors have no place."""
@@ -122,18 +129,6 @@ class _Writer:
                     sinks[2].write(f"{name}\t{line}\n")
                     unplaced += lost
         return unplaced
-
-
-def as_segment(item: str, about: About) -> Segment:
-    """The segment, as far as it is known."""
-    return Segment(
-        id=item,
-        source=about.source or "",
-        source_lang=about.source_lang or UNKNOWN,
-        target_lang=about.target_lang or UNKNOWN,
-        document=about.document,
-        domain=about.domain,
-    )
 
 
 def _file_name(name: str) -> str:
