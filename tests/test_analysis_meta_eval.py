@@ -71,10 +71,9 @@ def scores_in(shell: Shell, evaluator: str) -> list[Row]:
     return [Row(one["system"], one["id"], float(one[evaluator]), float(one["mqm"])) for one in found]
 
 
-def data(done: Done) -> dict[str, Any]:
+def data(done: Done) -> Any:
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    return json.loads(done.out)
 
 
 def numbers(done: Done) -> list[Any]:
@@ -96,10 +95,10 @@ def test_the_tables_hold_the_statistics_of_the_library(scored: Shell) -> None:
     assert (done.code, done.err) == (0, "")
     own = paired(scores_in(scored, "good"))
     systems = system_level(own)
-    found = [accuracy(systems), soft_pairwise_accuracy(own), pearson(systems), spearman(systems), kendall(systems)]
+    statistics = [accuracy(systems), soft_pairwise_accuracy(own), pearson(systems), spearman(systems), kendall(systems)]
     assert table(done.out, "level of systems") == [
         ["evaluator", "scores", "Acc", "SPA", "Pearson", "Spearman", "Kendall"],
-        ["good", "5", *(f"{one.value:.3f}" for one in found)],
+        ["good", "5", *(f"{statistic.value:.3f}" for statistic in statistics)],
     ]
     averagings: dict[Averaging, str] = {"none": "all scores together", "item": "averaged by item"}
     for averaging, words in averagings.items():
@@ -162,18 +161,17 @@ def test_scores_by_domain_and_length(scored: Shell) -> None:
     assert [row[:3] for row in lengths[1:]] == [["0–10 words", "good", "10"], ["11–20 words", "good", "5"]]
 
 
-@pytest.mark.parametrize(("parts", "told"), [(20, False), (21, True)])
-def test_of_many_parts_the_largest_are_shown_and_reasons_share_a_line(shell: Shell, parts: int, told: bool) -> None:
+def test_of_many_parts_the_largest_are_shown_and_reasons_share_a_line(shell: Shell) -> None:
     rows = [
         f"{system}\t{part}.{item}\td{part}\t{item}\t{1 if part < 3 else item + part}"
-        for part in range(parts)
+        for part in range(21)
         for item in range(2 if part else 1)
         for system in "AB"
     ]
     shell.write("s.tsv", "system\tid\tdomain\tmqm\tjudge", *rows)
     out = shell(f"{SCORED} --level seg --average none --by domain").out
-    assert ("1 more, the smaller ones, are not shown: -f json has all" in out) == told
-    assert (("\nd0 " in out) != told, "\nd1 " in out) == (True, True)
+    assert "1 more, the smaller ones, are not shown: -f json has all" in out
+    assert ("\nd0 " in out, "\nd1 " in out) == (False, True)
     assert "no Pearson, Spearman, Kendall in d0, d1, d2 by domain: " in out
 
 
@@ -274,14 +272,14 @@ def test_evaluators_without_scores_of_segments_are_left_out_of_tests(contest: Sh
     contest.write("set/metric-scores/en-de/judge-src.seg.score", *nothing)
     (found,) = data(contest(f"{FOLDER} --average none --test pearson"))["tests"]
     assert ([one["name"] for one in found["ranked"]], found["left_out"]) == (["BLEU-src"], ["judge-src"])
+    for path in ("metric-scores/en-de/judge-src", "human-scores/en-de.mqm"):
+        contest.write(f"set/{path}.sys.score", *(f"{system}\t{n}" for n, system in enumerate("ABCD")))
+    (judge,) = data(contest(f"{FOLDER} --level sys --metrics judge"))["levels"]
+    spa = judge["statistics"]["spa"]
+    assert (spa["value"], spa["epsilon"], spa["undefined"]) == (None, None, "there are no scores of segments")
     contest.write("set/metric-scores/en-de/BLEU-src.seg.score", *nothing)
-    for name in ("judge", "BLEU"):
-        contest.write(f"set/metric-scores/en-de/{name}-src.sys.score", *(f"{system}\t1" for system in "ABCD"))
-    contest.write("set/human-scores/en-de.mqm.sys.score", *(f"{system}\t{n}" for n, system in enumerate("ABCD")))
     done = contest(f"{FOLDER} --test pearson")
     assert (done.code, "no evaluator and people have both scores of segments" in done.err) == (1, True)
-    spa = data(contest(f"{FOLDER} --level sys"))["levels"][0]["statistics"]["spa"]
-    assert (spa["value"], spa["epsilon"], spa["undefined"]) == (None, None, "there are no scores of segments")
 
 
 def test_who_must_wait_is_told(shell: Shell) -> None:
@@ -361,11 +359,7 @@ def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, told
         ("-e s.tsv --human mqm --by severity", 2, "--by severity: groups error spans, and there are none on both"),
         ("-e s.tsv --human mqm --level seg --by severity", 2, "--by severity: groups error spans; add --level span"),
         ("-e s.tsv --human mqm --level span --by domain", 2, "--by domain: is for the levels of systems and segments"),
-        (
-            "-e s.tsv --human mqm --metrics good --test pearson",
-            1,
-            "--test compares evaluators with each other: give at",
-        ),
+        ("-e s.tsv --human mqm --metrics good --test pearson", 1, "--test compares evaluators with each other: give"),
         ("-e s.tsv --human mqm --test acc --unit item", 1, "unit 'item': there is only one"),
         ("-e s.tsv --human mqm --by document", 1, "--by document: no file says the document of a segment"),
         ("-e bare.tsv --human mqm --by length", 1, "--by length: no file has the source of segment '0'"),
@@ -427,8 +421,7 @@ def test_from_ratings_to_all_three_levels(rated: Shell) -> None:
     assert rated("meta-eval --run stored --human people.jsonl --by severity").out == done.out
     alone = rated(f"{RATED} --level span --outside segment --unlocated locate").out
     assert (alone.startswith("level of error spans"), "|unlocated:locate|outside:segment|" in alone) == (True, True)
-    segments = rated(f"{RATED} --level seg").out
-    assert (segments.startswith("level of segments"), "error spans" in segments) == (True, False)
+    assert "error spans" not in rated(f"{RATED} --level seg").out
 
 
 def test_a_translation_that_nobody_annotated_is_refused_or_left_out_of_the_level_of_spans(rated: Shell) -> None:
@@ -552,9 +545,8 @@ def test_what_is_older_is_not_left_beside_new_scores(rated: Shell) -> None:
     rated.write("people.jsonl", *(json.dumps(json.loads(line) | bare) for line in rated.read("people.jsonl")))
     rated.write("set/own.txt", "mine")
     before = contents(rated.folder / "set")
-    older = [f"metric-scores/en-de/rules-src{end}" for end in (".seg.rating",)]
-    older += ["human-scores/en-de.people.seg.rating", "sources/en-de.txt", "documents/en-de.docs"]
-    older += ["system-outputs/en-de/good.txt", "system-outputs/en-de/bad.txt"]
+    older = ["metric-scores/en-de/rules-src.seg.rating", "human-scores/en-de.people.seg.rating", "sources/en-de.txt"]
+    older += ["documents/en-de.docs", "system-outputs/en-de/good.txt", "system-outputs/en-de/bad.txt"]
     while older:
         done = rated(f"meta-eval -e rules=bare.jsonl {common}")
         (lost,) = [name for name in older if f"set/{name}: is an older one, and would be read with the new" in done.err]
@@ -580,13 +572,8 @@ def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
     assert numbers(piped) == numbers(given)
     wrong = run(tmp_path, "meta-eval", "-e", "-", "--human", "mqm", stdin=text.replace("9\n", "x\n"))
     assert (wrong.code, "standard input:5: 'judge' is 'x'" in wrong.err) == (1, True)
-    objects = "".join(json.dumps({"id": n, "score": n, "evaluator": "one"}) + "\n" for n in range(4))
-    (tmp_path / "people.txt").write_text("4\n2\n1\n0\n", encoding="utf-8")
-    listed = run(tmp_path, "meta-eval", "-e", "-", "--human", "people.txt", stdin=objects)
-    assert "one 4 -0.983" in " ".join(listed.out.split())
-    for line in ("meta-eval -e - --human -", "gate calibrate -e - --documents - --human people.txt"):
-        done = run(tmp_path, *line.split(), stdin=objects)
-        assert (done.code, "only one of the files can be standard input" in done.err) == (1, True), done.err
+    twice = run(tmp_path, "meta-eval", "-e", "-", "--human", "-", stdin=text)
+    assert (twice.code, "only one of the files can be standard input" in twice.err) == (1, True)
 
 
 # --- what the page shows

@@ -72,6 +72,7 @@ NAMES = sorted(
 RUN_STORED = ("paper_tables", "stages_wmt24pp", "wmt25_general")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, *RUN_STORED])
 def test_the_drivers_start_from_a_checkout_in_both_ways(name: str) -> None:
     for command in ([f"wmt/{name}.py"], ["-m", f"wmt.{name}"]):
@@ -100,6 +101,15 @@ def test_a_submission_has_the_paragraphs_of_the_source_in_order(drive: Drive) ->
         {"doc_id": NEWS, "hypothesis": source},
         {"doc_id": "en-es_#_news_#_b", "hypothesis": "Ten."},
     ]
+
+
+@pytest.mark.loopback
+def test_white_space_around_lines_that_a_model_strips_stays(drive: Drive) -> None:
+    source = "  One two. \n\tThree four.\n\n Five."
+    jsonl("s.jsonl", document(source))
+    with simulator("--behaviour", "tests.wmt_models:stripped") as url:
+        assert drive(wmt25_general.main, f"-s s.jsonl -o out.jsonl -q {PAPER} --base-url {url}").code == 0
+    assert hypotheses() == [source]
 
 
 @pytest.mark.loopback
@@ -183,20 +193,15 @@ def test_a_dry_run_shows_the_request_with_the_instruction_and_the_estimate(drive
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        (
-            {"doc_id": "a", "src_lang": "en", "tgt_lang": "sr_Latn_RS", "src_text": "x"},
-            ("en", "sr-Latn-RS", None, None),
-        ),
+        ({"doc_id": "a", "src_lang": "is", "tgt_lang": "sr_Latn", "src_text": "x"}, ("is", "sr-Latn", None, None)),
         ({"doc_id": "cs-de_DE_#_news_#_x", "src_text": "x"}, ("cs", "de-DE", "news", None)),
         ({"doc_id": "cs-de_DE_#_news_#_x", "domain": "social", "src_text": "x"}, ("cs", "de-DE", "social", None)),
         ({"doc_id": "s_###_news_###_cs_###_is_###_x", "src_text": "x"}, ("cs", "is", "news", None)),
         ({"doc_id": "a", "tgt_lang": "zh_CN", "source_doc": "x", "instruction": "y"}, ("en", "zh-CN", None, "y")),
-        ({"doc_id": "a", "src_lang": "ja", "tgt_lang": "zh", "src_text": "x"}, ("ja", "zh", None, None)),
-        ({"doc_id": "a_#_b", "tgt_lang": "zh", "src_text": "x"}, ("en", "zh", None, None)),
-        ({"doc_id": "a", "src_text": "x"}, ("en", "de", None, None)),
+        ({"doc_id": "a_#_b", "src_text": "x"}, ("en", "de", None, None)),
         ({"doc": "a", "lp": "ja-bho_IN", "src": "x"}, ("ja", "bho-IN", None, None)),
     ],
-)
+)  # fmt: skip
 def test_the_names_of_fields_of_each_year_are_understood(
     drive: Drive, fields: dict[str, Any], told: tuple[str | None, ...]
 ) -> None:
@@ -212,15 +217,7 @@ GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
     [
         ([document("One.\n\nTwo.")], [GIVEN], "-t t.jsonl", f"s.jsonl:1: the given translation of '{NEWS}' has 1"),
         (
-            [document("One.")],
-            [{**GIVEN, "hypothesis": "1\n\n2"}],
-            "-t t.jsonl",
-            f"of '{NEWS}' has 2 paragraphs instead of 1;",
-        ),
-        (
-            [document("One.\n\nTwo."), document("One.\n\nTwo.", "b")],
-            [GIVEN, {**GIVEN, "doc_id": "b"}],
-            "-t t.jsonl",
+            [document("One.\n\nTwo."), document("One.\n\nTwo.", "b")], [GIVEN, {**GIVEN, "doc_id": "b"}], "-t t.jsonl",
             "has 1 paragraphs instead of 2; 1 more are unlike their sources; leave them out",
         ),
         ([document("One.", "x")], [GIVEN], "-t t.jsonl", "t.jsonl: it has none of these documents; the first is 'x'"),
@@ -233,26 +230,15 @@ GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
         ([document(["One."])], [GIVEN], "", "s.jsonl:1: src_text is no text but ['One.']"),
         ([document("One.")], [GIVEN], "--only en-is", "--only en-is: there is no document of this language pair"),
         ([document("One.")], [GIVEN], "--system X", "s.jsonl:1: there are no translations of other systems"),
-        (
-            [document("One.", hyps={"A": "Uno."})],
-            [GIVEN],
-            "--system X",
-            "--system X: s.jsonl has no text of this system",
-        ),
-        (
-            [document("One.", hyps={"A": ["Uno."]})],
-            [GIVEN],
-            "--system A",
-            "s.jsonl:1: what A has is no text but ['Uno.']",
-        ),
+        ([document("One.", hyps={"A": "Uno."})], [GIVEN], "--system X", "--system X: s.jsonl has no text of this"),
+        ([document("One.", hyps={"A": ["Uno."]})], [GIVEN], "--system A", "s.jsonl:1: what A has is no text"),
         ([document("One.")], [GIVEN], "-t t.jsonl --system X", "choose one"),
         ([], [GIVEN], "", "s.jsonl: there is no document in it"),
         ([document("One.")], [GIVEN], "", "s.jsonl: there is no translation in it, and nothing to translate with"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o t.jsonl", "t.jsonl: the results would overwrite the file of -t"),
-        ([document("One.")], [GIVEN], "-t t.jsonl -o s.jsonl", "s.jsonl: the results would overwrite the file of -s"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o .", "is a folder; name a file in it"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_said_with_file_and_line(
     drive: Drive, sources: list[dict[str, Any]], given: list[dict[str, Any]], line: str, words: str
 ) -> None:
@@ -261,11 +247,9 @@ def test_what_does_not_fit_is_said_with_file_and_line(
     done = drive(wmt25_general.main, f"-s s.jsonl -o out.jsonl {line}" if "-o" not in line else f"-s s.jsonl {line}")
     assert done.code == 1
     assert words in done.err
-    assert (Path("out.jsonl").exists(), Path("t.jsonl").read_text(), Path("store.db").exists()) == (
-        False,
-        before,
-        False,
-    )
+    assert Path("t.jsonl").read_text() == before
+    assert not Path("out.jsonl").exists()
+    assert not Path("store.db").exists()
 
 
 @pytest.mark.parametrize(
@@ -274,7 +258,6 @@ def test_what_does_not_fit_is_said_with_file_and_line(
         ({}, "", {}),
         ({}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "sr_Latn_RS"}),
         ({"dataset_id": "wmttest2025"}, "", {"dataset_id": "wmttest2025", "tgt_lang": "sr_Latn_RS"}),
-        ({"dataset_id": "wmttest2025", "tgt_lang": "zh_cn"}, "", {"dataset_id": "wmttest2025", "tgt_lang": "zh_cn"}),
         ({"dataset_id": "wmttest2025"}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "sr_Latn_RS"}),
         ({"tgt_lang": None, "lp": "en-pt_BR"}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "pt_BR"}),
     ],
@@ -321,17 +304,13 @@ def chain(source: str, *texts: str, given: str | None = None) -> Chain:
     ("one", "text", "trouble"),
     [
         (chain("a", "b"), "b", None),
-        (chain("a", "b\n\n"), "b", None),
         (chain("\na", "b"), "\nb", None),
-        (chain("a\n\nb", "c\n\nd"), "c\n\nd", None),
         (chain("a\n\nb", "c\n\nd", "c d"), "c\n\nd", "translate made 1 paragraphs of 2, which is refused"),
         (chain("a\n\nb", "c\n\nd\n\ne", "f"), "\n\n", "translate made 1 paragraphs of 2, which is refused"),
-        (chain("a\n\nb", "c"), "\n\n", "translate made 1 paragraphs of 2, which is refused"),
         (chain("a", "b\n\nc", given="d"), "d", "translate made 2 paragraphs of 1, which is refused"),
         (chain("", given="  "), "  ", None),
         (chain(" \n", " \n"), " \n", None),
         (chain("a", "\nb\n", given=""), "b", None),
-        (chain("a", "b", given="\n"), "b", None),
         (chain("", "\n", given="\n"), "\n", None),
     ],
 )
@@ -372,6 +351,7 @@ def wmt25(data: Path, drive: Drive) -> list[dict[str, Any]]:
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.loopback
 def test_real_documents_go_through_a_chain_that_changes_nothing(
     drive: Drive, data: Path, wmt25: list[dict[str, Any]]
@@ -387,19 +367,6 @@ def test_real_documents_go_through_a_chain_that_changes_nothing(
         (one["doc"], one["src"]) for one in wmt25
     ]
     assert Path("better.jsonl").read_bytes() == Path("t.jsonl").read_bytes()
-
-
-@pytest.mark.data
-@pytest.mark.loopback
-def test_real_documents_keep_the_white_space_around_lines_that_a_model_strips(
-    drive: Drive, data: Path, wmt25: list[dict[str, Any]]
-) -> None:
-    with simulator("--behaviour", "tests.wmt_models:stripped") as url:
-        line = f"-s {data / 'wmt25_docs.jsonl'} -q --preset paper --concurrency 32 --base-url {url} -o out.jsonl"
-        done = drive(wmt25_general.main, line)
-    assert done.code == 0, done.err
-    assert hypotheses() == [one["src"] for one in wmt25]
-    assert sum(line != line.strip() for one in wmt25 for line in one["src"].split("\n")) > 20
 
 
 @pytest.mark.data
