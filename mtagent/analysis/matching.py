@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
+from mtagent.analysis.mtme_folder import is_metric, read_folder
 from mtagent.analysis.score_tables import ScoreTable, is_table, read_table
 from mtagent.analysis.scores import (
+    NO_SCORE,
     UNNAMED,
     Key,
     SegmentScore,
     Side,
     alternatives,
     digest,
-    is_metric,
     pooled,
-    read_folder,
     read_list,
     read_run,
     refuse_other_pair,
@@ -37,7 +37,6 @@ from mtagent.store.store import open_existing
 from mtagent.text import languages
 
 LEAVE_OUT = "--missing leave-out leaves such translations out, and counts them"
-NO_SCORE = SegmentScore(None, "")
 
 
 class Match(NamedTuple):

@@ -4,7 +4,7 @@
 ``ScoreTable``         CSV, TSV and JSON Lines, a row per translation (``score_tables.py``)
 ``read_list``          a score a line: mt-metrics-eval's ``.seg.score``, COMET's, plain numbers
 ``read_run``           the ratings of a stored run
-``read_folder``        a folder of mt-metrics-eval
+``read_folder``        a folder of mt-metrics-eval (``mtme_folder.py``)
 =====================  ======================================================================
 """
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
-from mtagent.formats.mtme import MTME, text_file
+from mtagent.formats.mtme import MTME
 from mtagent.jobs.inputs import sha256
 from mtagent.metrics.scores_file import read_scores
 from mtagent.records import ErrorSpan, Segment
@@ -50,6 +50,9 @@ class SegmentScore(NamedTuple):
     translation: str | None = None
     errors: tuple[ErrorSpan, ...] | None = None
     why: str = ""
+
+
+NO_SCORE = SegmentScore(None, "")
 
 
 class About(NamedTuple):
@@ -323,101 +326,3 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
         raise ConfigError(f"run {run!r}: no segment is of the language pair {'-'.join(lp or ())}")
     signature = summed_up(signed or [f"run:{run}"])
     return Side(name or run, f"run {run!r}", signature, segments, about=about, signatures=signatures)
-
-
-# --- folders of mt-metrics-eval
-
-
-PEOPLE, METRICS = "human-scores", "metric-scores"
-NO_REFERENCE = "src"
-
-
-def read_folder(
-    folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
-) -> tuple[Side, list[Side]]:
-    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
-
-    ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
-    ``any_human``: people's scores are not asked for, so that they may be several.
-    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
-    """
-    by_pair: dict[str, list[str]] = {}
-    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
-        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
-        by_pair.setdefault(pair, []).append(name)
-    if not by_pair:
-        raise InputError(f"{folder / PEOPLE}: there is no LP.NAME{SEGMENTS}, which would hold people's scores")
-    if lp is None and len(by_pair) > 1:
-        raise InputError(f"{folder}: has {len(by_pair)} language pairs; choose one with -l{alternatives('', by_pair)}")
-    same = (pair for pair in by_pair if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp))
-    pair = next(same, "")
-    if not pair:
-        raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), by_pair)}")
-    names = by_pair[pair]
-    if human is None and len(names) > 1 and not any_human:
-        raise InputError(f"{folder}: people's scores are several; choose with --human{alternatives('', names)}")
-    human = names[0] if human is None else human
-    if human not in names:
-        raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
-    scores = folder / METRICS / pair
-    metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted(scores.glob(f"*{SEGMENTS}"))]
-    if not metric_names:
-        raise InputError(f"{scores}: there is no NAME-REF{SEGMENTS}, which would hold a metric's scores")
-    for name in metrics:
-        if not any(is_metric(metric, name) for metric in metric_names):
-            raise InputError(f"{scores}: no metric {name!r}{alternatives(name, metric_names)}")
-    about = _about_folder(folder, pair)
-    return _with_texts(read_list(folder / PEOPLE / f"{pair}.{human}{SEGMENTS}", human), folder, pair, about), [
-        _with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about)
-        for metric in metric_names
-        if not metrics or any(is_metric(metric, name) for name in metrics)
-    ]
-
-
-def is_metric(metric: str, name: str) -> bool:
-    """Whether ``metric`` is called ``name``, with or without the reference that it saw."""
-    return name in (metric, metric.rpartition("-")[0])
-
-
-def _about_folder(folder: Path, pair: str) -> dict[str, About]:
-    """What the folder says about each segment; nothing where it has neither sources nor documents."""
-    sources = _lines(folder / "sources" / f"{pair}.txt")
-    docs = folder / "documents" / f"{pair}.docs"
-    documents = [line.split() for line in _lines(docs)]
-    if sources and documents and len(sources) != len(documents):
-        raise InputError(f"{docs}: has {len(documents)} lines, and there are {len(sources)} sources")
-    source_lang, target_lang = languages.parse_pair(pair)
-    about = {}
-    for place in range(len(sources) or len(documents)):
-        domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
-        source = sources[place] if sources else None
-        about[str(place + 1)] = About(source, source_lang, target_lang, document, domain)
-    return about
-
-
-def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) -> Side:
-    """``side`` with its translations and all that the folder says about segments."""
-    segments = dict(side.segments)
-    for system, count in Counter(key.system for key in side.segments).items():
-        translations = text_file(folder, pair, system)
-        texts = _lines(translations) if translations else []
-        if len(about) not in (0, count):
-            raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {len(about)} segments")
-        if len(texts) not in (0, count):
-            raise InputError(f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {folder}")
-        for number, text in enumerate(texts, start=1):
-            key = Key(system, str(number))
-            segments[key] = segments[key]._replace(translation=text)
-    of_pair = About(None, *languages.parse_pair(pair))
-    is_metrics = Path(side.origin).parent.name == pair
-    saw = side.name.rpartition("-")[2] if is_metrics and "-" in side.name else NO_REFERENCE
-    return replace(
-        side,
-        segments=segments,
-        about={key.item: of_pair for key in side.segments} | about,
-        reference=None if saw == NO_REFERENCE else saw,
-    )
-
-
-def _lines(path: Path) -> list[str]:
-    return [line.text for line in lines_of(path)] if path.is_file() else []
