@@ -615,6 +615,6 @@ def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_option_of_the_command_is_on_the_page(shell: Shell) -> None:
-    known = {"--help", "--store", "--width", "--scores", "--output", "--format", "--lp", "--seed"}
+    known = {"--help", "--store", "--config", "--width", "--scores", "--output", "--format", "--lp", "--seed"}
     options = set(re.findall(r"--[a-z-]+", shell("meta-eval -h").out.split("Examples:")[0])) - known
     assert sorted(name for name in options if name not in PAGE) == []
