@@ -92,14 +92,14 @@ def files(shell: Shell) -> Shell:
 @pytest.mark.parametrize("file", ["t.tsv", "t.csv", "x.seg.score", "x.jsonl"])
 @pytest.mark.parametrize("human", ["gold.tsv", "mqm=gold.tsv", "gold.seg.score", "gold.jsonl", "people=gold.jsonl"])
 def test_every_form_of_scores_goes_with_every_other(files: Shell, file: str, human: str) -> None:
-    (found,) = read(human, file, metrics=("X",) if file.startswith("t") else ())
-    assert (compact(found), found.name) == (ROWS, "x" if file == "x.seg.score" else "X")
+    (match,) = read(human, file, metrics=("X",) if file.startswith("t") else ())
+    assert (compact(match), match.name) == (ROWS, "x" if file == "x.seg.score" else "X")
 
 
 def test_evaluators_and_people_are_columns_raters_or_files(files: Shell) -> None:
-    found = read("mqm", "t.tsv")
-    assert ([match.name for match in found], compact(found[0])) == (["X", "Y"], ROWS)
-    assert found[0].human.signature.startswith("file:t.tsv|column:mqm|sha256:")
+    matches = read("mqm", "t.tsv")
+    assert ([match.name for match in matches], compact(matches[0])) == (["X", "Y"], ROWS)
+    assert matches[0].human.signature.startswith("file:t.tsv|column:mqm|sha256:")
     assert [match.name for match in read("gold.tsv", "one=x.jsonl", "two=x.seg.score")] == ["one", "two"]
     assert [match.name for match in read("gold.tsv", "own=x.jsonl", metrics=("own",))] == ["own"]
     (turned,) = read("mqm", "t.tsv", metrics=("X",), lower=("X",))
@@ -129,21 +129,21 @@ def test_evaluators_and_people_are_columns_raters_or_files(files: Shell) -> None
 )  # fmt: skip
 def test_tables(content: str, inputs: dict[str, Any], rows: str, shell: Shell) -> None:
     write(shell, {"T.TSV": content})
-    (found,) = read("mqm", "T.TSV", **inputs)
-    assert (found.name.strip("{}"), compact(found)) == ("X", rows)
+    (match,) = read("mqm", "T.TSV", **inputs)
+    assert (match.name.strip("{}"), compact(match)) == ("X", rows)
 
 
 def test_what_tables_say_about_segments_is_known(shell: Shell) -> None:
     write(shell, {"t.tsv": "system id domain source mqm X|A 1  s -1 1|B 1 news  -1 1"})
-    (found,) = read("mqm", "t.tsv")
-    assert (compact(found), found.human.about["1"][0::4]) == ("A1 1 -1, B1 1 -1", ("s", "news"))
+    (match,) = read("mqm", "t.tsv")
+    assert (compact(match), match.human.about["1"][0::4]) == ("A1 1 -1, B1 1 -1", ("s", "news"))
     write(shell, {"a.jsonl": objects("j", [1, 2], "A"), "b.jsonl": objects("j", [1, 2], "B", document="d", lp="en-de")})
     write(shell, {"gold.tsv": "system id mqm|A 1 0|A 2 1|B 1 2|B 2 3"})
     about = read("gold.tsv", "a.jsonl", "b.jsonl")[0].evaluator.about["1"]
     assert (about.document, about.target_lang) == ("d", "de")
     write(shell, {"gold.seg.score": "A -1|A -2", "y.tsv": "system id domain y|A u news 1|A v talk 2"})
-    (found,) = read("gold.seg.score", "y.tsv")
-    assert {item: about.domain for item, about in found.evaluator.about.items()} == {"1": "news", "2": "talk"}
+    (match,) = read("gold.seg.score", "y.tsv")
+    assert {item: about.domain for item, about in match.evaluator.about.items()} == {"1": "news", "2": "talk"}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ ELVISH = {"source_lang": "Old High Elvish", "target_lang": "de"}
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "same"),
     [
         ({"translation": "Ja, bitte."}, {"translation": "Ja,  bitte. "}, True),
         ({"errors": [MARK]}, {"errors": None}, True),
@@ -222,15 +222,15 @@ ELVISH = {"source_lang": "Old High Elvish", "target_lang": "de"}
     ],
 )
 def test_what_stands_in_two_files_must_be_the_same_rating(
-    one: dict[str, Any], other: dict[str, Any], same: bool, shell: Shell
+    first: dict[str, Any], second: dict[str, Any], same: bool, shell: Shell
 ) -> None:
     write(shell, {"gold.tsv": "system id mqm|A 1 0|A 2 -1"})
-    write(shell, {"one.jsonl": objects("j", [3, 2], "A", **one), "other.jsonl": objects("j", [3, 2], "A", **other)})
+    write(shell, {"1.jsonl": objects("j", [3, 2], "A", **first), "2.jsonl": objects("j", [3, 2], "A", **second)})
     if same:
-        assert compact(read("gold.tsv", "one.jsonl", "other.jsonl")[0]) == "A1 3 0, A2 2 -1"
+        assert compact(read("gold.tsv", "1.jsonl", "2.jsonl")[0]) == "A1 3 0, A2 2 -1"
     else:
-        with pytest.raises(InputError, match=r"other\.jsonl:1: .* has a score already \(one\.jsonl:1\).*NAME="):
-            read("gold.tsv", "one.jsonl", "other.jsonl")
+        with pytest.raises(InputError, match=r"2\.jsonl:1: .* has a score already \(1\.jsonl:1\).*NAME="):
+            read("gold.tsv", "1.jsonl", "2.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_the_signature_of_pooled_files_is_that_of_the_first_and_others_are_warne
     write(shell, {"a.jsonl": objects("j", [3, 2], "A", signature="j|one|version:1")})
     for signature, warned in (("j|one|version:2", False), ("j|two|version:1", True)):
         write(shell, {"b.jsonl": objects("j", [1, 0], "B", signature=signature)})
-        (found,) = read("gold.tsv", "a.jsonl", "b.jsonl")
-        assert found.evaluator.signature == "j|one|version:1 (and 1 others)"
-        assert dict(found.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
+        (match,) = read("gold.tsv", "a.jsonl", "b.jsonl")
+        assert match.evaluator.signature == "j|one|version:1 (and 1 others)"
+        assert dict(match.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
         out = shell("meta-eval -e a.jsonl b.jsonl --human gold.tsv --average none").out
         assert ("warning: j: its scores are of 2 evaluators, taken for one: j|one; j|two" in out) == warned
 
@@ -336,8 +336,8 @@ def test_systems(human: str, evaluator: str, drop: str, rows: str, others: str, 
         sign = -1 if column == "mqm" else 1
         body = "|".join(f"{system} a {sign * place}" for place, system in enumerate(systems.split()))
         write(shell, {name: f"system id {column}|{body}"})
-    (found,) = read("g.tsv", "y.tsv", missing="leave-out", drop=drop.split())
-    assert (compact(found), found.others) == (rows, tuple(others.split()))
+    (match,) = read("g.tsv", "y.tsv", missing="leave-out", drop=drop.split())
+    assert (compact(match), match.others) == (rows, tuple(others.split()))
 
 
 def test_a_file_without_systems_is_about_the_only_one_that_is_left(shell: Shell) -> None:
@@ -396,8 +396,8 @@ def test_spans_are_found_again_where_white_space_differs(
     row = {"id": "1", "system": "A", "score": -1}
     write(shell, {"x.jsonl": [{**row, "name": "X", "translation": TEXT, "errors": [ours]}]})
     write(shell, {"gold.jsonl": [{**row, "translation": SPACED}]})
-    (found,) = read("gold.jsonl", "x.jsonl")
-    ((_, _, text, errors, _),) = found.evaluator.segments.values()
+    (match,) = read("gold.jsonl", "x.jsonl")
+    ((_, _, text, errors, _),) = match.evaluator.segments.values()
     assert errors is not None
     assert (text, errors[0].start, errors[0].end) == (SPACED, *theirs)
 
@@ -412,7 +412,7 @@ def test_missing_scores_are_left_out_and_counted_where_that_is_asked_for(files: 
     write(files, {"t.tsv": TABLE.rpartition("|")[0]})
     absent, _ = read("mqm", "t.tsv", missing="leave-out")
     missing = [match.segments().missing for match in (by_position, by_id, absent)]  # type: ignore[union-attr]
-    assert [(one.evaluator, one.human, one.absent) for one in missing] == [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    assert [tuple(counts) for counts in missing] == [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1)]
     assert by_id.others == ("C",)
 
 
@@ -458,7 +458,7 @@ def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content:
         ("e.seg.score", f'{{"system": "A", "score": 1{"0" * 400}}}', "e.seg.score:1: 1000"),
         ("e.seg.score", "", "e.seg.score: holds no scores"),
         ("e.seg.score", "A\t1\nA\t2\nA\t3\nB\t1\nB\t2", "e.seg.score: 3 scores of system 'A', and gold.tsv has 2; seg"),
-        ("e.seg.score", '{"metric": "X", "score": 1}\n{"metric": "Y", "score": 1}', "has scores of X, Y; name the file"),
+        ("e.seg.score", '{"metric": "X", "score": 1}\n{"metric": "Y", "score": 1}', "has scores of X, Y; name the"),
         ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; what stands beside it is read as well"),
         ("", None, ".: is a folder; --mtme reads those of mt-metrics-eval"),
     ],
@@ -543,10 +543,10 @@ def testset(shell: Shell) -> Shell:
 
 def test_a_folder_is_read_with_its_scores_of_systems(testset: Shell) -> None:
     folder = {"folder": Path("set"), "lp": "en-de"}
-    (found,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
-    assert (found.human.name, found.name, found.evaluator.reference) == ("mqm", "X-refA", "refA")
-    assert evaluators_systems(found) == [7, 8]
-    assert (found.rows[3], found.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
+    (match,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
+    assert (match.human.name, match.name, match.evaluator.reference) == ("mqm", "X-refA", "refA")
+    assert evaluators_systems(match) == [7, 8]
+    assert (match.rows[3], match.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
     assert compact(read("esa", **folder, metrics=("Y-src",))[0]) == "A1 3 90, A2 4 80, B1 1 70, B2 2 60"
     write(testset, {"z.seg.score": "A 1|A 2|B 3|B 4"})
     beside = read("esa", "z.seg.score", **folder, metrics=("Y", "z"))
@@ -586,8 +586,15 @@ def test_what_a_folder_lacks_is_named(contents: Files, line: str, message: str, 
 def test_a_system_that_has_errors_and_no_scores_lacks_scores(testset: Shell) -> None:
     write(testset, {"set/human-scores/en-de.esa.seg.rating": "A None|A None|B None|B None|C None|C None"})
     write(testset, {"set/metric-scores/en-de/X-refA.seg.score": "A 0.5|A 0.4|B 0.9|B 0.1"})
-    (found,) = read("esa", folder=Path("set"), lp="en-de", metrics=("X",), missing="leave-out", drop=("refA",))
-    assert found.others == ("C",)
+    (match,) = read("esa", folder=Path("set"), lp="en-de", metrics=("X",), missing="leave-out", drop=("refA",))
+    assert match.others == ("C",)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "../../../etc/hosts"])
+def test_names_of_systems_that_are_no_names_of_files(name: str, testset: Shell) -> None:
+    for path in (testset.folder / "set").rglob("en-de*/*.score"):
+        path.write_text(path.read_text(encoding="utf-8").replace("A\t", f"{name}\t"), encoding="utf-8")
+    assert testset("meta-eval --mtme set -l en-de --human esa --metrics Y --missing leave-out --level seg").code == 0
 
 
 # --- stored ratings
@@ -596,12 +603,12 @@ def test_a_system_that_has_errors_and_no_scores_lacks_scores(testset: Shell) -> 
 def test_a_stored_run_is_an_evaluator(files: Shell) -> None:
     files("rate -s en.txt -t a=es.txt b=en.txt -l en-es --evaluator rules -q -o r.jsonl --name stored")
     scores = [json.loads(line) for line in files.read("r.jsonl")]
-    files.write("gold.tsv", "system\tid\tmqm", *(f"{one['system']}\t{one['id']}\t{-n}" for n, one in enumerate(scores)))
-    found = read("gold.tsv", "file=r.jsonl", runs=("stored", "again=stored"))
-    assert [match.name for match in found] == ["file", "rules", "again"]
-    assert compact(found[0]) == compact(found[1]) == compact(found[2])
-    assert found[0].evaluator.signature == found[1].evaluator.signature
-    assert (found[1].human.marks, found[1].evaluator.marks) == (False, True)
+    files.write("gold.tsv", "system\tid\tmqm", *(f"{row['system']}\t{row['id']}\t{-n}" for n, row in enumerate(scores)))
+    matches = read("gold.tsv", "file=r.jsonl", runs=("stored", "again=stored"))
+    assert [match.name for match in matches] == ["file", "rules", "again"]
+    assert compact(matches[0]) == compact(matches[1]) == compact(matches[2])
+    assert matches[0].evaluator.signature == matches[1].evaluator.signature
+    assert (matches[1].human.marks, matches[1].evaluator.marks) == (False, True)
     assert read("gold.tsv", runs=("stored",), lp="en-es")
     with pytest.raises(ConfigError, match="no segment is of the language pair en-fr"):
         read("gold.tsv", runs=("stored",), lp="en-fr")
