@@ -191,6 +191,9 @@ def test_markdown_latex_and_json(scored: Shell) -> None:
     assert (latex.count(r"\begin{tabular}{lrrrrrr}"), "\n% people: mqm: " in latex) == (2, True)
     result = data(scored(f"{SCORED} --average none -f json"))
     assert (result["human"]["name"], [row["name"] for row in result["evaluators"]]) == ("mqm", ["good", "constant"])
+    scored.write("odd.tsv", "system\tid\tmqm\ta%<c>|", *(f"A\t{n}\t{n * n}\t{n}" for n in range(3)))
+    odd = scored("meta-eval -e odd.tsv --human mqm --average none -f latex").out
+    assert ("\na\\%$<$c$>$\\textbar{} & 3 & " in odd, "\n% a%<c>|: file:odd.tsv|" in odd) == (True, True)
     first, second, *_ = result["levels"]
     assert (first["level"], second["evaluator"], second["statistics"]["pearson"]["value"]) == ("sys", "constant", None)
     assert first["statistics"]["acc"]["value"] == accuracy(system_level(paired(scores_in(scored, "good")))).value

@@ -14,7 +14,7 @@ from mtagent.errors import InputError
 from tests.commands import ROOT, python
 from tests.meta_scores import HUMAN, JUDGE
 from wmt import himate_table1, metaeval_ment, metaeval_wmt23
-from wmt.published import Cell, table, told
+from wmt.published import Cell, reproduced, table
 
 README = (ROOT / "wmt" / "README.md").read_text(encoding="utf-8")
 Main = Callable[[Sequence[str]], None]
@@ -154,7 +154,7 @@ def test_a_number_is_beside_the_published_one(cell: Cell, shown: str) -> None:
 
 def test_only_what_was_published_is_counted() -> None:
     cells = [Cell(stat(value), text) for value, text in ((0.5, "0.500"), (0.4, "0.500"), (None, "0.1"), (1, None))]
-    assert told(cells) == "1 of 3 published numbers, to every printed digit"
+    assert reproduced(cells) == "1 of 3 published numbers, to every printed digit"
     assert list(table(("a", "b", "c"), [("x", cells[:1])]))[2] == "| x | 0.500 = |  |"
 
 

@@ -42,7 +42,7 @@ def table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]]) -> It
         yield f"| {' | '.join([name, *(cell.shown() for cell in cells), *empty])} |"
 
 
-def told(cells: Iterable[Cell]) -> str:
+def reproduced(cells: Iterable[Cell]) -> str:
     """How many of the published numbers came out."""
     compared = [cell for cell in cells if cell.printed is not None]
     equal = sum(cell.shown().endswith("=") for cell in compared)
@@ -61,6 +61,6 @@ def arguments(description: str, given: Sequence[str] | None, files: Sequence[str
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the research data")
     parser.add_argument("--dry-run", action="store_true", help="say what would be read and computed")
-    found = parser.parse_args(given)
-    refuse_absent(*(found.data / name for name in files))
-    return Arguments(found.data, found.dry_run)
+    options = parser.parse_args(given)
+    refuse_absent(*(options.data / name for name in files))
+    return Arguments(options.data, options.dry_run)
