@@ -241,7 +241,7 @@ def test_two_annotators_agree_as_far_as_counted_one_by_one(data: Path) -> None:
         if row["dataset"] == "google/sxs2023":
             by_text[row["src"], row["tgt"]].append(row)
     twice = [both for both in by_text.values() if len({row["rater"] for row in both}) > 1]
-    rows = [SegmentErrors(spans_of(one), spans_of(other), one["tgt"], one["src"]) for one, other, *_ in twice]
+    rows = [SegmentErrors(spans_of(first), spans_of(second), first["tgt"], first["src"]) for first, second, *_ in twice]
     for row in rows:
         gold, predicted = (
             [span for span in side or () if span.side == "translation" and span.severity != "neutral"]

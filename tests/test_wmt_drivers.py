@@ -49,7 +49,7 @@ def drive(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 def jsonl(name: str, *objects: dict[str, Any]) -> Path:
     path = Path(name)
-    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects), encoding="utf-8")
+    path.write_text("".join(json.dumps(fields, ensure_ascii=False) + "\n" for fields in objects), encoding="utf-8")
     return path
 
 
@@ -191,7 +191,7 @@ def test_a_dry_run_shows_the_request_with_the_instruction_and_the_estimate(drive
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "known"),
     [
         ({"doc_id": "a", "src_lang": "is", "tgt_lang": "sr_Latn", "src_text": "x"}, ("is", "sr-Latn", None, None)),
         ({"doc_id": "cs-de_DE_#_news_#_x", "src_text": "x"}, ("cs", "de-DE", "news", None)),
@@ -203,10 +203,10 @@ def test_a_dry_run_shows_the_request_with_the_instruction_and_the_estimate(drive
     ],
 )  # fmt: skip
 def test_the_names_of_fields_of_each_year_are_understood(
-    drive: Drive, fields: dict[str, Any], told: tuple[str | None, ...]
+    drive: Drive, fields: dict[str, Any], known: tuple[str | None, ...]
 ) -> None:
-    (found,) = documents(jsonl("s.jsonl", fields), Config(source_lang="en", target_lang="de"))
-    assert (found.source, found.source_lang, found.target_lang, found.domain, found.notes) == ("x", *told)
+    (whole,) = documents(jsonl("s.jsonl", fields), Config(source_lang="en", target_lang="de"))
+    assert (whole.source, whole.source_lang, whole.target_lang, whole.domain, whole.notes) == ("x", *known)
 
 
 GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
@@ -301,7 +301,7 @@ def chain(source: str, *texts: str, given: str | None = None) -> Chain:
 
 
 @pytest.mark.parametrize(
-    ("one", "text", "trouble"),
+    ("improved", "text", "trouble"),
     [
         (chain("a", "b"), "b", None),
         (chain("\na", "b"), "\nb", None),
@@ -314,8 +314,8 @@ def chain(source: str, *texts: str, given: str | None = None) -> Chain:
         (chain("", "\n", given="\n"), "\n", None),
     ],
 )
-def test_the_last_text_that_fits_is_taken(one: Chain, text: str, trouble: str | None) -> None:
-    assert settled(one) == (text, trouble)
+def test_the_last_text_that_fits_is_taken(improved: Chain, text: str, trouble: str | None) -> None:
+    assert settled(improved) == (text, trouble)
 
 
 def test_a_document_with_another_number_of_paragraphs_is_never_written() -> None:
@@ -345,9 +345,9 @@ def test_a_document_that_the_other_system_has_not_stays_in_its_place(drive: Driv
 @pytest.fixture
 def wmt25(data: Path, drive: Drive) -> list[dict[str, Any]]:
     """The 70 documents, and ``t.jsonl`` with the texts of a system for each."""
-    found = read(data / "wmt25_docs.jsonl")
-    jsonl("t.jsonl", *({"doc_id": one["doc"], "hypothesis": next(iter(one["hyps"].values()))} for one in found))
-    return found
+    whole = read(data / "wmt25_docs.jsonl")
+    jsonl("t.jsonl", *({"doc_id": row["doc"], "hypothesis": next(iter(row["hyps"].values()))} for row in whole))
+    return whole
 
 
 @pytest.mark.data
@@ -364,7 +364,7 @@ def test_real_documents_go_through_a_chain_that_changes_nothing(
     assert (translated.code, improved.code) == (0, 0), translated.err + improved.err
     assert len(wmt25) == 70
     assert [(line["doc_id"], line["hypothesis"]) for line in read("out.jsonl")] == [
-        (one["doc"], one["src"]) for one in wmt25
+        (row["doc"], row["src"]) for row in wmt25
     ]
     assert Path("better.jsonl").read_bytes() == Path("t.jsonl").read_bytes()
 
@@ -377,12 +377,12 @@ def test_real_documents_keep_every_paragraph_that_the_rules_leave_alone(
     assert done.code == 0, done.err
     pairs = [
         (before, after)
-        for given, ours, one in zip(hypotheses("t.jsonl"), hypotheses(), wmt25, strict=True)
+        for given, ours, row in zip(hypotheses("t.jsonl"), hypotheses(), wmt25, strict=True)
         for before, after in zip(given.split("\n\n"), ours.split("\n\n"), strict=True)
-        if len(ours.split("\n\n")) == one["paragraphs_src"]
+        if len(ours.split("\n\n")) == row["paragraphs_src"]
     ]
     changed = sum(before != after for before, after in pairs)
-    assert len(pairs) == sum(one["paragraphs_src"] for one in wmt25)
+    assert len(pairs) == sum(row["paragraphs_src"] for row in wmt25)
     assert 0 < changed < len(pairs) / 4
 
 
@@ -432,9 +432,9 @@ def test_the_tables_of_both_runs_with_tests_beside_the_published(drive: Drive, t
     section = done.out.partition("differences to Translate")[2].partition("(p:")[0]
     scores = {line.split()[1]: re.findall(r"[+-][\d.]+", line) for line in section.splitlines() if "Icelandic" in line}
     performance = done.out.partition("edits by TER")[0]
-    for metric, found in scores.items():
+    for metric, differences in scores.items():
         shown = next(line for line in performance.splitlines() if f" {metric} " in line)
-        assert found == [re.findall(r"\(([+-][\d.]+)\)", shown)[place] for place in (0, 2, 3)]
+        assert differences == [re.findall(r"\(([+-][\d.]+)\)", shown)[place] for place in (0, 2, 3)]
     assert [*scores] == ["chrF2", "TER"]
     assert "(p = 0.0010)*" in done.out
     assert "paired bootstrap resampling, 1,000 resamples" in done.out
@@ -453,7 +453,7 @@ def test_without_translations_the_model_makes_them_once_for_both_runs(drive: Dri
     assert done.code == 0, done.err
     assert "began with different translations" not in done.out
     assert "| Icelandic | TER |" in done.out
-    prompts = [found.prompt for entry in read_journal(log) if (found := asked(entry.body))]
+    prompts = [prompted.prompt for entry in read_journal(log) if (prompted := asked(entry.body))]
     assert prompts.count("translate") == 4
 
 
@@ -473,8 +473,8 @@ def test_the_page_and_the_driver_have_the_same_published_numbers() -> None:
     for pair, name in (("en-is", "Icelandic"), ("en-sr", "Serbian")):
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
         stages = zip(*stages_wmt24pp.TABLE_3[pair].values(), strict=True)
-        assert line == f"| {name} | {' | '.join(' '.join(f'{one:.2f}' for one in stage) for stage in stages)} |"
-        assert f"{name} {', '.join(f'{one:.2f}' for one in stages_wmt24pp.TABLE_4[pair])}" in page
+        assert line == f"| {name} | {' | '.join(' '.join(f'{number:.2f}' for number in stage) for stage in stages)} |"
+        assert f"{name} {', '.join(f'{number:.2f}' for number in stages_wmt24pp.TABLE_4[pair])}" in page
     tokens = (10_728_181, 58_548_177, 15_874_680)
     for number, stage in zip(tokens, ("Translate", "Postedit", "Proofread"), strict=True):
         assert f"{number:,}" in page
@@ -487,11 +487,11 @@ def test_a_line_of_wmt24pp_is_a_segment(drive: Drive) -> None:
     Path("t.txt").write_text("bad\nfirst\nsecond\n")
     known = {"source_lang": "en", "target_lang": "is-IS", "document": "d", "domain": "news"}
     texts = {None: ("own", None), Path("t.txt"): ("first", "second")}
-    for path, (one, two) in texts.items():
-        found = wmt24pp.read(Files(Path("is.jsonl"), path), "original_target", Config())
-        assert found == [
-            Segment(id="2", source=f"{WORDS} 1.", translation=one, reference="secret 2", **known),
-            Segment(id="3", source=f"{WORDS} 2.", translation=two, reference="secret 3", **known),
+    for path, (first, second) in texts.items():
+        both = wmt24pp.read(Files(Path("is.jsonl"), path), "original_target", Config())
+        assert both == [
+            Segment(id="2", source=f"{WORDS} 1.", translation=first, reference="secret 2", **known),
+            Segment(id="3", source=f"{WORDS} 2.", translation=second, reference="secret 3", **known),
         ]
         assert wmt24pp.read(Files(Path("is.jsonl")), "target", Config())[0].reference == f"omega {WORDS} 1. telltale"
 
@@ -529,7 +529,7 @@ def test_translations_that_both_runs_share_are_estimated_once(drive: Drive) -> N
     done = drive(stages_wmt24pp.main, "-s is.jsonl --dry-run --show 0 --model gpt-4o-mini")
     low, high = (int(text.replace(",", "")) for text in re.findall(r"([\d,]+)–([\d,]+) tokens", done.out)[0])
     costs = [line.split() for line in done.out.splitlines() if re.match("(translate|postedit|proofread) ", line)]
-    tokens = [[[int(one.replace(",", "")) for one in cell.split("–")] for cell in row[2:4]] for row in costs]
+    tokens = [[[int(number.replace(",", "")) for number in cell.split("–")] for cell in row[2:4]] for row in costs]
     assert [row[0] for row in costs] == ["translate", "postedit", "proofread", "translate", "proofread"]
     once = [row for place, row in enumerate(tokens) if place != 3]
     assert (low, high) == tuple(96 * sum(cell[end] for row in once for cell in row) for end in (0, -1))
@@ -599,20 +599,20 @@ def test_a_file_without_references_is_refused(drive: Drive) -> None:
 
 @pytest.mark.data
 def test_real_texts_with_the_rules_as_posteditor(drive: Drive, data: Path) -> None:
-    found, texts = [], []
-    for one in read(data / "wmt24_docs.jsonl"):
-        if one["lp"] == "en-is":
-            system = next(name for name, tier in one["tier"].items() if tier == "mid")
-            references = next(iter(one["refs"].values()))
-            for source, reference, text in zip(one["src"], references, one["hyps"][system], strict=True):
+    lines, texts = [], []
+    for whole in read(data / "wmt24_docs.jsonl"):
+        if whole["lp"] == "en-is":
+            system = next(name for name, tier in whole["tier"].items() if tier == "mid")
+            references = next(iter(whole["refs"].values()))
+            for source, reference, text in zip(whole["src"], references, whole["hyps"][system], strict=True):
                 more = {"source": source, "target": reference, "original_target": reference}
-                found.append({**ROW, **more, "document_id": one["doc"], "segment_id": len(found) + 1})
+                lines.append({**ROW, **more, "document_id": whole["doc"], "segment_id": len(lines) + 1})
                 texts.append(" ".join(text.split()))
-    jsonl("is.jsonl", *found)
+    jsonl("is.jsonl", *lines)
     Path("t.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     done = drive(stages_wmt24pp.main, "-s is.jsonl -t t.txt -q")
     assert done.code == 0, done.err
-    assert len(found) == 75
+    assert len(lines) == 75
     (line,) = [line for line in done.out.splitlines() if line.startswith("En-Icelandic")]
     assert 0 < float(line.split()[1]) < 3
     assert re.findall(r"– / [\d.]+", done.out) == ["– / 18.00", "– / 19.19", "– / 43.55", "– / 43.80", *TER_AND_EDITS]
