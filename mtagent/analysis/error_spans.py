@@ -218,20 +218,21 @@ def _side(
     errors: Sequence[ErrorSpan], segment: SegmentErrors, rules: SpanRules, left_out: Counter[str], name: str
 ) -> Spans:
     """The spans of one side of a segment that are compared; the others are counted in ``left_out``."""
-    spans = []
+    compared: list[tuple[ErrorSpan, Field]] = []
     for error in errors:
+        outside: Field = "omission" if error.side == "omission" else "source error"
         if error.severity not in COMPARED:
             left_out["severity"] += 1
-            continue
-        field: Field = "translation"
-        if error.side != "translation":
-            if rules.outside == "leave-out":
-                left_out["omissions" if error.side == "omission" else "source_errors"] += 1
-                continue
-            whole: Field = "omission" if error.side == "omission" else "source error"
-            field = "source" if rules.outside == "source" else whole
-        text = {"translation": segment.translation, "source": segment.source}.get(field)
-        place = (0, 1) if text is None else _place(error, text, search=rules.unlocated in ("locate", "miss"))
+        elif error.side == "translation":
+            compared.append((error, "translation"))
+        elif rules.outside == "leave-out":
+            left_out["omissions" if error.side == "omission" else "source_errors"] += 1
+        else:
+            compared.append((error, "source" if rules.outside == "source" else outside))
+    texts: dict[Field, str] = {"translation": segment.translation, "source": segment.source}
+    places = _places(compared, texts, search=rules.unlocated in ("locate", "miss"))
+    spans = []
+    for (error, field), place in zip(compared, places, strict=True):
         if place is None and rules.unlocated == "refuse":
             offsets = "" if error.start is None else f" at {error.start}–{error.end}"
             raise InputError(
@@ -245,25 +246,35 @@ def _side(
         else:
             start, end = place or (-1, -1)
             length = end - start if place else max(1, len(error.text))
-            words = field if text is None else error.text or text[start:end]
+            words = error.text or texts[field][start:end] if field in texts else field
             severity = SEVERITIES.index(error.severity)
             spans.append(Span(field, start, end, length, severity, major_category(error.category), words))
     return tuple(sorted(spans))
 
 
-def _place(error: ErrorSpan, text: str, search: bool) -> tuple[int, int] | None:
-    """Where ``error`` lies in ``text``: at its offsets, if its words stand there, or else where a search finds them."""
-    start, end = error.start, error.end
-    if start is not None and end is not None and (start < end or error.side != "omission"):
-        stands = end <= len(text) and error.text in ("", text[start:end])
-        if stands:
-            return start, end
-    if not search:
-        return None
-    # what stands around an omission is of the translation, not of the source
-    around = {"before": None, "after": None} if error.side == "omission" else {}
-    (finding,) = find_spans(text, [error.model_copy(update={"start": None, "end": None, **around})])
-    return (finding.places[0].start, finding.places[0].end) if finding.certain else None
+def _places(
+    compared: Sequence[tuple[ErrorSpan, Field]], texts: Mapping[Field, str], search: bool
+) -> list[tuple[int, int] | None]:
+    """Where errors lie: at their offsets, if their words stand there, or else where a ``search`` finds them."""
+    places: list[tuple[int, int] | None] = []
+    for error, field in compared:
+        start, end, text = error.start, error.end, texts.get(field, "")
+        is_point = error.side == "omission" and start == end
+        if field not in texts:
+            places.append((0, 1))
+        elif start is None or end is None or is_point or end > len(text) or error.text not in ("", text[start:end]):
+            places.append(None)
+        else:
+            places.append((start, end))
+    for searched, text in texts.items() if search else ():
+        lost = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
+        bare = []
+        for at in lost:  # what stands around an omission is of the translation, not of the source
+            around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
+            bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
+        for at, finding in zip(lost, find_spans(text, bare) if bare else [], strict=True):
+            places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
+    return places
 
 
 # --- measures
