@@ -476,6 +476,14 @@ def test_the_level_of_spans_needs_errors_and_texts_of_both(lacking: str, shell: 
     assert shell(f"{RATED} --level span").code == 2
 
 
+def test_a_translation_that_no_file_has_is_named(shell: Shell) -> None:
+    for name, evaluator in (("r.jsonl", "X"), ("people.jsonl", "people")):
+        row = {"system": "A", "score": -1, "evaluator": evaluator, "errors": [PLACED]}
+        shell.write(name, *(json.dumps(row | more) for more in ({"id": "1", "translation": TEXT}, {"id": "2"})))
+    done = shell(RATED)
+    assert (done.code, "r.jsonl:2: spans are placed in the translation, which neither this" in done.err) == (1, True)
+
+
 # --- written as a folder of mt-metrics-eval, and read back
 
 

@@ -494,6 +494,8 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e other.jsonl --human x.jsonl", "other.jsonl:1: segment '1' of system 'A' has another translation than in "),
         ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, and none"),
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
+        ("-e none.tsv --human mqm --missing leave-out", "none.tsv: there is no translation with a score of an"),
+        ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
         ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
         ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: there is no LP.NAME.seg.score"),
@@ -516,6 +518,7 @@ def test_what_does_not_fit_is_named(files: Shell, line: str, message: str) -> No
         "x.jsonl": objects("X", [0.5, 0.9, 0.4, 0.1], translation="Hallo  Welt."),
         "other.jsonl": objects("Y", [0.5, 0.9, 0.4, 0.1], translation="Guten Tag."),
         "alike.tsv": "system id y|gpt.4 1 -1|gpt-4 1 -3", "s.seg.score": "A 1|B 2", "s.sys.score": "A 1|A 2",
+        "who.tsv": "who mqm X Y|A 1 1 1", "none.tsv": "system id mqm X|A 1 None 1|A 2 0 None",
         "apart.tsv": "system id mqm X Y|A 1 0 1 None|A 2 0 None 1",
     })  # fmt: skip
     assert message in refused(files(f"meta-eval {line}"))

@@ -251,9 +251,6 @@ class _Search:
         """Thresholds in a range with their gains, and the ranges in it that are still to be searched."""
         starts, ends = self.pairs.ends(part.low), self.pairs.ends(part.high)
         values, human = self.pairs.evaluator, self.pairs.human
-        rows = np.flatnonzero(ends > starts)
-        if not len(rows):
-            return [], []
         if (ends - starts).sum() <= self.block:
             lower, upper = _listed(starts, ends)
             counted = human[upper] >= human[lower]
@@ -263,6 +260,7 @@ class _Search:
             gains = self.weights[lower] * np.where(human[upper] == human[lower], 1, -1)
             epsilon, gain = _best_of(values[upper] - values[lower], gains)
             return [(epsilon, part.at_low.ties - part.at_low.alike + gain)], []
+        rows = np.flatnonzero(ends > starts)
         lowest = float((values[starts[rows]] - values[rows]).min())
         highest = float((values[ends[rows] - 1] - values[rows]).max())
         at_high = self.gain(ends)
