@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.compare import Grouping, grouped
+from mtagent.analysis.compare import GROUPINGS, Grouping, grouped
 from mtagent.analysis.error_spans import (
     MEASURES,
     THRESHOLDS,
@@ -62,22 +62,20 @@ class Settings:
     """What to compute. ``averaging``: of segments; empty: over all and by item, the latter where there are systems.
 
     ``distance`` adds mean absolute and mean squared errors, of plain or scaled scores. ``tests`` names statistics to
-    test the evaluators against each other by. ``spans``: the level of error spans; ``unlocated`` and ``outside`` as in
-    :class:`SpanRules`.
+    test the evaluators against each other by. ``by`` groups segments, or error spans; ``unlocated`` and ``outside`` as
+    in :class:`SpanRules`.
     """
 
-    levels: tuple[Level, ...] = ("sys", "seg")
+    levels: tuple[Level | Literal["span"], ...] = ("sys", "seg", "span")
     averaging: tuple[Averaging, ...] = ()
     distance: Scale | None = None
     tests: tuple[Name, ...] = ()
     unit: Unit = "score"
     permutations: int = PERMUTATIONS
     seed: int = SEED
-    by: tuple[Grouping, ...] = ()
-    spans: bool = True
+    by: tuple[Grouping | SpanGrouping, ...] = ()
     unlocated: Unlocated = "miss"
     outside: Outside = "leave-out"
-    spans_by: tuple[SpanGrouping, ...] = ()
 
 
 class Result(NamedTuple):
@@ -138,7 +136,7 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
     """
     human = matches[0].human
     results = tuple(_results(matches, settings))
-    if settings.levels and not results:
+    if not results and settings.levels != ("span",):
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
     marking = marking_both(matches)
     return Agreement(
@@ -146,7 +144,7 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
         evaluators=tuple(Signed(match.name, match.evaluator.signature) for match in matches),
         results=results,
         contests=tuple(_contests(matches, settings)),
-        spans=_span_level(marking, settings) if marking and settings.spans else None,
+        spans=_span_level(marking, settings) if marking and "span" in settings.levels else None,
         warnings=tuple(_warnings(matches, [result for result in results if result.part is None])),
     )
 
@@ -162,7 +160,8 @@ def _results(matches: Sequence[Match], settings: Settings) -> Iterator[Result]:
     tables: list[tuple[Level, Averaging]] = [("sys", "none")] if "sys" in settings.levels else []
     if "seg" in settings.levels:
         tables += [("seg", averaging) for averaging in averagings(matches, settings)]
-    for grouping in (None, *settings.by):
+    groupings = sorted({*GROUPINGS} & {*settings.by}, key=settings.by.index)
+    for grouping in (None, *groupings):
         of_parts: list[tuple[str | None, Match]] = [(None, match) for match in matches]
         if grouping is not None:
             parts = _parts(matches, grouping)
@@ -292,7 +291,7 @@ def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
                 for who, of_who in pairs.items()
                 for group, of_group in by_group(of_who, grouping).items()
             )
-            for grouping in settings.spans_by
+            for grouping in sorted({*SPAN_GROUPINGS} & {*settings.by}, key=settings.by.index)
         },
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 
-from mtagent.analysis.agreement import Averaging, Level
+from mtagent.analysis.agreement import Averaging
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
 from mtagent.analysis.matching import Match, gather
@@ -28,7 +28,7 @@ Examples:
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human mqm=people.tsv --by domain,length -f markdown
 """
-_LEVELS = ("sys", "seg", "span")
+_LEVELS: tuple[Literal["sys", "seg", "span"], ...] = ("sys", "seg", "span")
 _MANY = 2_000
 """Scores whose permutations take long where ties are calibrated."""
 
@@ -129,27 +129,17 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
 
 
 def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
-    several = any(len(match.human.names()) > 1 for match in matches)
-    levels = options["levels"] or (("sys", "seg", "span") if several else ("seg", "span"))
-    spans_by = tuple(name for name in options["by"] if name in SPAN_GROUPINGS)
     if not marking_both(matches):
         if "span" in options["levels"]:
             raise click.UsageError(
                 "--level span: no evaluator and people have both marked errors in known translations"
             )
-        if spans_by:
-            raise click.UsageError(f"--by {spans_by[0]}: groups error spans, and there are none on both sides")
+        if lost := [name for name in options["by"] if name in SPAN_GROUPINGS]:
+            raise click.UsageError(f"--by {lost[0]}: groups error spans, and there are none on both sides")
+    several = any(len(match.human.names()) > 1 for match in matches)
+    names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
     return Settings(
-        levels=tuple(level for level in get_args(Level) if level in levels),
-        averaging=options["averaging"],
+        levels=options["levels"] or (_LEVELS if several else ("seg", "span")),
         distance="none" if options["distance"] == "plain" else options["distance"],
-        tests=options["tests"],
-        unit=options["unit"],
-        permutations=options["permutations"],
-        seed=options["seed"],
-        by=tuple(name for name in options["by"] if name in GROUPINGS),
-        spans="span" in levels,
-        unlocated=options["unlocated"],
-        outside=options["outside"],
-        spans_by=spans_by,
+        **{name: options[name] for name in names},
     )
