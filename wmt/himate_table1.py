@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from mtagent.analysis.agreement import (
     PairedScores,
     Row,
@@ -24,7 +22,7 @@ from mtagent.analysis.agreement import (
     spearman,
 )
 from wmt.data import records, run, score
-from wmt.published import Cell, arguments, reproduced, table
+from wmt.published import Cell, data_folder, report
 
 FILE = "wmt22_zh-en_HuaweiTSC.jsonl"
 HEAD = ("metric", "Kendall", "Spearman", "MAE, min-max", "MSE, min-max")
@@ -56,14 +54,12 @@ def cells(both: PairedScores, metric: str) -> list[Cell]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    options = arguments(__doc__ or "", given, [FILE])
-    path = options.data / FILE
-    if options.dry_run:
-        click.echo(f"would read {path} and compare {len(PUBLISHED)} metrics; asks no model: $0")
-        return
-    segments = records(path, "seg", "scores", "mqm")
-    metrics = [(metric, cells(scores(segments, metric, path), metric)) for metric in segments[0]["scores"]]
-    click.echo("\n".join([*table(HEAD, metrics), "", reproduced(cell for _, row in metrics for cell in row)]))
+    data = data_folder(__doc__ or "", given, [FILE], f"{len(PUBLISHED)} metrics")
+    if data is not None:
+        path = data / FILE
+        segments = records(path, "seg", "scores", "mqm")
+        metrics = segments[0]["scores"]
+        report(HEAD, [(metric, cells(scores(segments, metric, path), metric)) for metric in metrics])
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from mtagent.analysis.agreement import (
     PairedScores,
     Row,
@@ -24,7 +22,7 @@ from mtagent.analysis.agreement import (
     system_level,
 )
 from wmt.data import records, run, score
-from wmt.published import Cell, arguments, reproduced, table
+from wmt.published import Cell, data_folder, report
 
 FILE = "ment_zh-en.jsonl"
 HEAD = ("level", "Acc, Acc-t", "Pearson", "Spearman", "SPA")
@@ -58,12 +56,9 @@ def rows(segments: PairedScores) -> list[tuple[str, list[Cell]]]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    options = arguments(__doc__ or "", given, [FILE])
-    if options.dry_run:
-        click.echo(f"would read {options.data / FILE} and compare 7 statistics with the paper's; asks no model: $0")
-        return
-    levels = rows(scores(options.data / FILE))
-    click.echo("\n".join([*table(HEAD, levels), "", reproduced(cell for _, cells in levels for cell in cells)]))
+    data = data_folder(__doc__ or "", given, [FILE], "7 statistics with the paper's")
+    if data is not None:
+        report(HEAD, rows(scores(data / FILE)))
 
 
 if __name__ == "__main__":

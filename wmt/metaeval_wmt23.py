@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from mtagent.analysis.agreement import PairedScores, Row, accuracy, calibrated_accuracy, paired, pearson
 from wmt.data import rows, run, score
-from wmt.published import Cell, arguments, reproduced, table
+from wmt.published import Cell, data_folder, report
 
 SEGMENTS, SYSTEMS = "wmt23_en-de_seg_scores.tsv", "wmt23_en-de_sys_scores.tsv"
 HEAD = ("metric", "systems: Acc", "systems: r", "segments: Acc-t, by item", "segments: r")
@@ -50,13 +48,9 @@ def cells(data: Path, metric: str) -> list[Cell]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    options = arguments(__doc__ or "", given, [SEGMENTS, SYSTEMS])
-    if options.dry_run:
-        files = f"{options.data / SEGMENTS} and {SYSTEMS}"
-        click.echo(f"would read {files} and compare {len(PUBLISHED)} metrics with the paper's; asks no model: $0")
-        return
-    metrics = [(metric, cells(options.data, metric)) for metric in PUBLISHED]
-    click.echo("\n".join([*table(HEAD, metrics), "", reproduced(cell for _, row in metrics for cell in row)]))
+    data = data_folder(__doc__ or "", given, [SEGMENTS, SYSTEMS], f"{len(PUBLISHED)} metrics with the paper's")
+    if data is not None:
+        report(HEAD, [(metric, cells(data, metric)) for metric in PUBLISHED])
 
 
 if __name__ == "__main__":
