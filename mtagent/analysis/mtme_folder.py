@@ -24,10 +24,10 @@ from mtagent.analysis.scores import (
     read_list,
 )
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.exports import Entry, Held, Survey, mapped, pair_name, renamed, strict_name
+from mtagent.formats.exports import RunTexts, SegmentTexts, has_break, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.mtme import MTME, rating_line, text_file, write_scores
-from mtagent.jobs.export import Target, has_break
+from mtagent.jobs.export import Target
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN
 
@@ -196,7 +196,7 @@ class _Writer:
                 "sources, translations and documents are not written: not all are known, or one has a line break"
             ]
         else:
-            written = MTME.export(Held("", tuple(self.systems), self._entries, Survey((), (), {})), folder)
+            written = MTME.export(RunTexts("", tuple(self.systems), self._entries), folder)
             remarks = [remark for remark in written if remark not in renamed(self.systems)]
         unplaced = self._write_side(self._human, folder / PEOPLE, f"{self.pair}.{strict_name(self._human.name)}")
         for side in self._metrics:
@@ -205,9 +205,9 @@ class _Writer:
             remarks.append(f"{unplaced} errors have no known place: empty spans at the text's start")
         return remarks
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[SegmentTexts]:
         for segment in self._segments:
-            yield Entry(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
+            yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:
         """Write the files of one side, and return how many errors have no place."""
