@@ -39,7 +39,7 @@ def tables(agreement: Agreement, width: int = 3) -> list[Table]:
 def below(agreement: Agreement) -> list[str]:
     """The lines below the tables: why values are missing, and all signatures, each once.
 
-    A line tells of an evaluator and a level for which reason statistics are not defined; all parts share one.
+    Each evaluator, level and reason has a line that names the statistics without a value; parts share a line.
     """
     parts: dict[tuple[str, str, str], list[str]] = {}
     lines = []
