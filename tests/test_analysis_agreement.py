@@ -1,4 +1,4 @@
-"""Paired scores and their statistics: hand-made cases, missing scores, and agreement with SciPy and the definitions."""
+"""Paired scores and their statistics: by hand, missing scores, and agreement with SciPy and the definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from mtagent.analysis.agreement import (
     Missing,
     PairedScores,
     Row,
-    Statistic,
     accuracy,
     calibrated_accuracy,
     kendall,
@@ -50,11 +49,11 @@ tables = st.integers(1, 4).flatmap(
 
 
 def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> None:
-    found = paired([Row("B", "1", 4, 5), Row("A", "0", 0, 1), Row("B", "0", 3, 2), Row("A", "1", 7, 8)])
-    assert (found.systems, found.items, len(found), found.missing) == (("B", "A"), ("1", "0"), 4, Missing())
-    assert list(found.rows())[2] == Row("B", "0", 3.0, 2.0)
+    own = paired([Row("B", "1", 4, 5), Row("A", "0", 0, 1), Row("B", "0", 3, 2), Row("A", "1", 7, 8)])
+    assert (own.systems, own.items, len(own), own.missing) == (("B", "A"), ("1", "0"), 4, Missing())
+    assert list(own.rows())[2] == Row("B", "0", 3.0, 2.0)
     with pytest.raises(ValueError, match="read-only"):
-        found.evaluator[0] = 9
+        own.evaluator[0] = 9
 
 
 @pytest.mark.parametrize(
@@ -63,17 +62,9 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
         ([Row("A", "0", None, 1)], "refuse", "system 'A', item '0': the evaluator's score is missing; give all"),
         ([Row("A", "0", 1, None)], "refuse", "system 'A', item '0': the human score is missing"),
         ([Row("A", "0", 1, 1), Row("B", "1", 1, 1)], "refuse", "system 'A', item '1': has no row"),
-        ([Row("A", "0", 1, 1), Row("A", "0", 1, 1)], "refuse", "system 'A', item '0': has two rows"),
         ([Row("A", "0", None, 1), Row("A", "0", 1, 1)], "leave-out", "system 'A', item '0': has two rows"),
-        ([Row("A", "0", math.nan, 1)], "refuse", "the evaluator's score is nan, not a finite number; a missing score"),
-        (
-            [Row("A", "0", 1, 1), Row("B", "0", 1, math.inf)],
-            "leave-out",
-            "system 'B', item '0': the human score is inf",
-        ),
-        ([Row("A", "0", 1, -1e200)], "refuse", "the human score is -1e[+]200, too large"),
-        ([Row("A", "0", "1", 1)], "refuse", "the evaluator's score is '1', not a finite number"),
-        ([Row("A", "0", 1, 10**5000)], "refuse", "the human score is an integer of hundreds of digits"),
+        ([Row("A", "0", math.nan, 1)], "leave-out", "system 'A', item '0': the evaluator's score is no finite number"),
+        ([Row("A", "0", 1, -1e200)], "refuse", r"the human score is no finite number up to 1e\+100; a missing one is"),
         ([], "refuse", "no translation with a score"),
         ([Row("A", "0", None, 1), Row("A", "1", 1, None)], "leave-out", "no translation with a score"),
     ],
@@ -85,12 +76,11 @@ def test_what_is_refused(rows: list[Row], policy: Any, message: str) -> None:
 
 def test_missing_scores_are_left_out_and_counted_by_what_is_missing() -> None:
     rows = [Row("A", "0", 1, 1), Row("A", "1", None, 1), Row("A", "2", 1, None), Row("B", "0", None, None)]
-    rows += [Row("B", "1", 2, 2), Row("B", "2", None, 0)]
-    found = paired(rows, missing="leave-out")
-    assert found.missing == Missing(evaluator=2, human=1, both=1, absent=0)
-    assert list(found.rows()) == [rows[0], rows[4]]
-    assert paired([*rows[:-1], Row("C", "0", 1, 1)], missing="leave-out").missing == Missing(1, 1, 1, absent=3)
-    assert "|left-out:4|" in pearson(found).signature
+    rows += [Row("B", "1", 2, 2), Row("C", "0", 1, 1)]
+    own = paired(rows, missing="leave-out")
+    assert own.missing == Missing(evaluator=1, human=1, both=1, absent=3)
+    assert list(own.rows()) == [rows[0], *rows[4:]]
+    assert "|left-out:6|" in pearson(own).signature
 
 
 def test_a_record_made_by_hand_is_checked_too() -> None:
@@ -109,21 +99,16 @@ def test_unknown_settings_are_named() -> None:
         mean_absolute_error(one_system([1, 2], [1, 2]), "max")  # type: ignore[arg-type]
 
 
-def test_a_systems_score_is_the_mean_over_its_segments_with_both_scores() -> None:
-    found = system_level(scores([[1, 2, None], [4, 5, 6], [None, 1, 1]], [[1, 3, 5], [2, 3, 4], [1, None, None]]))
-    assert (found.evaluator.tolist(), found.human.tolist()) == ([1.5, 5.0], [2.0, 3.0])
-    assert (found.systems[found.system[1]], found.level, found.missing.absent) == ("B", "sys", 1)
-    assert system_level(found) is found
-
-
-def test_given_scores_of_systems_have_no_item() -> None:
-    found = accuracy(paired([Row("A", "", 30.1, 0.5), Row("B", "", 28.0, 0.7), Row("C", "", 31.0, 0.9)], level="sys"))
-    assert found.value == pytest.approx(2 / 3)
-    assert found.signature == "acc|level:sys|avg:none|eps:0|left-out:0|version:0.1.0"
+def test_a_systems_score_is_the_mean_over_its_segments_with_both_scores_or_given() -> None:
+    means = system_level(scores([[1, 2, None], [4, 5, 6], [None, 1, 1]], [[1, 3, 5], [2, 3, 4], [1, None, None]]))
+    assert (means.evaluator.tolist(), means.human.tolist()) == ([1.5, 5.0], [2.0, 3.0])
+    assert (means.systems[means.system[1]], means.level, means.missing.absent) == ("B", "sys", 1)
+    assert system_level(means) is means
+    given = accuracy(paired([Row("A", "", 30.1, 0.5), Row("B", "", 28.0, 0.7), Row("C", "", 31.0, 0.9)], level="sys"))
+    assert given.value == pytest.approx(2 / 3)
+    assert given.signature == "acc|level:sys|avg:none|eps:0|left-out:0|version:0.1.0"
     with pytest.raises(InputError, match="a system's own score has no item"):
         paired([Row("A", "1", 1, 1)], level="sys")
-    with pytest.raises(InputError, match=r"^system 'A': the evaluator's score is missing"):
-        paired([Row("A", "", None, 1)], level="sys")
 
 
 # --- what cannot be computed
@@ -131,28 +116,26 @@ def test_given_scores_of_systems_have_no_item() -> None:
 
 @pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
 @pytest.mark.parametrize("averaging", ["none", "item", "system"])
-@pytest.mark.parametrize("turned", [False, True])
-def test_constant_scores_have_no_correlation(statistic: Any, averaging: Averaging, turned: bool) -> None:
+def test_constant_scores_have_no_correlation(statistic: Any, averaging: Averaging) -> None:
     """The mean of 0.1, 0.1 and 0.1 is another number."""
     sides = [[[0.1] * 3] * 3, [[1, 2, 3]] * 3]
-    found: Statistic = statistic(scores(*(sides[::-1] if turned else sides)), averaging)
-    assert (found.value, found.undefined, found.groups) == (None, EQUAL, 0)
-    assert found.groups_left_out == (1 if averaging == "none" else 3)
+    for both in (sides, sides[::-1]):
+        undefined = statistic(scores(*both), averaging)
+        assert (undefined.value, undefined.undefined, undefined.groups) == (None, EQUAL, 0)
+        assert undefined.groups_left_out == (1 if averaging == "none" else 3)
 
 
 @pytest.mark.parametrize("statistic", [pearson, spearman, kendall, accuracy, calibrated_accuracy])
 def test_one_score_has_nothing_to_compare(statistic: Any) -> None:
-    found: Statistic = statistic(one_system([1], [2]))
-    assert (found.value, found.undefined, found.scores, found.groups_left_out) == (None, ALONE, 1, 1)
-    one = one_system([1, 2, 3], [2, 4, 6])
-    assert [statistic(one).value, statistic(one, "system").value] == pytest.approx([1.0, 1.0])
-    assert statistic(one, "item").undefined == statistic(system_level(one)).undefined == ALONE
+    alone = statistic(one_system([1], [2]))
+    assert (alone.value, alone.undefined, alone.scores, alone.groups_left_out) == (None, ALONE, 1, 1)
+    assert statistic(one_system([1, 2, 3], [2, 4, 6]), "item").undefined == ALONE
 
 
 def test_constant_groups_are_left_out_of_the_mean_and_counted() -> None:
-    found = pearson(scores([[1, 2, 3], [5, 5, 5], [3, 2, 1]], [[1, 2, 3], [1, 2, 3], [1, 2, 4]]), "system")
-    assert found.value == pytest.approx((1 + scipy.stats.pearsonr([3, 2, 1], [1, 2, 4])[0]) / 2)
-    assert (found.groups, found.groups_left_out, found.undefined) == (2, 1, None)
+    mean = pearson(scores([[1, 2, 3], [5, 5, 5], [3, 2, 1]], [[1, 2, 3], [1, 2, 3], [1, 2, 4]]), "system")
+    assert mean.value == pytest.approx((1 + scipy.stats.pearsonr([3, 2, 1], [1, 2, 4])[0]) / 2)
+    assert (mean.groups, mean.groups_left_out, mean.undefined) == (2, 1, None)
 
 
 def test_rounding_and_the_size_of_scores_do_no_harm() -> None:
@@ -168,9 +151,8 @@ def test_rounding_and_the_size_of_scores_do_no_harm() -> None:
 )
 def test_only_ties(evaluator: list[float], human: list[float], plain: float, calibrated: float, epsilon: float) -> None:
     both = one_system(evaluator, human)
-    found = calibrated_accuracy(both)
-    assert (accuracy(both).value, found.value, found.epsilon) == (plain, calibrated, epsilon)
-    assert kendall(both).undefined == EQUAL
+    tied = calibrated_accuracy(both)
+    assert (accuracy(both).value, tied.value, tied.epsilon) == (plain, calibrated, epsilon)
 
 
 # --- against SciPy and the definitions
@@ -184,24 +166,26 @@ def test_correlations_are_scipys(name: str, averaging: Averaging, cells: list[li
     evaluator, human = ([[cell[place] for cell in row] for row in cells] for place in (0, 1))
     rows = [row for row in table(evaluator, human) if None not in row]
     if not rows:
+        with pytest.raises(InputError):
+            scores(evaluator, human)
         return
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault({"none": "", "item": row.item, "system": row.system}[averaging], []).append(row)
     sides = [([row.evaluator for row in group], [row.human for row in group]) for group in groups.values()]
     expected = [scipys(x, y)[0] for x, y in sides if len(set(x)) > 1 and len(set(y)) > 1]
-    found = ours(scores(evaluator, human), averaging)
-    assert (found.groups, found.groups_left_out) == (len(expected), len(groups) - len(expected))
-    assert found.scores + found.missing.total == len(table(evaluator, human))
-    assert found.value == (pytest.approx(np.mean(expected), abs=1e-12) if expected else None)
+    statistic = ours(scores(evaluator, human), averaging)
+    assert (statistic.groups, statistic.groups_left_out) == (len(expected), len(groups) - len(expected))
+    assert statistic.scores + statistic.missing.total == len(table(evaluator, human))
+    assert statistic.value == (pytest.approx(np.mean(expected), abs=1e-12) if expected else None)
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=60))
 def test_kendall_of_any_numbers_is_scipys(both: list[tuple[float, float]]) -> None:
     expected = scipy.stats.kendalltau(*zip(*both, strict=True))[0]
-    found = kendall(one_system(*zip(*both, strict=True)))
-    assert found.pairs == len(both) * (len(both) - 1) // 2
-    assert found.value == (None if math.isnan(expected) else pytest.approx(expected, abs=1e-12))
+    statistic = kendall(one_system(*zip(*both, strict=True)))
+    assert statistic.pairs == len(both) * (len(both) - 1) // 2
+    assert statistic.value == (None if math.isnan(expected) else pytest.approx(expected, abs=1e-12))
 
 
 def test_correlations_of_many_scores_are_scipys() -> None:
@@ -213,11 +197,8 @@ def test_correlations_of_many_scores_are_scipys() -> None:
         assert ours(both).value == pytest.approx(scipys(evaluator, human)[0], rel=1e-12)
 
 
-@given(cells=tables)
-def test_accuracy_is_the_share_of_equal_signs(cells: list[list[tuple[Any, Any]]]) -> None:
-    both = [cell for row in cells for cell in row if None not in cell]
-    if len(both) < 2:
-        return
+@given(st.lists(st.tuples(few, few), min_size=2, max_size=20))
+def test_accuracy_is_the_share_of_equal_signs(both: list[tuple[float, float]]) -> None:
     agree = [np.sign(a[0] - b[0]) == np.sign(a[1] - b[1]) for a, b in combinations(both, 2)]
     assert accuracy(one_system(*zip(*both, strict=True))).value == pytest.approx(np.mean(agree))
 
@@ -227,27 +208,15 @@ def test_distances_plain_and_scaled() -> None:
     assert mean_absolute_error(both).value == pytest.approx((10 + 51 + 100) / 3)
     assert mean_squared_error(both).value == pytest.approx((100 + 51**2 + 100**2) / 3)
     assert mean_absolute_error(both, "minmax").value == pytest.approx(0.4 / 3)
-    found = mean_squared_error(both, "minmax")
-    assert found.value == pytest.approx(0.16 / 3)
-    assert (found.higher_is_better, found.signature.split("|")[2]) == (False, "scale:minmax")
+    scaled = mean_squared_error(both, "minmax")
+    assert scaled.value == pytest.approx(0.16 / 3)
+    assert (scaled.higher_is_better, scaled.signature.split("|")[2]) == (False, "scale:minmax")
     for constant in (one_system([3, 3], [1, 2]), one_system([1, 2], [3, 3])):
-        plain, scaled = mean_absolute_error(constant), mean_absolute_error(constant, "minmax")
-        assert (plain.value, plain.groups_left_out) == (1.5, 0)
-        assert (scaled.value, scaled.undefined, scaled.groups_left_out) == (None, EQUAL, 1)
+        scaled = mean_absolute_error(constant, "minmax")
+        assert (mean_absolute_error(constant).value, scaled.value, scaled.undefined) == (1.5, None, EQUAL)
 
 
 # --- soft pairwise accuracy
-
-
-def naive_p_values(values: np.ndarray, permutations: int, seed: int) -> dict[tuple[int, int], float]:
-    """By the definition, from the same random numbers."""
-    drawn = np.random.default_rng(seed).random((permutations, values.shape[1]), dtype=np.float32)
-    found = {}
-    for i, j in combinations(range(len(values)), 2):
-        real = sum(values[i] - values[j])
-        hits = sum(sum(np.where(row > 0.5, 1, -1) * (values[i] - values[j])) >= real - 1e-9 for row in drawn)
-        found[i, j] = hits / permutations
-    return found
 
 
 @pytest.mark.parametrize(
@@ -256,16 +225,18 @@ def naive_p_values(values: np.ndarray, permutations: int, seed: int) -> dict[tup
 def test_p_values_of_systems_are_those_of_the_definition(shape: tuple[int, int], permutations: int, unit: int) -> None:
     """Tenths: sums that only rounding tells apart are equal. 5,001 segments: more than one block is drawn."""
     values = np.random.default_rng(3).integers(0, 5, shape).astype(float)
-    found = p_values(values / unit, permutations, seed=11)
-    for place, expected in naive_p_values(values, permutations, 11).items():
-        assert found[place] == expected
+    ours = p_values(values / unit, permutations, seed=11)
+    drawn = np.random.default_rng(11).random((permutations, shape[1]), dtype=np.float32)
+    for i, j in combinations(range(shape[0]), 2):
+        apart = values[i] - values[j]
+        assert ours[i, j] == np.mean([np.where(row > 0.5, apart, -apart).sum() >= apart.sum() for row in drawn])
 
 
 def test_soft_pairwise_accuracy_is_1_of_people_and_lower_of_who_is_too_sure() -> None:
     values = np.random.default_rng(1).normal(size=(4, 20)).tolist()
-    found = soft_pairwise_accuracy(scores(values, values))
-    assert (found.value, found.pairs, found.level) == (1.0, 6, "sys")
-    assert found.signature == "spa|level:seg|segments:20|permutations:1000|seed:4|left-out:0|version:0.1.0"
+    same = soft_pairwise_accuracy(scores(values, values))
+    assert (same.value, same.pairs, same.level) == (1.0, 6, "sys")
+    assert same.signature == "spa|level:seg|segments:20|permutations:1000|seed:4|left-out:0|version:0.1.0"
     sure = [[1.0] * 10, [0.0] * 10]
     unsure = soft_pairwise_accuracy(scores(sure, [[1.0] * 10] * 2), 500)
     assert unsure.value == pytest.approx(p_values(np.array(sure), 500)[0, 1], abs=1e-12)  # people: p = 1
@@ -274,27 +245,15 @@ def test_soft_pairwise_accuracy_is_1_of_people_and_lower_of_who_is_too_sure() ->
 
 def test_soft_pairwise_accuracy_needs_segments_of_all_systems() -> None:
     human = [[1, 2, 3], [2, 3, None], [0, 1, 1]]
-    found = soft_pairwise_accuracy(scores([[1, 2, 3], [2, 3, 4], [0, 1, 2]], human))
-    assert (found.groups_left_out, "|segments:2|" in found.signature) == (1, True)
+    partly = soft_pairwise_accuracy(scores([[1, 2, 3], [2, 3, 4], [0, 1, 2]], human))
+    assert (partly.groups_left_out, "|segments:2|" in partly.signature) == (1, True)
     nowhere = soft_pairwise_accuracy(scores([[1, None], [None, 2]], [[1, 1], [1, 1]]))
     assert nowhere.undefined == "no segment has scores of all systems"
     assert soft_pairwise_accuracy(one_system([1, 2], [1, 2])).undefined == ALONE
-    both = scores([[1, 2], [3, 4]], [[1, 2], [3, 4]])
     with pytest.raises(ConfigError, match="needs the scores of segments"):
-        soft_pairwise_accuracy(system_level(both))
-    for settings in ((0, 4), (1, -1)):
-        with pytest.raises(ConfigError, match="at least one is needed, and a seed from 0"):
-            soft_pairwise_accuracy(both, *settings)
-
-
-@pytest.mark.parametrize(("times", "plus"), [(1e-13, 0.0), (1e90, 0.0), (1.0, 1e9)])
-def test_soft_pairwise_accuracy_does_not_depend_on_the_unit(times: float, plus: float) -> None:
-    rng = np.random.default_rng(5)
-    human = rng.integers(-25, 1, (4, 40)).astype(float)
-    evaluator = human + rng.normal(size=human.shape) * 20
-    expected = soft_pairwise_accuracy(scores(evaluator.tolist(), human.tolist())).value
-    assert soft_pairwise_accuracy(scores((evaluator * times + plus).tolist(), human.tolist())).value == expected
-    assert (expected or 1) < 1
+        soft_pairwise_accuracy(system_level(scores(human, human)))
+    with pytest.raises(ConfigError, match="0 permutations"):
+        p_values(np.ones((2, 2)), 0)
 
 
 def test_many_systems_need_little_memory() -> None:

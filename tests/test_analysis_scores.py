@@ -12,7 +12,7 @@ import pytest
 from mtagent.analysis.agreement import Row
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.score_tables import is_table
-from mtagent.analysis.scores import UNNAMED, SegmentScore
+from mtagent.analysis.scores import UNNAMED
 from mtagent.errors import ConfigError, InputError
 from tests.commands import Done, Shell
 
@@ -46,6 +46,14 @@ def compact(match: Match) -> str:
     """``A1 0.5 -1, …``: the rows, sorted."""
     rows = sorted(match.rows, key=lambda row: row[:2])
     return ", ".join(f"{system}{item} {show(ours)} {show(theirs)}" for system, item, ours, theirs in rows)
+
+
+def evaluators_systems(match: Match) -> list[float]:
+    """The evaluator's scores of systems."""
+    systems = match.systems()
+    assert systems is not None
+    scores: list[float] = systems.evaluator.tolist()
+    return scores
 
 
 def show(score: float | None) -> str:
@@ -84,14 +92,14 @@ def files(shell: Shell) -> Shell:
 @pytest.mark.parametrize("file", ["t.tsv", "t.csv", "x.seg.score", "x.jsonl"])
 @pytest.mark.parametrize("human", ["gold.tsv", "mqm=gold.tsv", "gold.seg.score", "gold.jsonl", "people=gold.jsonl"])
 def test_every_form_of_scores_goes_with_every_other(files: Shell, file: str, human: str) -> None:
-    (found,) = read(human, file, metrics=("X",) if file.startswith("t") else ())
-    assert (compact(found), found.name) == (ROWS, "x" if file == "x.seg.score" else "X")
+    (match,) = read(human, file, metrics=("X",) if file.startswith("t") else ())
+    assert (compact(match), match.name) == (ROWS, "x" if file == "x.seg.score" else "X")
 
 
 def test_evaluators_and_people_are_columns_raters_or_files(files: Shell) -> None:
-    found = read("mqm", "t.tsv")
-    assert ([match.name for match in found], compact(found[0])) == (["X", "Y"], ROWS)
-    assert found[0].human.signature.startswith("file:t.tsv|column:mqm|sha256:")
+    matches = read("mqm", "t.tsv")
+    assert ([match.name for match in matches], compact(matches[0])) == (["X", "Y"], ROWS)
+    assert matches[0].human.signature.startswith("file:t.tsv|column:mqm|sha256:")
     assert [match.name for match in read("gold.tsv", "one=x.jsonl", "two=x.seg.score")] == ["one", "two"]
     assert [match.name for match in read("gold.tsv", "own=x.jsonl", metrics=("own",))] == ["own"]
     (turned,) = read("mqm", "t.tsv", metrics=("X",), lower=("X",))
@@ -117,25 +125,25 @@ def test_evaluators_and_people_are_columns_raters_or_files(files: Shell) -> None
         ("lp id mqm X|en-de_DE 1 0 1|en-cs 2 0 1|en-cs 3 -1 0", {"lp": "en-cs"}, "system2 1 0, system3 0 -1"),
         ("system id none mqm X|A 0  0 None|A 1  -1 5", {"missing": "leave-out"}, "A0 - 0, A1 5 -1"),
         ("{X} system id mqm|2 A 1 -1|1 A 2 -2", {}, "A1 2 -1, A2 1 -2"),
-        ("system id domain source mqm X|A 1  s -1 1|B 1 news  -1 1", {}, "A1 1 -1, B1 1 -1"),
     ],
 )  # fmt: skip
 def test_tables(content: str, inputs: dict[str, Any], rows: str, shell: Shell) -> None:
     write(shell, {"T.TSV": content})
-    (found,) = read("mqm", "T.TSV", **inputs)
-    assert (found.name.strip("{}"), compact(found)) == ("X", rows)
+    (match,) = read("mqm", "T.TSV", **inputs)
+    assert (match.name.strip("{}"), compact(match)) == ("X", rows)
 
 
 def test_what_tables_say_about_segments_is_known(shell: Shell) -> None:
-    write(shell, {"t.tsv": "system id domain source mqm x|A 1  s -1 1|B 1 news  -1 1"})
-    assert read("mqm", "t.tsv")[0].human.about["1"][0::4] == ("s", "news")
+    write(shell, {"t.tsv": "system id domain source mqm X|A 1  s -1 1|B 1 news  -1 1"})
+    (match,) = read("mqm", "t.tsv")
+    assert (compact(match), match.human.about["1"][0::4]) == ("A1 1 -1, B1 1 -1", ("s", "news"))
     write(shell, {"a.jsonl": objects("j", [1, 2], "A"), "b.jsonl": objects("j", [1, 2], "B", document="d", lp="en-de")})
     write(shell, {"gold.tsv": "system id mqm|A 1 0|A 2 1|B 1 2|B 2 3"})
     about = read("gold.tsv", "a.jsonl", "b.jsonl")[0].evaluator.about["1"]
     assert (about.document, about.target_lang) == ("d", "de")
     write(shell, {"gold.seg.score": "A -1|A -2", "y.tsv": "system id domain y|A u news 1|A v talk 2"})
-    (found,) = read("gold.seg.score", "y.tsv")
-    assert {item: about.domain for item, about in found.evaluator.about.items()} == {"1": "news", "2": "talk"}
+    (match,) = read("gold.seg.score", "y.tsv")
+    assert {item: about.domain for item, about in match.evaluator.about.items()} == {"1": "news", "2": "talk"}
 
 
 @pytest.mark.parametrize(
@@ -205,27 +213,24 @@ ELVISH = {"source_lang": "Old High Elvish", "target_lang": "de"}
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "same"),
     [
         ({"translation": "Ja, bitte."}, {"translation": "Ja,  bitte. "}, True),
-        ({"translation": "Ja."}, {}, True),
         ({"errors": [MARK]}, {"errors": None}, True),
-        ({"errors": [MARK]}, {"errors": [MARK]}, True),
         ({"translation": "Ja."}, {"translation": "Nein."}, False),
-        ({"errors": [MARK]}, {"errors": [MARK | {"severity": "major"}]}, False),
         ({"errors": [MARK]}, {"errors": []}, False),
     ],
 )
 def test_what_stands_in_two_files_must_be_the_same_rating(
-    one: dict[str, Any], other: dict[str, Any], same: bool, shell: Shell
+    first: dict[str, Any], second: dict[str, Any], same: bool, shell: Shell
 ) -> None:
     write(shell, {"gold.tsv": "system id mqm|A 1 0|A 2 -1"})
-    write(shell, {"one.jsonl": objects("j", [3, 2], "A", **one), "other.jsonl": objects("j", [3, 2], "A", **other)})
+    write(shell, {"1.jsonl": objects("j", [3, 2], "A", **first), "2.jsonl": objects("j", [3, 2], "A", **second)})
     if same:
-        assert compact(read("gold.tsv", "one.jsonl", "other.jsonl")[0]) == "A1 3 0, A2 2 -1"
+        assert compact(read("gold.tsv", "1.jsonl", "2.jsonl")[0]) == "A1 3 0, A2 2 -1"
     else:
-        with pytest.raises(InputError, match=r"other\.jsonl:1: .* has a score already \(one\.jsonl:1\).*NAME="):
-            read("gold.tsv", "one.jsonl", "other.jsonl")
+        with pytest.raises(InputError, match=r"2\.jsonl:1: .* has a score already \(1\.jsonl:1\).*NAME="):
+            read("gold.tsv", "1.jsonl", "2.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -233,9 +238,7 @@ def test_what_stands_in_two_files_must_be_the_same_rating(
     [
         (GERMAN, {"source_lang": "en", "target_lang": "fr"}, "", r"b\.jsonl: segment '1' is one of en-fr, and of en-d"),
         (GERMAN, GERMAN, "en-fr", r"a\.jsonl: segment '1' is one of en-de, and of en-fr in gold\.tsv.*-l"),
-        (GERMAN, {"source_lang": "eng", "target_lang": "German"}, "en-de_DE", ""),
-        (GERMAN, {"source_lang": "en-US", "target_lang": "de_AT"}, "", ""),
-        (GERMAN, {}, "en-de_DE", ""),
+        (GERMAN, {"source_lang": "eng", "target_lang": "de_AT"}, "en-de_DE", ""),
         (ELVISH, ELVISH, "", ""),
     ],
 )  # fmt: skip
@@ -257,9 +260,9 @@ def test_the_signature_of_pooled_files_is_that_of_the_first_and_others_are_warne
     write(shell, {"a.jsonl": objects("j", [3, 2], "A", signature="j|one|version:1")})
     for signature, warned in (("j|one|version:2", False), ("j|two|version:1", True)):
         write(shell, {"b.jsonl": objects("j", [1, 0], "B", signature=signature)})
-        (found,) = read("gold.tsv", "a.jsonl", "b.jsonl")
-        assert found.evaluator.signature == "j|one|version:1 (and 1 others)"
-        assert dict(found.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
+        (match,) = read("gold.tsv", "a.jsonl", "b.jsonl")
+        assert match.evaluator.signature == "j|one|version:1 (and 1 others)"
+        assert dict(match.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
         out = shell("meta-eval -e a.jsonl b.jsonl --human gold.tsv --average none").out
         assert ("warning: j: its scores are of 2 evaluators, taken for one: j|one; j|two" in out) == warned
 
@@ -295,29 +298,24 @@ def test_positions_and_ids(contents: Files, human: str, file: str, rows: str, sh
     assert compact(read(human, file, missing="leave-out")[0]) == rows
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_positions_that_differ_between_systems_are_refused(turned: bool, shell: Shell) -> None:
+@pytest.mark.parametrize("line", ["-e x.seg.score --human t.tsv", "-e t.tsv --human x.seg.score"])
+def test_positions_that_differ_between_systems_are_refused(line: str, shell: Shell) -> None:
     write(shell, {"t.tsv": "system id mqm|A 1 1|A 2 2|B 2 3|B 1 4", "x.seg.score": "A 1|A 2|B 4|B 3"})
-    evaluator, human = ("x.seg.score", "t.tsv") if turned else ("t.tsv", "x.seg.score")
-    message = refused(shell(f"meta-eval -e {evaluator} --human {human}"))
+    message = refused(shell(f"meta-eval {line}"))
     assert "t.tsv:4: segment '2' is number 1 of system 'B' and number 2 of others; scores without ids" in message
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_segments_that_are_counted_from_0_and_from_1_are_matched_only_where_texts_tell(
-    first: int, shell: Shell
-) -> None:
+def test_segments_that_are_counted_from_0_and_from_1_are_matched_only_where_texts_tell(shell: Shell) -> None:
     for start in (0, 1):
-        rows = [f"A {n} {n}" for n in range(start, start + 3)]
-        write(shell, {f"{start}.tsv": "|".join(["system id score", *rows])})
-        write(
-            shell,
-            {f"text{start}.tsv": "|".join(["system id score translation", *(f"{row} t{row[2]}" for row in rows)])},
-        )
-    with pytest.raises(InputError, match=f"{first}.tsv: counts its 3 segments from {first}, and {1 - first}.tsv from"):
-        read(f"{1 - first}.tsv", f"X={first}.tsv", missing="leave-out")
-    (found,) = read("text1.tsv", "text0.tsv", missing="leave-out")
-    assert [row.item for row in found.rows if None not in row[2:]] == ["1", "2"]
+        numbers = range(start, start + 3)
+        write(shell, {f"{start}.tsv": "|".join(["system id score", *(f"A {n} {n}" for n in numbers)])})
+        texts = "|".join(["system id score translation", *(f"A {n} {n} t{n}" for n in numbers)])
+        write(shell, {f"text{start}.tsv": texts})
+    for first in (0, 1):
+        other = f"{1 - first}.tsv"
+        with pytest.raises(InputError, match=f"{first}.tsv: counts its 3 segments from {first}, and {other} from"):
+            read(other, f"X={first}.tsv", missing="leave-out")
+    assert [row.item for row in read("text1.tsv", "text0.tsv", missing="leave-out")[0].scored_rows] == ["1", "2"]
 
 
 # --- systems go together by name
@@ -327,9 +325,7 @@ def test_segments_that_are_counted_from_0_and_from_1_are_matched_only_where_text
     ("human", "evaluator", "drop", "rows", "others"),
     [
         ("gpt_4_1 B", "gpt-4.1 B", "", "Ba 1 -1, gpt_4_1a 0 0", ""),
-        ("gpt_4 gpt-4", "gpt_4 gpt-4", "", "gpt-4a 1 -1, gpt_4a 0 0", ""),  # its own name goes before another
         ("gpt-4 gpt_4", "gpt_4", "", "gpt_4a 0 -1", "gpt-4"),
-        ("gpt_4 A", "gpt-4 A", "gpt_4", "Aa 1 -1", ""),
         ("gpt_4 A", "gpt-4 A", "gpt-4", "Aa 1 -1", ""),
         ("gpt_4 gpt-4", "gpt_4 gpt-4", "gpt-4", "gpt_4a 0 0", ""),
         ("A C", "A B", "", "Aa 0 0", "C B"),
@@ -340,8 +336,8 @@ def test_systems(human: str, evaluator: str, drop: str, rows: str, others: str, 
         sign = -1 if column == "mqm" else 1
         body = "|".join(f"{system} a {sign * place}" for place, system in enumerate(systems.split()))
         write(shell, {name: f"system id {column}|{body}"})
-    (found,) = read("g.tsv", "y.tsv", missing="leave-out", drop=drop.split())
-    assert (compact(found), found.others) == (rows, tuple(others.split()))
+    (match,) = read("g.tsv", "y.tsv", missing="leave-out", drop=drop.split())
+    assert (compact(match), match.others) == (rows, tuple(others.split()))
 
 
 def test_a_file_without_systems_is_about_the_only_one_that_is_left(shell: Shell) -> None:
@@ -359,20 +355,15 @@ def test_given_scores_count_only_where_all_scored_systems_have_them(last: str, s
             shell, {f"{name}.seg.score": "A 1|A 2|B 3|B 4|C 5|C 6", f"{name}.sys.score": f"A 9|B 8|{last}".strip("|")}
         )
     for drop, expected in (([], [1.5, 3.5, 5.5]), (["C"], [9, 8])):
-        systems = read("gold.seg.score", "x.seg.score", drop=drop)[0].systems()
-        assert systems is not None
-        assert systems.evaluator.tolist() == expected
+        assert evaluators_systems(read("gold.seg.score", "x.seg.score", drop=drop)[0]) == expected
     write(shell, {"gold.seg.score": "A 1|A 2|B 3|B 4|C None|C None"})  # a system that is not scored at all needs none
-    systems = read("gold.seg.score", "x.seg.score", missing="leave-out")[0].systems()
-    assert systems is not None
-    assert systems.evaluator.tolist() == [9, 8]
+    assert evaluators_systems(read("gold.seg.score", "x.seg.score", missing="leave-out")[0]) == [9, 8]
 
 
 def test_given_scores_of_systems_stand_in_a_table_too(files: Shell) -> None:
     write(files, {"sys.tsv": "system mqm X Y|A -1.5 30 1|B -2.5 20 2"})
-    systems = read("mqm", "t.tsv", system_scores=Path("sys.tsv"))[0].systems()
-    assert systems is not None
-    assert list(systems.rows()) == [Row("A", "", 30.0, -1.5), Row("B", "", 20.0, -2.5)]
+    x, y = read("mqm", "t.tsv", system_scores=Path("sys.tsv"))
+    assert (evaluators_systems(x), evaluators_systems(y)) == ([30, 20], [1, 2])
 
 
 # --- texts
@@ -388,12 +379,10 @@ def error(start: int | None, end: int | None, text: str = "", **more: Any) -> di
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (error(4, 8), (6, 10)),
         (error(4, 8, "Bank"), (6, 10)),
         (error(3, 9), (6, 10)),  # white space at the edges is not of the words
         (error(0, 14), (1, 16)),
         (error(3, 4, " "), (4, 6)),
-        (error(9, 14), (11, 16)),
         # without a sure place
         (error(4, 8, "Geld"), (4, 8)),
         (error(4, 99), (4, 99)),
@@ -407,8 +396,8 @@ def test_spans_are_found_again_where_white_space_differs(
     row = {"id": "1", "system": "A", "score": -1}
     write(shell, {"x.jsonl": [{**row, "name": "X", "translation": TEXT, "errors": [ours]}]})
     write(shell, {"gold.jsonl": [{**row, "translation": SPACED}]})
-    (found,) = read("gold.jsonl", "x.jsonl")
-    ((_, _, text, errors, _),) = found.evaluator.segments.values()
+    (match,) = read("gold.jsonl", "x.jsonl")
+    ((_, _, text, errors, _),) = match.evaluator.segments.values()
     assert errors is not None
     assert (text, errors[0].start, errors[0].end) == (SPACED, *theirs)
 
@@ -423,7 +412,7 @@ def test_missing_scores_are_left_out_and_counted_where_that_is_asked_for(files: 
     write(files, {"t.tsv": TABLE.rpartition("|")[0]})
     absent, _ = read("mqm", "t.tsv", missing="leave-out")
     missing = [match.segments().missing for match in (by_position, by_id, absent)]  # type: ignore[union-attr]
-    assert [(one.evaluator, one.human, one.absent) for one in missing] == [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    assert [tuple(counts) for counts in missing] == [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1)]
     assert by_id.others == ("C",)
 
 
@@ -438,13 +427,10 @@ HEAD = "system seg X"
     [
         ("", "e.tsv:1: is empty; the first line must name the columns"),
         (HEAD, "e.tsv: there is no row in it"),
-        (f"{HEAD}|A 1", "e.tsv:2: 2 columns instead of 3"),
         ("system X X|A 1 2", "e.tsv:1: two columns are called 'X'"),
         (f"{HEAD}|A 1 good", "e.tsv:1: no column holds scores; there are: system, seg, X"),
         (f"{HEAD}|A 1 1|A 2 NaN", "e.tsv:3: 'X' is 'NaN', which is no score; a missing one is None (or an empty"),
-        (f"{HEAD}|A 1 inf", "e.tsv:2: 'X' is 'inf', which is no score"),
         (f"{HEAD}|A 1 1|A 2 1_0", "e.tsv:3: 'X' is '1_0', which is no score"),
-        (f"{HEAD}|A 1 1|A 2 1,5", "e.tsv:3: 'X' is '1,5', which is no score"),
         (f"{HEAD}|A 1 1|A 1 2", "e.tsv:3: system 'A', segment '1' has a score already (e.tsv:2)"),
         ("system document seg X|A u 1 1|A v 1 2", "name all columns that tell segments apart: --item document,seg"),
         (f"{HEAD}|A  1", "e.tsv:2: 'seg' is empty; it names the segment"),
@@ -452,7 +438,6 @@ HEAD = "system seg X"
         (f"{HEAD}|A 1 1|C 1 2", "e.tsv:3: system 'C' has scores of X, and none of mqm in gold.tsv; there are: A, B. -"),
         (f"{HEAD}|A 1 1|A 2 1", "gold.tsv:4: system 'B' has scores of mqm, and none of X in e.tsv; there are: A."),
         (f"{HEAD}|A 1 1|A 22 1|B 1 1|B 22 1", "gold.tsv:3: segment '2' of system 'A' has no score of X in e.tsv; did "),
-        (f"{HEAD}|A s 1|B s 1", "gold.tsv:2: segment '1' of system 'A' has no score of X in e.tsv; there are: s."),
         (f"{HEAD}|A 1 1|A 2 null|B 1 1|B 2 1", "e.tsv:3: the score of segment '2' of system 'A' by X is missing"),
         ("system seg X lp|A 1 1 en-de|B 1 1 en-cs", "e.tsv:3: segment '1' is one of en-de and en-cs: take one languag"),
     ],
@@ -468,22 +453,13 @@ def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content:
     [
         ("e.jsonl", '{"id": "1", "score": NaN, "evaluator": "X"}', "e.jsonl:1: "),
         ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' is True, which is no score"),
-        ("e.jsonl", f'{{"id": "1", "score": 1{"0" * 400}}}', "e.jsonl:1: 'score' is 1000"),
-        ("e.jsonl", '{"id": "1", "score": 1}\n{', "e.jsonl:2:2: not JSON"),
         ("e.jsonl", '{"id": "1", "score": 1, "errors": [{"text": "a"}]}', "e.jsonl:1: error 1 of 1: no 'category'"),
         ("e.seg.score", "A\tNaN", "e.seg.score:1: 'NaN' is no score"),
         ("e.seg.score", f'{{"system": "A", "score": 1{"0" * 400}}}', "e.seg.score:1: 1000"),
-        ("e.seg.score", "A 0.5", "e.seg.score:1: 'A 0.5' is no score"),
         ("e.seg.score", "", "e.seg.score: holds no scores"),
         ("e.seg.score", "A\t1\nA\t2\nA\t3\nB\t1\nB\t2", "e.seg.score: 3 scores of system 'A', and gold.tsv has 2; seg"),
-        ("e.seg.score", "A\t1\nB\t1\nB\t2", "e.seg.score: 1 scores of system 'A', and gold.tsv has 2; segments withou"),
-        (
-            "e.seg.score",
-            '{"metric": "X", "score": 1, "system": "A"}\n{"metric": "Y", "score": 1, "system": "A"}',
-            "e.seg.score: has scores of X, Y; name the file .jsonl to read all",
-        ),
+        ("e.seg.score", '{"metric": "X", "score": 1}\n{"metric": "Y", "score": 1}', "has scores of X, Y; name the"),
         ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; what stands beside it is read as well"),
-        ("lost.tsv", None, "lost.tsv: no such file"),
         ("", None, ".: is a folder; --mtme reads those of mt-metrics-eval"),
     ],
 )  # fmt: skip
@@ -509,7 +485,6 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e N=t.tsv --human mqm", "t.tsv: has scores of 2 evaluators; leave out N=, and choose with --metrics"),
         ("-e x.jsonl z.tsv --human mqm", "z.tsv:2: system 'A', segment '1' has a score already (x.jsonl:1); if X are "),
         ("-e t.tsv", "whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores"),
-        ("-e t.tsv --human lost.tsv", "lost.tsv: no such file"),
         ("-e t.tsv --human folder.tsv", "folder.tsv: is a folder"),
         ("--mtme lost --human mqm", "lost: is no folder of mt-metrics-eval"),
         ("-e lp.tsv --human mqm -l en-fr", "lp.tsv: no row is of the language pair en-fr; "),
@@ -520,14 +495,13 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, and none"),
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
         ("-e none.tsv --human mqm --missing leave-out", "none.tsv: there is no translation with a score of an"),
+        ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
         ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
         ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: there is no LP.NAME.seg.score"),
         ("-e t.tsv --human mqm --system-scores y.tsv", "y.tsv:1: no column 'Y'; there are: mqm, X"),
         ("-e t.tsv --human mqm --system-scores twice.tsv", "twice.tsv:3: system 'A' has a score already (twice.tsv:2)"),
-        ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
         ("-e s.seg.score --human gold.tsv", "s.sys.score:2: a line is SYSTEM⇥SCORE, and each system has one"),
-        ("-e u.seg.score --human gold.tsv", "u.sys.score:1: a line is SYSTEM⇥SCORE, and each system has one"),
         ("--run chain --human gold.tsv", "run 'chain' holds no ratings of texts; rate what it made: mtagent rate --ru"),
         ("--run nothing --human gold.tsv", "nothing"),
     ],
@@ -538,13 +512,13 @@ def test_what_does_not_fit_is_named(files: Shell, line: str, message: str) -> No
         files.postedit("--run chain -o o.txt -q")
     write(files, {
         "y.tsv": "system mqm X|A 1 1|B 1 1", "z.tsv": "system id mqm X|A 1 1 1|B 1 1 1",
-        "twice.tsv": "system mqm X Y|A 1 1 1|A 1 1 1", "who.tsv": "who mqm X Y|A 1 1 1",
+        "twice.tsv": "system mqm X Y|A 1 1 1|A 1 1 1",
         "lp.tsv": "lp id mqm X|en-de_DE 1 0 1", "cut.tsv": TABLE.rpartition("|")[0], "sure.tsv": "system id mqm|A 1 -1",
         "raters.jsonl": [{"id": "1", "system": "A", "evaluator": who, "score": 1, "mqm": who} for who in (1, 2)],
         "x.jsonl": objects("X", [0.5, 0.9, 0.4, 0.1], translation="Hallo  Welt."),
         "other.jsonl": objects("Y", [0.5, 0.9, 0.4, 0.1], translation="Guten Tag."),
         "alike.tsv": "system id y|gpt.4 1 -1|gpt-4 1 -3", "s.seg.score": "A 1|B 2", "s.sys.score": "A 1|A 2",
-        "u.seg.score": "A 1|B 2", "u.sys.score": "1", "none.tsv": "system id mqm X|A 1 None 1|A 2 0 None",
+        "who.tsv": "who mqm X Y|A 1 1 1", "none.tsv": "system id mqm X|A 1 None 1|A 2 0 None",
         "apart.tsv": "system id mqm X Y|A 1 0 1 None|A 2 0 None 1",
     })  # fmt: skip
     assert message in refused(files(f"meta-eval {line}"))
@@ -572,12 +546,10 @@ def testset(shell: Shell) -> Shell:
 
 def test_a_folder_is_read_with_its_scores_of_systems(testset: Shell) -> None:
     folder = {"folder": Path("set"), "lp": "en-de"}
-    (found,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
-    assert (found.human.name, found.name, found.evaluator.reference) == ("mqm", "X-refA", "refA")
-    systems = found.systems()
-    assert systems is not None
-    assert list(systems.rows()) == [Row("A", "", 7.0, -1.5), Row("B", "", 8.0, 0.0)]
-    assert (found.rows[3], found.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
+    (match,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
+    assert (match.human.name, match.name, match.evaluator.reference) == ("mqm", "X-refA", "refA")
+    assert evaluators_systems(match) == [7, 8]
+    assert (match.rows[3], match.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
     assert compact(read("esa", **folder, metrics=("Y-src",))[0]) == "A1 3 90, A2 4 80, B1 1 70, B2 2 60"
     write(testset, {"z.seg.score": "A 1|A 2|B 3|B 4"})
     beside = read("esa", "z.seg.score", **folder, metrics=("Y", "z"))
@@ -617,8 +589,8 @@ def test_what_a_folder_lacks_is_named(contents: Files, line: str, message: str, 
 def test_a_system_that_has_errors_and_no_scores_lacks_scores(testset: Shell) -> None:
     write(testset, {"set/human-scores/en-de.esa.seg.rating": "A None|A None|B None|B None|C None|C None"})
     write(testset, {"set/metric-scores/en-de/X-refA.seg.score": "A 0.5|A 0.4|B 0.9|B 0.1"})
-    (found,) = read("esa", folder=Path("set"), lp="en-de", metrics=("X",), missing="leave-out", drop=("refA",))
-    assert found.others == ("C",)
+    (match,) = read("esa", folder=Path("set"), lp="en-de", metrics=("X",), missing="leave-out", drop=("refA",))
+    assert match.others == ("C",)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "../../../etc/hosts"])
@@ -634,12 +606,12 @@ def test_names_of_systems_that_are_no_names_of_files(name: str, testset: Shell) 
 def test_a_stored_run_is_an_evaluator(files: Shell) -> None:
     files("rate -s en.txt -t a=es.txt b=en.txt -l en-es --evaluator rules -q -o r.jsonl --name stored")
     scores = [json.loads(line) for line in files.read("r.jsonl")]
-    files.write("gold.tsv", "system\tid\tmqm", *(f"{one['system']}\t{one['id']}\t{-n}" for n, one in enumerate(scores)))
-    found = read("gold.tsv", "file=r.jsonl", runs=("stored", "again=stored"))
-    assert [match.name for match in found] == ["file", "rules", "again"]
-    assert compact(found[0]) == compact(found[1]) == compact(found[2])
-    assert found[0].evaluator.signature == found[1].evaluator.signature
-    assert (found[1].human.marks, found[1].evaluator.marks) == (False, True)
+    files.write("gold.tsv", "system\tid\tmqm", *(f"{row['system']}\t{row['id']}\t{-n}" for n, row in enumerate(scores)))
+    matches = read("gold.tsv", "file=r.jsonl", runs=("stored", "again=stored"))
+    assert [match.name for match in matches] == ["file", "rules", "again"]
+    assert compact(matches[0]) == compact(matches[1]) == compact(matches[2])
+    assert matches[0].evaluator.signature == matches[1].evaluator.signature
+    assert (matches[1].human.marks, matches[1].evaluator.marks) == (False, True)
     assert read("gold.tsv", runs=("stored",), lp="en-es")
     with pytest.raises(ConfigError, match="no segment is of the language pair en-fr"):
         read("gold.tsv", runs=("stored",), lp="en-fr")
@@ -653,7 +625,3 @@ def test_a_failed_rating_of_a_run_says_why_it_is_missing(files: Shell) -> None:
     message = refused(files("meta-eval --run stored --human gold.tsv"))
     assert "the score of segment '1' of system 'two' by spans-file is missing (" in message
     assert "holds no ratings of system 'two'" in message
-
-
-def test_a_score_that_is_negated_keeps_what_is_missing() -> None:
-    assert [SegmentScore(score, "f:1").negated().score for score in (2.0, None)] == [-2.0, None]

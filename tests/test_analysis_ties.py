@@ -21,23 +21,26 @@ near = st.sampled_from([0.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 0.7, 1.0, 1.1, 2.0, 1e-17
 any_number = st.floats(-100, 100) | st.floats(-1e9, 1e9)
 
 
-def naive(groups: list[Group]) -> tuple[float, Fraction] | None:
-    """ε and accuracy by trying every difference on every pair, in fractions."""
+def shares(groups: list[Group]) -> dict[float, Fraction]:
+    """The accuracy with every difference that occurs, pair by pair, in fractions; nothing without a pair."""
     pairs = [list(combinations(group, 2)) for group in groups if len(group) > 1]
-    if not pairs:
-        return None
-    candidates = sorted({0.0} | {abs(a[0] - b[0]) for group in pairs for a, b in group})
-    accuracies = [sum(Fraction(right(group, e), len(group)) for group in pairs) / len(pairs) for e in candidates]
-    best = max(accuracies)
-    return candidates[accuracies.index(best)], best
+
+    def share(epsilon: float) -> Fraction:
+        rights = [
+            Fraction(sum((abs(x - y) <= epsilon) if h == k else (abs(x - y) > epsilon and (x > y) == (h > k))
+                         for (x, h), (y, k) in group), len(group))
+            for group in pairs
+        ]  # fmt: skip
+        return sum(rights, Fraction()) / len(rights)
+
+    return {
+        epsilon: share(epsilon) for epsilon in {0.0, *(abs(a[0] - b[0]) for group in pairs for a, b in group)} if pairs
+    }
 
 
-def right(pairs: list[tuple[tuple[float, float], tuple[float, float]]], epsilon: float) -> int:
-    """How many pairs are judged as people do."""
-    ties = [abs(x - y) <= epsilon for (x, _), (y, _) in pairs]
-    return sum(
-        tie if h == k else not tie and (x > y) == (h > k) for tie, ((x, h), (y, k)) in zip(ties, pairs, strict=True)
-    )
+def best(groups: list[Group]) -> tuple[float, Fraction]:
+    """The smallest of the best thresholds, and the accuracy with it."""
+    return min(shares(groups).items(), key=lambda threshold: (-threshold[1], threshold[0]))
 
 
 def flat(groups: list[Group]) -> tuple[Any, Any, Groups]:
@@ -48,20 +51,14 @@ def flat(groups: list[Group]) -> tuple[Any, Any, Groups]:
 @pytest.mark.parametrize("block", [1, 3, 10, 1000])
 @given(groups=st.lists(st.lists(st.tuples(near | any_number, near), min_size=1, max_size=12), min_size=1, max_size=4))
 def test_the_best_threshold_is_found_by_looking_at_as_little_as_possible(block: int, groups: list[Group]) -> None:
-    expected = naive(groups)
-    found = calibrate(*flat(groups), block=block)
-    if expected is None:
-        assert found is None
-    else:
-        compared = sum(len(group) > 1 for group in groups)
-        assert found == (expected[0], pytest.approx(float(expected[1]), abs=1e-14), compared)
-
-
-@given(groups=st.lists(st.lists(st.tuples(near, near), min_size=2, max_size=8), min_size=1, max_size=3))
-def test_the_accuracy_without_calibration(groups: list[Group]) -> None:
-    pairs = [list(combinations(group, 2)) for group in groups]
-    expected = np.mean([right(group, 0.0) / len(group) for group in pairs])
-    assert uncalibrated(*flat(groups)) == (0.0, pytest.approx(expected, abs=1e-14), len(groups))
+    calibrated, plain = calibrate(*flat(groups), block=block), uncalibrated(*flat(groups))
+    if not shares(groups):
+        assert (calibrated, plain) == (None, None)
+        return
+    compared = sum(len(group) > 1 for group in groups)
+    epsilon, share = best(groups)
+    assert calibrated == (epsilon, pytest.approx(float(share), abs=1e-14), compared)
+    assert plain == (0.0, pytest.approx(float(shares(groups)[0.0]), abs=1e-14), compared)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -70,9 +67,9 @@ def test_blocks_do_not_matter_for_many_scores(seed: int) -> None:
     human = rng.integers(0, 2 + seed, 400).astype(float)
     evaluator = human * (seed % 3) + rng.normal(size=400) * 3
     pooled = one_system(evaluator.tolist(), human.tolist())
-    found = [calibrated_accuracy(pooled, block=block) for block in (50, 5_000, 10**6)]
-    assert len({(one.epsilon, one.value) for one in found}) == 1
-    assert (accuracy(pooled).value or 0) <= (found[0].value or 0)
+    results = [calibrated_accuracy(pooled, block=block) for block in (50, 5_000, 10**6)]
+    assert len({(result.epsilon, result.value) for result in results}) == 1
+    assert (accuracy(pooled).value or 0) <= (results[0].value or 0)
 
 
 @pytest.mark.parametrize("seed", [3, 4, 6])
@@ -82,15 +79,14 @@ def test_groups_of_so_many_sizes_that_weights_do_not_fit_64_bits_are_exact_too(s
     groups = [
         list(zip(rng.normal(size=n).round(1).tolist(), rng.integers(0, 2, n).tolist(), strict=True)) for n in sizes
     ]
-    expected = naive(groups)
-    assert expected is not None
+    epsilon, share = best(groups)
     for block in (100, 2**20):
-        assert calibrate(*flat(groups), block=block) == (expected[0], float(expected[1]), 24)
+        assert calibrate(*flat(groups), block=block) == (epsilon, float(share), 24)
 
 
 def test_one_threshold_for_all_groups_and_of_equally_good_ones_the_smallest() -> None:
-    found = calibrated_accuracy(scores([[0, 0, 0], [1, 2, 3]], [[5, 5, 5], [5, 6, 5]]), "item")
-    assert (found.epsilon, found.value) == (1.0, pytest.approx(2 / 3))  # as with 3; 2 takes an item back
+    smallest = calibrated_accuracy(scores([[0, 0, 0], [1, 2, 3]], [[5, 5, 5], [5, 6, 5]]), "item")
+    assert (smallest.epsilon, smallest.value) == (1.0, pytest.approx(2 / 3))  # as with 3; 2 takes an item back
     by_item = calibrated_accuracy(scores([[0, 0], [1, 3], [5, 9]], [[1, 1], [1, 1], [2, 2]]), "item")
     assert (by_item.epsilon, by_item.value) == (3.0, 1.0)
     assert by_item.signature == "acc-t|level:seg|avg:item|eps:exact|left-out:0|version:0.1.0"
@@ -98,8 +94,8 @@ def test_one_threshold_for_all_groups_and_of_equally_good_ones_the_smallest() ->
 
 @pytest.mark.parametrize(("averaging", "left_out"), [("item", 1), ("system", 1), ("none", 0)])
 def test_groups_without_a_pair_are_counted(averaging: Averaging, left_out: int) -> None:
-    found = calibrated_accuracy(scores([[1, 2, 3], [None, 3, 1], [None, None, 5]], [[1, 2, 3]] * 3), averaging)
-    assert (found.groups_left_out, found.missing.evaluator) == (left_out, 3)
+    result = calibrated_accuracy(scores([[1, 2, 3], [None, 3, 1], [None, None, 5]], [[1, 2, 3]] * 3), averaging)
+    assert (result.groups_left_out, result.missing.evaluator) == (left_out, 3)
 
 
 def test_memory_grows_with_the_scores_and_the_block_not_with_the_pairs() -> None:

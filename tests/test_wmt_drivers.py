@@ -49,7 +49,7 @@ def drive(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 def jsonl(name: str, *objects: dict[str, Any]) -> Path:
     path = Path(name)
-    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects), encoding="utf-8")
+    path.write_text("".join(json.dumps(fields, ensure_ascii=False) + "\n" for fields in objects), encoding="utf-8")
     return path
 
 
@@ -72,6 +72,7 @@ NAMES = sorted(
 RUN_STORED = ("paper_tables", "stages_wmt24pp", "wmt25_general")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, *RUN_STORED])
 def test_the_drivers_start_from_a_checkout_in_both_ways(name: str) -> None:
     for command in ([f"wmt/{name}.py"], ["-m", f"wmt.{name}"]):
@@ -100,6 +101,15 @@ def test_a_submission_has_the_paragraphs_of_the_source_in_order(drive: Drive) ->
         {"doc_id": NEWS, "hypothesis": source},
         {"doc_id": "en-es_#_news_#_b", "hypothesis": "Ten."},
     ]
+
+
+@pytest.mark.loopback
+def test_white_space_around_lines_that_a_model_strips_stays(drive: Drive) -> None:
+    source = "  One two. \n\tThree four.\n\n Five."
+    jsonl("s.jsonl", document(source))
+    with simulator("--behaviour", "tests.wmt_models:stripped") as url:
+        assert drive(wmt25_general.main, f"-s s.jsonl -o out.jsonl -q {PAPER} --base-url {url}").code == 0
+    assert hypotheses() == [source]
 
 
 @pytest.mark.loopback
@@ -181,27 +191,22 @@ def test_a_dry_run_shows_the_request_with_the_instruction_and_the_estimate(drive
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "known"),
     [
-        (
-            {"doc_id": "a", "src_lang": "en", "tgt_lang": "sr_Latn_RS", "src_text": "x"},
-            ("en", "sr-Latn-RS", None, None),
-        ),
+        ({"doc_id": "a", "src_lang": "is", "tgt_lang": "sr_Latn", "src_text": "x"}, ("is", "sr-Latn", None, None)),
         ({"doc_id": "cs-de_DE_#_news_#_x", "src_text": "x"}, ("cs", "de-DE", "news", None)),
         ({"doc_id": "cs-de_DE_#_news_#_x", "domain": "social", "src_text": "x"}, ("cs", "de-DE", "social", None)),
         ({"doc_id": "s_###_news_###_cs_###_is_###_x", "src_text": "x"}, ("cs", "is", "news", None)),
         ({"doc_id": "a", "tgt_lang": "zh_CN", "source_doc": "x", "instruction": "y"}, ("en", "zh-CN", None, "y")),
-        ({"doc_id": "a", "src_lang": "ja", "tgt_lang": "zh", "src_text": "x"}, ("ja", "zh", None, None)),
-        ({"doc_id": "a_#_b", "tgt_lang": "zh", "src_text": "x"}, ("en", "zh", None, None)),
-        ({"doc_id": "a", "src_text": "x"}, ("en", "de", None, None)),
+        ({"doc_id": "a_#_b", "src_text": "x"}, ("en", "de", None, None)),
         ({"doc": "a", "lp": "ja-bho_IN", "src": "x"}, ("ja", "bho-IN", None, None)),
     ],
-)
+)  # fmt: skip
 def test_the_names_of_fields_of_each_year_are_understood(
-    drive: Drive, fields: dict[str, Any], told: tuple[str | None, ...]
+    drive: Drive, fields: dict[str, Any], known: tuple[str | None, ...]
 ) -> None:
-    (found,) = documents(jsonl("s.jsonl", fields), Config(source_lang="en", target_lang="de"))
-    assert (found.source, found.source_lang, found.target_lang, found.domain, found.notes) == ("x", *told)
+    (whole,) = documents(jsonl("s.jsonl", fields), Config(source_lang="en", target_lang="de"))
+    assert (whole.source, whole.source_lang, whole.target_lang, whole.domain, whole.notes) == ("x", *known)
 
 
 GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
@@ -212,15 +217,7 @@ GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
     [
         ([document("One.\n\nTwo.")], [GIVEN], "-t t.jsonl", f"s.jsonl:1: the given translation of '{NEWS}' has 1"),
         (
-            [document("One.")],
-            [{**GIVEN, "hypothesis": "1\n\n2"}],
-            "-t t.jsonl",
-            f"of '{NEWS}' has 2 paragraphs instead of 1;",
-        ),
-        (
-            [document("One.\n\nTwo."), document("One.\n\nTwo.", "b")],
-            [GIVEN, {**GIVEN, "doc_id": "b"}],
-            "-t t.jsonl",
+            [document("One.\n\nTwo."), document("One.\n\nTwo.", "b")], [GIVEN, {**GIVEN, "doc_id": "b"}], "-t t.jsonl",
             "has 1 paragraphs instead of 2; 1 more are unlike their sources; leave them out",
         ),
         ([document("One.", "x")], [GIVEN], "-t t.jsonl", "t.jsonl: it has none of these documents; the first is 'x'"),
@@ -233,26 +230,15 @@ GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
         ([document(["One."])], [GIVEN], "", "s.jsonl:1: src_text is no text but ['One.']"),
         ([document("One.")], [GIVEN], "--only en-is", "--only en-is: there is no document of this language pair"),
         ([document("One.")], [GIVEN], "--system X", "s.jsonl:1: there are no translations of other systems"),
-        (
-            [document("One.", hyps={"A": "Uno."})],
-            [GIVEN],
-            "--system X",
-            "--system X: s.jsonl has no text of this system",
-        ),
-        (
-            [document("One.", hyps={"A": ["Uno."]})],
-            [GIVEN],
-            "--system A",
-            "s.jsonl:1: what A has is no text but ['Uno.']",
-        ),
+        ([document("One.", hyps={"A": "Uno."})], [GIVEN], "--system X", "--system X: s.jsonl has no text of this"),
+        ([document("One.", hyps={"A": ["Uno."]})], [GIVEN], "--system A", "s.jsonl:1: what A has is no text"),
         ([document("One.")], [GIVEN], "-t t.jsonl --system X", "choose one"),
         ([], [GIVEN], "", "s.jsonl: there is no document in it"),
         ([document("One.")], [GIVEN], "", "s.jsonl: there is no translation in it, and nothing to translate with"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o t.jsonl", "t.jsonl: the results would overwrite the file of -t"),
-        ([document("One.")], [GIVEN], "-t t.jsonl -o s.jsonl", "s.jsonl: the results would overwrite the file of -s"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o .", "is a folder; name a file in it"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_said_with_file_and_line(
     drive: Drive, sources: list[dict[str, Any]], given: list[dict[str, Any]], line: str, words: str
 ) -> None:
@@ -261,11 +247,9 @@ def test_what_does_not_fit_is_said_with_file_and_line(
     done = drive(wmt25_general.main, f"-s s.jsonl -o out.jsonl {line}" if "-o" not in line else f"-s s.jsonl {line}")
     assert done.code == 1
     assert words in done.err
-    assert (Path("out.jsonl").exists(), Path("t.jsonl").read_text(), Path("store.db").exists()) == (
-        False,
-        before,
-        False,
-    )
+    assert Path("t.jsonl").read_text() == before
+    assert not Path("out.jsonl").exists()
+    assert not Path("store.db").exists()
 
 
 @pytest.mark.parametrize(
@@ -274,7 +258,6 @@ def test_what_does_not_fit_is_said_with_file_and_line(
         ({}, "", {}),
         ({}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "sr_Latn_RS"}),
         ({"dataset_id": "wmttest2025"}, "", {"dataset_id": "wmttest2025", "tgt_lang": "sr_Latn_RS"}),
-        ({"dataset_id": "wmttest2025", "tgt_lang": "zh_cn"}, "", {"dataset_id": "wmttest2025", "tgt_lang": "zh_cn"}),
         ({"dataset_id": "wmttest2025"}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "sr_Latn_RS"}),
         ({"tgt_lang": None, "lp": "en-pt_BR"}, "--dataset-id x", {"dataset_id": "x", "tgt_lang": "pt_BR"}),
     ],
@@ -318,25 +301,21 @@ def chain(source: str, *texts: str, given: str | None = None) -> Chain:
 
 
 @pytest.mark.parametrize(
-    ("one", "text", "trouble"),
+    ("improved", "text", "trouble"),
     [
         (chain("a", "b"), "b", None),
-        (chain("a", "b\n\n"), "b", None),
         (chain("\na", "b"), "\nb", None),
-        (chain("a\n\nb", "c\n\nd"), "c\n\nd", None),
         (chain("a\n\nb", "c\n\nd", "c d"), "c\n\nd", "translate made 1 paragraphs of 2, which is refused"),
         (chain("a\n\nb", "c\n\nd\n\ne", "f"), "\n\n", "translate made 1 paragraphs of 2, which is refused"),
-        (chain("a\n\nb", "c"), "\n\n", "translate made 1 paragraphs of 2, which is refused"),
         (chain("a", "b\n\nc", given="d"), "d", "translate made 2 paragraphs of 1, which is refused"),
         (chain("", given="  "), "  ", None),
         (chain(" \n", " \n"), " \n", None),
         (chain("a", "\nb\n", given=""), "b", None),
-        (chain("a", "b", given="\n"), "b", None),
         (chain("", "\n", given="\n"), "\n", None),
     ],
 )
-def test_the_last_text_that_fits_is_taken(one: Chain, text: str, trouble: str | None) -> None:
-    assert settled(one) == (text, trouble)
+def test_the_last_text_that_fits_is_taken(improved: Chain, text: str, trouble: str | None) -> None:
+    assert settled(improved) == (text, trouble)
 
 
 def test_a_document_with_another_number_of_paragraphs_is_never_written() -> None:
@@ -366,12 +345,13 @@ def test_a_document_that_the_other_system_has_not_stays_in_its_place(drive: Driv
 @pytest.fixture
 def wmt25(data: Path, drive: Drive) -> list[dict[str, Any]]:
     """The 70 documents, and ``t.jsonl`` with the texts of a system for each."""
-    found = read(data / "wmt25_docs.jsonl")
-    jsonl("t.jsonl", *({"doc_id": one["doc"], "hypothesis": next(iter(one["hyps"].values()))} for one in found))
-    return found
+    whole = read(data / "wmt25_docs.jsonl")
+    jsonl("t.jsonl", *({"doc_id": row["doc"], "hypothesis": next(iter(row["hyps"].values()))} for row in whole))
+    return whole
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.loopback
 def test_real_documents_go_through_a_chain_that_changes_nothing(
     drive: Drive, data: Path, wmt25: list[dict[str, Any]]
@@ -384,22 +364,9 @@ def test_real_documents_go_through_a_chain_that_changes_nothing(
     assert (translated.code, improved.code) == (0, 0), translated.err + improved.err
     assert len(wmt25) == 70
     assert [(line["doc_id"], line["hypothesis"]) for line in read("out.jsonl")] == [
-        (one["doc"], one["src"]) for one in wmt25
+        (row["doc"], row["src"]) for row in wmt25
     ]
     assert Path("better.jsonl").read_bytes() == Path("t.jsonl").read_bytes()
-
-
-@pytest.mark.data
-@pytest.mark.loopback
-def test_real_documents_keep_the_white_space_around_lines_that_a_model_strips(
-    drive: Drive, data: Path, wmt25: list[dict[str, Any]]
-) -> None:
-    with simulator("--behaviour", "tests.wmt_models:stripped") as url:
-        line = f"-s {data / 'wmt25_docs.jsonl'} -q --preset paper --concurrency 32 --base-url {url} -o out.jsonl"
-        done = drive(wmt25_general.main, line)
-    assert done.code == 0, done.err
-    assert hypotheses() == [one["src"] for one in wmt25]
-    assert sum(line != line.strip() for one in wmt25 for line in one["src"].split("\n")) > 20
 
 
 @pytest.mark.data
@@ -410,12 +377,12 @@ def test_real_documents_keep_every_paragraph_that_the_rules_leave_alone(
     assert done.code == 0, done.err
     pairs = [
         (before, after)
-        for given, ours, one in zip(hypotheses("t.jsonl"), hypotheses(), wmt25, strict=True)
+        for given, ours, row in zip(hypotheses("t.jsonl"), hypotheses(), wmt25, strict=True)
         for before, after in zip(given.split("\n\n"), ours.split("\n\n"), strict=True)
-        if len(ours.split("\n\n")) == one["paragraphs_src"]
+        if len(ours.split("\n\n")) == row["paragraphs_src"]
     ]
     changed = sum(before != after for before, after in pairs)
-    assert len(pairs) == sum(one["paragraphs_src"] for one in wmt25)
+    assert len(pairs) == sum(row["paragraphs_src"] for row in wmt25)
     assert 0 < changed < len(pairs) / 4
 
 
@@ -465,9 +432,9 @@ def test_the_tables_of_both_runs_with_tests_beside_the_published(drive: Drive, t
     section = done.out.partition("differences to Translate")[2].partition("(p:")[0]
     scores = {line.split()[1]: re.findall(r"[+-][\d.]+", line) for line in section.splitlines() if "Icelandic" in line}
     performance = done.out.partition("edits by TER")[0]
-    for metric, found in scores.items():
+    for metric, differences in scores.items():
         shown = next(line for line in performance.splitlines() if f" {metric} " in line)
-        assert found == [re.findall(r"\(([+-][\d.]+)\)", shown)[place] for place in (0, 2, 3)]
+        assert differences == [re.findall(r"\(([+-][\d.]+)\)", shown)[place] for place in (0, 2, 3)]
     assert [*scores] == ["chrF2", "TER"]
     assert "(p = 0.0010)*" in done.out
     assert "paired bootstrap resampling, 1,000 resamples" in done.out
@@ -486,7 +453,7 @@ def test_without_translations_the_model_makes_them_once_for_both_runs(drive: Dri
     assert done.code == 0, done.err
     assert "began with different translations" not in done.out
     assert "| Icelandic | TER |" in done.out
-    prompts = [found.prompt for entry in read_journal(log) if (found := asked(entry.body))]
+    prompts = [prompted.prompt for entry in read_journal(log) if (prompted := asked(entry.body))]
     assert prompts.count("translate") == 4
 
 
@@ -506,8 +473,8 @@ def test_the_page_and_the_driver_have_the_same_published_numbers() -> None:
     for pair, name in (("en-is", "Icelandic"), ("en-sr", "Serbian")):
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
         stages = zip(*stages_wmt24pp.TABLE_3[pair].values(), strict=True)
-        assert line == f"| {name} | {' | '.join(' '.join(f'{one:.2f}' for one in stage) for stage in stages)} |"
-        assert f"{name} {', '.join(f'{one:.2f}' for one in stages_wmt24pp.TABLE_4[pair])}" in page
+        assert line == f"| {name} | {' | '.join(' '.join(f'{number:.2f}' for number in stage) for stage in stages)} |"
+        assert f"{name} {', '.join(f'{number:.2f}' for number in stages_wmt24pp.TABLE_4[pair])}" in page
     tokens = (10_728_181, 58_548_177, 15_874_680)
     for number, stage in zip(tokens, ("Translate", "Postedit", "Proofread"), strict=True):
         assert f"{number:,}" in page
@@ -520,11 +487,11 @@ def test_a_line_of_wmt24pp_is_a_segment(drive: Drive) -> None:
     Path("t.txt").write_text("bad\nfirst\nsecond\n")
     known = {"source_lang": "en", "target_lang": "is-IS", "document": "d", "domain": "news"}
     texts = {None: ("own", None), Path("t.txt"): ("first", "second")}
-    for path, (one, two) in texts.items():
-        found = wmt24pp.read(Files(Path("is.jsonl"), path), "original_target", Config())
-        assert found == [
-            Segment(id="2", source=f"{WORDS} 1.", translation=one, reference="secret 2", **known),
-            Segment(id="3", source=f"{WORDS} 2.", translation=two, reference="secret 3", **known),
+    for path, (first, second) in texts.items():
+        both = wmt24pp.read(Files(Path("is.jsonl"), path), "original_target", Config())
+        assert both == [
+            Segment(id="2", source=f"{WORDS} 1.", translation=first, reference="secret 2", **known),
+            Segment(id="3", source=f"{WORDS} 2.", translation=second, reference="secret 3", **known),
         ]
         assert wmt24pp.read(Files(Path("is.jsonl")), "target", Config())[0].reference == f"omega {WORDS} 1. telltale"
 
@@ -562,7 +529,7 @@ def test_translations_that_both_runs_share_are_estimated_once(drive: Drive) -> N
     done = drive(stages_wmt24pp.main, "-s is.jsonl --dry-run --show 0 --model gpt-4o-mini")
     low, high = (int(text.replace(",", "")) for text in re.findall(r"([\d,]+)–([\d,]+) tokens", done.out)[0])
     costs = [line.split() for line in done.out.splitlines() if re.match("(translate|postedit|proofread) ", line)]
-    tokens = [[[int(one.replace(",", "")) for one in cell.split("–")] for cell in row[2:4]] for row in costs]
+    tokens = [[[int(number.replace(",", "")) for number in cell.split("–")] for cell in row[2:4]] for row in costs]
     assert [row[0] for row in costs] == ["translate", "postedit", "proofread", "translate", "proofread"]
     once = [row for place, row in enumerate(tokens) if place != 3]
     assert (low, high) == tuple(96 * sum(cell[end] for row in once for cell in row) for end in (0, -1))
@@ -632,20 +599,20 @@ def test_a_file_without_references_is_refused(drive: Drive) -> None:
 
 @pytest.mark.data
 def test_real_texts_with_the_rules_as_posteditor(drive: Drive, data: Path) -> None:
-    found, texts = [], []
-    for one in read(data / "wmt24_docs.jsonl"):
-        if one["lp"] == "en-is":
-            system = next(name for name, tier in one["tier"].items() if tier == "mid")
-            references = next(iter(one["refs"].values()))
-            for source, reference, text in zip(one["src"], references, one["hyps"][system], strict=True):
+    lines, texts = [], []
+    for whole in read(data / "wmt24_docs.jsonl"):
+        if whole["lp"] == "en-is":
+            system = next(name for name, tier in whole["tier"].items() if tier == "mid")
+            references = next(iter(whole["refs"].values()))
+            for source, reference, text in zip(whole["src"], references, whole["hyps"][system], strict=True):
                 more = {"source": source, "target": reference, "original_target": reference}
-                found.append({**ROW, **more, "document_id": one["doc"], "segment_id": len(found) + 1})
+                lines.append({**ROW, **more, "document_id": whole["doc"], "segment_id": len(lines) + 1})
                 texts.append(" ".join(text.split()))
-    jsonl("is.jsonl", *found)
+    jsonl("is.jsonl", *lines)
     Path("t.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     done = drive(stages_wmt24pp.main, "-s is.jsonl -t t.txt -q")
     assert done.code == 0, done.err
-    assert len(found) == 75
+    assert len(lines) == 75
     (line,) = [line for line in done.out.splitlines() if line.startswith("En-Icelandic")]
     assert 0 < float(line.split()[1]) < 3
     assert re.findall(r"– / [\d.]+", done.out) == ["– / 18.00", "– / 19.19", "– / 43.55", "– / 43.80", *TER_AND_EDITS]

@@ -125,7 +125,7 @@ def test_given_translations_a_missing_variant_and_another_start(shell: Shell, pr
     assert costs[4] == ["TP (Translate + Post-edit)", "–", "8,200", "–", "4.50"]
     assert "the translations into Icelandic were given, at no known cost, and are not in it" in out
     others = [segment(i + 1, f"s{i}", "Annað .", target_lang="is", reference=IS[i]) for i in (0, 1)]
-    other_chains = [Chain(segment=one, steps=(step("proofread", "x"),)) for one in others]
+    other_chains = [Chain(segment=other, steps=(step("proofread", "x"),)) for other in others]
     store(shell.folder / "store.db", "elsewhere", *other_chains)
     assert "began with different translations" not in printed("tpp tpr").out
     assert "began with different translations" in printed("tpp elsewhere").out
@@ -137,8 +137,8 @@ def test_the_other_forms(shell: Shell, printed: Printed) -> None:
     assert r"\begin{tabular}{llrrrrr}" in latex
     assert r"Cost (\$)" in latex
     assert "| Language | Metric | Translate |" in printed("tpp tpr -f markdown").out
-    found = json.loads(printed("tpp tpr -f json").out)
-    assert [len(one["rows"]) for one in found["tables"]] == [3, 1, 5]
+    data = json.loads(printed("tpp tpr -f json").out)
+    assert [len(table["rows"]) for table in data["tables"]] == [3, 1, 5]
 
 
 @pytest.mark.parametrize(

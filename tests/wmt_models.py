@@ -11,8 +11,12 @@ from tests.simulator.settings import Body
 
 def same(body: Body) -> str:
     """Finds nothing, and gives every text back as it is: the source, where there is no translation yet."""
-    found = _asked(body)
-    return '{"errors": []}' if found.prompt == "rubric-mqm" else found.values.get("translation", found.values["source"])
+    prompted = _asked(body)
+    return (
+        '{"errors": []}'
+        if prompted.prompt == "rubric-mqm"
+        else prompted.values.get("translation", prompted.values["source"])
+    )
 
 
 def stripped(body: Body) -> str:
@@ -22,8 +26,8 @@ def stripped(body: Body) -> str:
 
 def speechless(body: Body) -> str:
     """As :func:`tests.simulator.chain.improving`; but what holds "mute" is neither reviewed nor translated."""
-    found = _asked(body)
-    if "mute" in found.values["source"] and found.prompt in ("rubric-mqm", "translate"):
+    prompted = _asked(body)
+    if "mute" in prompted.values["source"] and prompted.prompt in ("rubric-mqm", "translate"):
         return "I would rather\n\nnot say."
     return chain.improving(body)
 
@@ -36,15 +40,15 @@ def talkative(body: Body) -> str:
 
 def reworded(body: Body) -> str:
     """The reviewer wants "omega" as the first word, the proofreader puts a full stop behind the text."""
-    found = _asked(body)
-    if found.prompt != "rubric-mqm":
-        return f"{found.values['translation']} ."
-    word = found.values["translation"].split()[0]
+    prompted = _asked(body)
+    if prompted.prompt != "rubric-mqm":
+        return f"{prompted.values['translation']} ."
+    word = prompted.values["translation"].split()[0]
     error = {"span": word, "before": "", "after": "", "category": "style", "severity": 1, "suggestion": "omega"}
     return json.dumps({"errors": [error]})
 
 
 def _asked(body: Body) -> Asked:
-    found = asked(body)
-    assert found is not None, body
-    return found
+    prompted = asked(body)
+    assert prompted is not None, body
+    return prompted

@@ -36,13 +36,13 @@ def run(main: Callable[[], None]) -> None:
 def records(path: Path, *fields: str) -> list[dict[str, Any]]:
     """The objects of a JSON Lines file. Raises :class:`InputError` where there is none, or one lacks a field."""
     refuse_absent(path)
-    found = []
+    objects = []
     for number, values in parsed_lines(path):
         _refuse_incomplete(values, fields, f"{path}:{number}")
-        found.append(values)
-    if not found:
+        objects.append(values)
+    if not objects:
         raise InputError(f"{path}: there is nothing in it")
-    return found
+    return objects
 
 
 def rows(path: Path, *columns: str) -> list[dict[str, str]]:

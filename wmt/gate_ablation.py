@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
     case: Case
     margin: float
-    found: Effect
+    calibrated: Effect
     unmargined: Effect
 
 
@@ -64,23 +64,24 @@ def main_table(data: Scores, outcomes: Sequence[Outcome]) -> Iterator[str]:
         "over never", "over always", "accepted", "good kept", "harmful refused", "beats both"
     )
     yield "|---|---|---:" + "|---:" * 10 + "|---|"
-    for one in outcomes:
-        means = (one.found.never, one.found.always, one.unmargined.gate, one.found.gate, one.found.oracle)
-        shares = (one.found.accepted, one.found.good_kept, one.found.harmful_refused)
-        leads = (_lead(one.found.over_never), _lead(one.found.over_always))
-        first = (one.case.judge, one.case.name, f"{one.margin:.4g}", *map(_mean, means))
-        yield _row(*first) + _head(*leads, *map(_share, shares), verdict(one.found))
+    for result in outcomes:
+        worth = result.calibrated
+        means = (worth.never, worth.always, result.unmargined.gate, worth.gate, worth.oracle)
+        shares = (worth.accepted, worth.good_kept, worth.harmful_refused)
+        leads = (_lead(worth.over_never), _lead(worth.over_always))
+        first = (result.case.judge, result.case.name, f"{result.margin:.4g}", *map(_mean, means))
+        yield _row(*first) + _head(*leads, *map(_share, shares), verdict(worth))
 
 
-def verdict(found: Effect) -> str:
+def verdict(worth: Effect) -> str:
     """Whether the gate beats both never and always; what it does not beat is named."""
-    told = []
-    for name, lead in (("never", found.over_never), ("always", found.over_always)):
+    verdicts = []
+    for name, lead in (("never", worth.over_never), ("always", worth.over_always)):
         if lead.high is not None and lead.high < 0:
-            told.append(f"loses to {name}")
+            verdicts.append(f"loses to {name}")
         elif lead.low is not None and lead.low <= 0:
-            told.append(f"not told apart from {name}")
-    return ", ".join(told) or "yes"
+            verdicts.append(f"not told apart from {name}")
+    return ", ".join(verdicts) or "yes"
 
 
 def report_table(data: Scores, outcomes: Sequence[Outcome], resampling: Resampling) -> Iterator[str]:
@@ -89,15 +90,15 @@ def report_table(data: Scores, outcomes: Sequence[Outcome], resampling: Resampli
     yield _row("judge", "edits", *data.reports) + "|"
     yield "|---" * (2 + len(data.reports)) + "|"
     warned = False
-    for one in outcomes:
+    for result in outcomes:
         cells = []
         for metric in data.reports:
-            every = edits(data, one.case, metric)
-            found = effect(every.chosen(~first_half(every.groups, resampling.seed)), one.margin, resampling)
-            warned = warned or metric == one.case.judge
-            star = " (*)" if metric == one.case.judge else ""
-            cells.append(f"{_lead(found.over_never)} / {_lead(found.over_always)}{star}")
-        yield _row(one.case.judge, one.case.name, *cells) + "|"
+            every = edits(data, result.case, metric)
+            worth = effect(every.chosen(~first_half(every.groups, resampling.seed)), result.margin, resampling)
+            warned = warned or metric == result.case.judge
+            star = " (*)" if metric == result.case.judge else ""
+            cells.append(f"{_lead(worth.over_never)} / {_lead(worth.over_always)}{star}")
+        yield _row(result.case.judge, result.case.name, *cells) + "|"
     if warned:
         yield "\n(*) warning: the judge and the metric are the same; a gate is always good by its own judge."
 
@@ -111,19 +112,19 @@ def splits_table(data: Scores, splits: int, seed: int) -> Iterator[str]:
         every, leads, plain = edits(data, case, data.target), [], []
         for other in range(seed + 1, seed + 1 + splits):
             half = first_half(every.groups, other)
-            held = every.chosen(~half)
-            leads.append(lead(held, best_margin(every.chosen(half))))
-            plain.append(lead(held, 0.0))
+            others = every.chosen(~half)
+            leads.append(lead(others, best_margin(every.chosen(half))))
+            plain.append(lead(others, 0.0))
         above = f"{sum(value > 0 for value in leads)} of {splits}"
         numbers = (f"{value:+.3f}" for value in (np.mean(leads), min(leads), max(leads)))
         yield _row(case.judge, case.name, *numbers, above, f"{np.mean(plain):+.3f}") + "|"
 
 
-def lead(held: Edits, margin: float) -> float:
+def lead(others: Edits, margin: float) -> float:
     """By how much the gate beats the better of never and always; below 0 where it does not."""
-    keep = kept(held.gains, margin)
-    gate = np.where(keep, held.human_after, held.human_before).mean()
-    return float(gate - max(held.human_before.mean(), held.human_after.mean()))
+    keep = kept(others.gains, margin)
+    gate = np.where(keep, others.human_after, others.human_before).mean()
+    return float(gate - max(others.human_before.mean(), others.human_after.mean()))
 
 
 def whole_table(data: Scores) -> Iterator[str]:
@@ -149,17 +150,17 @@ def single_pairs(data: Scores, resampling: Resampling) -> Iterator[str]:
     yield "| judge | beats both | not told apart from one | loses to always | loses to never |"
     yield "|---|---:|---:|---:|---:|"
     for judge in data.judges:
-        told = Counter(_kind(data, judge, pair, resampling) for pair in pairs)
+        verdicts = Counter(_kind(data, judge, pair, resampling) for pair in pairs)
         names = ("both", "neither", "always", "never")
-        yield _row(judge, *(str(told[name]) for name in names)) + "|"
+        yield _row(judge, *(str(verdicts[name]) for name in names)) + "|"
 
 
 def _kind(data: Scores, judge: str, pair: tuple[str, str], resampling: Resampling) -> str:
-    told = verdict(outcome(data, Case(data.name, judge, "", (pair,)), resampling).found)
+    verdicts = verdict(outcome(data, Case(data.name, judge, "", (pair,)), resampling).calibrated)
     return (
         "both"
-        if told == "yes"
-        else next((name for name in ("always", "never") if f"loses to {name}" in told), "neither")
+        if verdicts == "yes"
+        else next((name for name in ("always", "never") if f"loses to {name}" in verdicts), "neither")
     )
 
 
@@ -176,15 +177,15 @@ def error_free_table(data: Scores, precision: float, resampling: Resampling) -> 
     for judge in data.judges:
         labelled = _labelled(data, judge, KINDS[kind])
         half = _half(labelled, resampling.seed)
-        found = error_free_of(labelled, half, data.target, precision, resampling=resampling)
+        result = error_free_of(labelled, half, data.target, precision, resampling=resampling)
         base = (judge, f"{100 * labelled.error_free.mean():.1f} %", _highest(labelled.chosen(half)))
-        if found.threshold is None or found.held_out is None:
-            yield _row(*base, "none", "-", f"{found.reached:.0%}", "-", "-", "-") + "|"
+        if result.threshold is None or result.held_out is None:
+            yield _row(*base, "none", "-", f"{result.reached:.0%}", "-", "-", "-") + "|"
             continue
-        between = f"{found.low:.4g} to {found.high:.4g}"
-        held = (found.held_out.precision, found.held_out.coverage, found.held_out.recall)
-        shares = [_share(Interval(one.value, one.low, one.high)) for one in held]
-        yield _row(*base, f"{found.threshold:.4g}", between, f"{found.reached:.0%}", *shares) + "|"
+        between = f"{result.low:.4g} to {result.high:.4g}"
+        on_others = (result.held_out.precision, result.held_out.coverage, result.held_out.recall)
+        shares = [_share(Interval(share.value, share.low, share.high)) for share in on_others]
+        yield _row(*base, f"{result.threshold:.4g}", between, f"{result.reached:.0%}", *shares) + "|"
 
 
 def _labelled(data: Scores, judge: str, cut: float) -> Labelled:
@@ -196,8 +197,8 @@ def _labelled(data: Scores, judge: str, cut: float) -> Labelled:
 
 def _highest(labelled: Labelled) -> str:
     """The best precision of any threshold that enough texts reach."""
-    found = curve(labelled)
-    return f"{100 * found.precision[found.coverage * len(labelled) >= FEWEST].max():.0f} %"
+    points = curve(labelled)
+    return f"{100 * points.precision[points.coverage * len(labelled) >= FEWEST].max():.0f} %"
 
 
 def _half(labelled: Labelled, seed: int) -> Truths:
@@ -206,14 +207,14 @@ def _half(labelled: Labelled, seed: int) -> Truths:
 
 def drawn(data: Scores, outcomes: Sequence[Outcome]) -> str:
     """The plot of a data set."""
-    bars = [bar_of(f"{one.case.judge}: {one.case.name}", one.found) for one in outcomes]
+    bars = [bar_of(f"{result.case.judge}: {result.case.name}", result.calibrated) for result in outcomes]
     return plot("gate", f"What the gate is worth: {data.name}", data.unit, bars)
 
 
-def bar_of(label: str, found: Effect) -> Bar:
+def bar_of(label: str, worth: Effect) -> Bar:
     """The row of a case in the plot."""
-    never, always, gate, oracle = (one.value or 0.0 for one in (found.never, found.always, found.gate, found.oracle))
-    lead = found.over_never if never >= always else found.over_always
+    never, always, gate, oracle = (mean.value or 0.0 for mean in (worth.never, worth.always, worth.gate, worth.oracle))
+    lead = worth.over_never if never >= always else worth.over_always
     best = max(never, always)
     return Bar(label, never, always, gate, best + (lead.low or 0.0), best + (lead.high or 0.0), oracle)
 
@@ -226,29 +227,29 @@ def _head(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _mean(found: Interval) -> str:
-    return "-" if found.value is None else f"{found.value:.2f}"
+def _mean(interval: Interval) -> str:
+    return "-" if interval.value is None else f"{interval.value:.2f}"
 
 
-def _exact(found: Interval) -> str:
-    return "-" if found.value is None else f"{found.value:.{1 if abs(found.value) > 20 else 3}f}"
+def _exact(interval: Interval) -> str:
+    return "-" if interval.value is None else f"{interval.value:.{1 if abs(interval.value) > 20 else 3}f}"
 
 
-def _lead(found: Interval) -> str:
-    if found.value is None or found.low is None or found.high is None:
+def _lead(interval: Interval) -> str:
+    if interval.value is None or interval.low is None or interval.high is None:
         return "-"
-    digits = 2 if abs(found.high - found.low) > 0.1 else 3
-    return f"{found.value:+.{digits}f} [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
+    digits = 2 if abs(interval.high - interval.low) > 0.1 else 3
+    return f"{interval.value:+.{digits}f} [{interval.low:+.{digits}f}, {interval.high:+.{digits}f}]"
 
 
-def _share(found: Interval) -> str:
-    return "-" if found.value is None else f"{100 * found.value:.0f} %"
+def _share(interval: Interval) -> str:
+    return "-" if interval.value is None else f"{100 * interval.value:.0f} %"
 
 
 def planned(data: Scores) -> str:
     """What a run would look at."""
-    found = [edits(data, case, data.target) for case in cases(data)]
-    numbers = f"{len(found)} cases, {sum(map(len, found))} edits, {len(np.unique(data.groups))} groups"
+    of_cases = [edits(data, case, data.target) for case in cases(data)]
+    numbers = f"{len(of_cases)} cases, {sum(map(len, of_cases))} edits, {len(np.unique(data.groups))} groups"
     return f"{data.name}: judges {', '.join(data.judges)}; {numbers}; calibrated on {data.target}; no model is asked"
 
 

@@ -59,22 +59,24 @@ def edits(data: Scores, case: Case, report: str) -> Edits:
 def ment(folder: Path) -> Scores:
     """MENT zh-en: people's score and RATE's, 0 to 4."""
     path = folder / "ment_zh-en.jsonl"
-    found = records(path, "human", "rate")
-    systems = tuple(found[0]["human"])
+    segments = records(path, "human", "rate")
+    systems = tuple(segments[0]["human"])
     scores = {
-        name: {system: np.array([_number(one[key].get(system), path) for one in found]) for system in systems}
+        name: {
+            system: np.array([_number(segment[key].get(system), path) for segment in segments]) for system in systems
+        }
         for name, key in (("human", "human"), ("RATE", "rate"))
     }
-    return Scores("MENT zh-en", "RATE 0-4", "human", ("RATE",), (), systems, np.arange(len(found)), scores)
+    return Scores("MENT zh-en", "RATE 0-4", "human", ("RATE",), (), systems, np.arange(len(segments)), scores)
 
 
 def wmt23(folder: Path) -> Scores:
     """WMT23 en-de: people's MQM, and four judges; without the reference."""
     judges = ("M-MAD", "GEMBA-MQM", "EAPrompt", "CometKiwi")
     path = folder / "wmt23_en-de_seg_scores.tsv"
-    found = [row for row in rows(path, "system", "seg", "mqm", *judges) if row["system"] != "refA"]
-    systems, numbers = tuple(dict.fromkeys(row["system"] for row in found)), _numbers(row["seg"] for row in found)
-    scores = _by_system(found, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
+    cells = [row for row in rows(path, "system", "seg", "mqm", *judges) if row["system"] != "refA"]
+    systems, numbers = tuple(dict.fromkeys(row["system"] for row in cells)), _numbers(row["seg"] for row in cells)
+    scores = _by_system(cells, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
     return Scores("WMT23 en-de", "MQM", "mqm", judges, (), systems, np.arange(len(numbers)), scores)
 
 
@@ -86,15 +88,15 @@ def wmt25(folder: Path) -> Scores:
     target, judges = "GEMBA-ESA-GPT4.1", ("GEMBA-ESA-CMDA", "CometKiwi-XL")
     reports = ("XCOMET-XL", "MetricX-24-Hybrid-XL", *judges)
     path = folder / "wmt25_paragraph_scores.tsv"
-    found = rows(path, "lp", "document", "paragraph", "system", target, *reports)
-    places = _numbers((row["lp"], row["document"], row["paragraph"]) for row in found)
+    cells = rows(path, "lp", "document", "paragraph", "system", target, *reports)
+    places = _numbers((row["lp"], row["document"], row["paragraph"]) for row in cells)
     documents = _numbers((lp.partition("-")[0], document) for lp, document, _ in places)
-    systems = tuple(dict.fromkeys(row["system"] for row in found))
+    systems = tuple(dict.fromkeys(row["system"] for row in cells))
 
     def place(row: dict[str, str]) -> int:
         return places[row["lp"], row["document"], row["paragraph"]]
 
-    scores = _by_system(found, path, (target, *reports), systems, place, len(places))
+    scores = _by_system(cells, path, (target, *reports), systems, place, len(places))
     groups = np.array([documents[lp.partition("-")[0], document] for lp, document, _ in places])
     return Scores("WMT25", "GEMBA-ESA 0-100", target, judges, reports, systems, groups, scores)
 
@@ -112,42 +114,46 @@ def cases(data: Scores) -> list[Case]:
 
     "Up" are the pairs in which people find the second system better on average: edits by someone who knows better.
     """
-    found = []
+    all_cases = []
     for judge in data.judges:
         if OURS in data.systems:
-            found += [Case(data.name, judge, f"{one} -> {OURS}", ((one, OURS),)) for one in data.systems if one != OURS]
+            all_cases += [
+                Case(data.name, judge, f"{system} -> {OURS}", ((system, OURS),))
+                for system in data.systems
+                if system != OURS
+            ]
             continue
         up = ranked_pairs(data)
         down = tuple((after, before) for before, after in up)
         ways = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
-        found += [Case(data.name, judge, name, pairs) for name, pairs in ways.items()]
-    return found
+        all_cases += [Case(data.name, judge, name, pairs) for name, pairs in ways.items()]
+    return all_cases
 
 
 def ranked_pairs(data: Scores) -> tuple[tuple[str, str], ...]:
     """All pairs of systems, the one that people find worse first."""
     ranked = sorted(data.systems, key=lambda system: float(np.nanmean(data.scores[data.target][system])))
-    return tuple((one, other) for place, one in enumerate(ranked) for other in ranked[place + 1 :])
+    return tuple((before, after) for place, before in enumerate(ranked) for after in ranked[place + 1 :])
 
 
 def _by_system(
-    given: Sequence[dict[str, str]],
+    cells: Sequence[dict[str, str]],
     path: Path,
     names: Sequence[str],
     systems: Sequence[str],
     place: Callable[[dict[str, str]], int],
     size: int,
 ) -> dict[str, dict[str, Floats]]:
-    found = {name: {system: np.full(size, np.nan) for system in systems} for name in names}
-    for row in given:
+    scores = {name: {system: np.full(size, np.nan) for system in systems} for name in names}
+    for row in cells:
         for name in names:
-            found[name][row["system"]][place(row)] = _number(row[name], path)
-    return found
+            scores[name][row["system"]][place(row)] = _number(row[name], path)
+    return scores
 
 
 def _number(value: str | float | None, path: Path) -> float:
-    found = score(value, path)
-    return math.nan if found is None else found
+    number = score(value, path)
+    return math.nan if number is None else number
 
 
 def _numbers(keys: Iterable[T]) -> dict[T, int]:

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from mtagent.analysis.agreement import (
     PairedScores,
     Row,
@@ -24,7 +22,7 @@ from mtagent.analysis.agreement import (
     spearman,
 )
 from wmt.data import records, run, score
-from wmt.published import Cell, arguments, table, told
+from wmt.published import Cell, data_folder, report
 
 FILE = "wmt22_zh-en_HuaweiTSC.jsonl"
 HEAD = ("metric", "Kendall", "Spearman", "MAE, min-max", "MSE, min-max")
@@ -41,29 +39,27 @@ NOTHING = (None, None, None, None)
 def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> PairedScores:
     """A metric's scores and people's; ``path`` is where they are from."""
     return paired(
-        Row("HuaweiTSC", str(one["seg"]), score(one["scores"].get(metric), path), score(one["mqm"], path))
-        for one in segments
+        Row("HuaweiTSC", str(row["seg"]), score(row["scores"].get(metric), path), score(row["mqm"], path))
+        for row in segments
     )
 
 
-def cells(found: PairedScores, metric: str) -> list[Cell]:
+def cells(both: PairedScores, metric: str) -> list[Cell]:
     """The four statistics of a metric."""
-    distances = [mean_absolute_error(found, "minmax"), mean_squared_error(found, "minmax")]
-    measured = [kendall(found), spearman(found), *distances]
+    distances = [mean_absolute_error(both, "minmax"), mean_squared_error(both, "minmax")]
+    measured = [kendall(both), spearman(both), *distances]
     printed = PUBLISHED.get(metric, NOTHING)
-    return [Cell(one, text, digits=n) for one, text, n in zip(measured, printed, (3, 3, 4, 4), strict=True)]
+    return [Cell(statistic, text, digits=n) for statistic, text, n in zip(measured, printed, (3, 3, 4, 4), strict=True)]
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    asked = arguments(__doc__ or "", given, [FILE])
-    path = asked.data / FILE
-    if asked.dry_run:
-        click.echo(f"would read {path} and compare {len(PUBLISHED)} metrics; asks no model: $0")
-        return
-    segments = records(path, "seg", "scores", "mqm")
-    found = [(metric, cells(scores(segments, metric, path), metric)) for metric in segments[0]["scores"]]
-    click.echo("\n".join([*table(HEAD, found), "", told(cell for _, row in found for cell in row)]))
+    data = data_folder(__doc__ or "", given, [FILE], f"{len(PUBLISHED)} metrics")
+    if data is not None:
+        path = data / FILE
+        segments = records(path, "seg", "scores", "mqm")
+        metrics = segments[0]["scores"]
+        report(HEAD, [(metric, cells(scores(segments, metric, path), metric)) for metric in metrics])
 
 
 if __name__ == "__main__":

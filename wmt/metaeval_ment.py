@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from mtagent.analysis.agreement import (
     PairedScores,
     Row,
@@ -24,7 +22,7 @@ from mtagent.analysis.agreement import (
     system_level,
 )
 from wmt.data import records, run, score
-from wmt.published import Cell, arguments, table, told
+from wmt.published import Cell, data_folder, report
 
 FILE = "ment_zh-en.jsonl"
 HEAD = ("level", "Acc, Acc-t", "Pearson", "Spearman", "SPA")
@@ -37,33 +35,30 @@ SYSTEMS, SEGMENTS = ("97.8", "99.3", "99.7", "100.0"), ("61.9", "74.5", "66.4")
 def scores(path: Path) -> PairedScores:
     """The scores of all segments and systems."""
     return paired(
-        Row(system, str(one["seg"]), score(one["rate"].get(system), path), score(human, path))
-        for one in records(path, "seg", "rate", "human")
-        for system, human in one["human"].items()
+        Row(system, str(segment["seg"]), score(segment["rate"].get(system), path), score(human, path))
+        for segment in records(path, "seg", "rate", "human")
+        for system, human in segment["human"].items()
     )
 
 
-def rows(found: PairedScores) -> list[tuple[str, list[Cell]]]:
+def rows(segments: PairedScores) -> list[tuple[str, list[Cell]]]:
     """Each level, with what the paper prints, in per cent."""
-    systems = system_level(found)
-    of_systems = [accuracy(systems), pearson(systems), spearman(systems), soft_pairwise_accuracy(found)]
-    of_segments = [calibrated_accuracy(found), pearson(found), spearman(found)]
-    by_item = [calibrated_accuracy(found, "item"), pearson(found, "item"), spearman(found, "item")]
+    systems = system_level(segments)
+    of_systems = [accuracy(systems), pearson(systems), spearman(systems), soft_pairwise_accuracy(segments)]
+    of_segments = [calibrated_accuracy(segments), pearson(segments), spearman(segments)]
+    by_item = [calibrated_accuracy(segments, "item"), pearson(segments, "item"), spearman(segments, "item")]
     return [
-        ("systems", [Cell(*one, 100) for one in zip(of_systems, SYSTEMS, strict=True)]),
-        ("segments, all together", [Cell(*one, 100) for one in zip(of_segments, SEGMENTS, strict=True)]),
-        ("segments, by item", [Cell(one, None, 100, 2) for one in by_item]),
+        ("systems", [Cell(*pair, 100) for pair in zip(of_systems, SYSTEMS, strict=True)]),
+        ("segments, all together", [Cell(*pair, 100) for pair in zip(of_segments, SEGMENTS, strict=True)]),
+        ("segments, by item", [Cell(statistic, None, 100, 2) for statistic in by_item]),
     ]
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    asked = arguments(__doc__ or "", given, [FILE])
-    if asked.dry_run:
-        click.echo(f"would read {asked.data / FILE} and compare 7 statistics with the paper's; asks no model: $0")
-        return
-    found = rows(scores(asked.data / FILE))
-    click.echo("\n".join([*table(HEAD, found), "", told(cell for _, cells in found for cell in cells)]))
+    data = data_folder(__doc__ or "", given, [FILE], "7 statistics with the paper's")
+    if data is not None:
+        report(HEAD, rows(scores(data / FILE)))
 
 
 if __name__ == "__main__":

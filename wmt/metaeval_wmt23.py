@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from mtagent.analysis.agreement import PairedScores, Row, accuracy, calibrated_accuracy, paired, pearson
 from wmt.data import rows, run, score
-from wmt.published import Cell, arguments, table, told
+from wmt.published import Cell, data_folder, report
 
 SEGMENTS, SYSTEMS = "wmt23_en-de_seg_scores.tsv", "wmt23_en-de_sys_scores.tsv"
 HEAD = ("metric", "systems: Acc", "systems: r", "segments: Acc-t, by item", "segments: r")
@@ -35,28 +33,24 @@ PUBLISHED = {
 
 def scores(path: Path, metric: str) -> PairedScores:
     """A metric's scores and people's, of segments or of systems, without references."""
-    found = rows(path, "system", "mqm", metric)
-    kept = (row for row in found if row["system"] not in DROPPED)
+    cells = rows(path, "system", "mqm", metric)
+    kept = (row for row in cells if row["system"] not in DROPPED)
     both = (Row(row["system"], row.get("seg", ""), score(row[metric], path), score(row["mqm"], path)) for row in kept)
-    return paired(both, level="seg" if "seg" in found[0] else "sys")
+    return paired(both, level="seg" if "seg" in cells[0] else "sys")
 
 
 def cells(data: Path, metric: str) -> list[Cell]:
     """The four statistics of a metric."""
     systems, segments = scores(data / SYSTEMS, metric), scores(data / SEGMENTS, metric)
-    found = [accuracy(systems), pearson(systems), calibrated_accuracy(segments, "item"), pearson(segments)]
-    return [Cell(*one) for one in zip(found, PUBLISHED[metric], strict=True)]
+    measured = [accuracy(systems), pearson(systems), calibrated_accuracy(segments, "item"), pearson(segments)]
+    return [Cell(*pair) for pair in zip(measured, PUBLISHED[metric], strict=True)]
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the table."""
-    asked = arguments(__doc__ or "", given, [SEGMENTS, SYSTEMS])
-    if asked.dry_run:
-        read = f"{asked.data / SEGMENTS} and {SYSTEMS}"
-        click.echo(f"would read {read} and compare {len(PUBLISHED)} metrics with the paper's; asks no model: $0")
-        return
-    found = [(metric, cells(asked.data, metric)) for metric in PUBLISHED]
-    click.echo("\n".join([*table(HEAD, found), "", told(cell for _, row in found for cell in row)]))
+    data = data_folder(__doc__ or "", given, [SEGMENTS, SYSTEMS], f"{len(PUBLISHED)} metrics with the paper's")
+    if data is not None:
+        report(HEAD, [(metric, cells(data, metric)) for metric in PUBLISHED])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from mtagent.analysis.agreement import Statistic
 from wmt.data import DATA, refuse_absent
 
@@ -42,25 +44,29 @@ def table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]]) -> It
         yield f"| {' | '.join([name, *(cell.shown() for cell in cells), *empty])} |"
 
 
-def told(cells: Iterable[Cell]) -> str:
+def reproduced(cells: Iterable[Cell]) -> str:
     """How many of the published numbers came out."""
     compared = [cell for cell in cells if cell.printed is not None]
     equal = sum(cell.shown().endswith("=") for cell in compared)
     return f"{equal} of {len(compared)} published numbers, to every printed digit"
 
 
-class Arguments(NamedTuple):
-    """Where the data is, and whether only to say what would be done."""
-
-    data: Path
-    dry_run: bool
+def report(head: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
+    """Print the table, and how many of the published numbers came out."""
+    click.echo("\n".join([*table(head, rows), "", reproduced(cell for _, cells in rows for cell in cells)]))
 
 
-def arguments(description: str, given: Sequence[str] | None, files: Sequence[str]) -> Arguments:
-    """Read the command line. Raises ``InputError`` where one of ``files`` is not in the folder."""
+def data_folder(description: str, given: Sequence[str] | None, files: Sequence[str], compared: str) -> Path | None:
+    """The folder that the command line names; none for a dry run, which says what would be ``compared``.
+
+    Raises ``InputError`` where one of ``files`` is not in the folder.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with the research data")
     parser.add_argument("--dry-run", action="store_true", help="say what would be read and computed")
-    found = parser.parse_args(given)
-    refuse_absent(*(found.data / name for name in files))
-    return Arguments(found.data, found.dry_run)
+    options = parser.parse_args(given)
+    refuse_absent(*(options.data / name for name in files))
+    if not options.dry_run:
+        return Path(options.data)
+    click.echo(f"would read {options.data / ' and '.join(files)} and compare {compared}; asks no model: $0")
+    return None

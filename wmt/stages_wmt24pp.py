@@ -102,14 +102,14 @@ class Experiment(NamedTuple):
     @property
     def shown(self) -> list[Segment]:
         """The segments as models see them: with a reference in sight, better scores would say nothing."""
-        return [one.model_copy(update={"reference": None}) for one in self.segments]
+        return [segment.model_copy(update={"reference": None}) for segment in self.segments]
 
     def plans(self, config: Config) -> list[tuple[Stage, ...]]:
         """The stages of each run; without a model there is no Proofread."""
         if config.offline:
             return [("postedit",)]
-        given = all(one.translation is not None for one in self.segments)
-        start: tuple[Stage, ...] = () if given else ("translate",)
+        translated = all(segment.translation is not None for segment in self.segments)
+        start: tuple[Stage, ...] = () if translated else ("translate",)
         return [(*start, "postedit", "proofread"), (*start, "proofread")]
 
 
@@ -128,19 +128,19 @@ def command(**options: Any) -> None:
     if config.offline and not talk.quiet:
         click.echo("stages_wmt24pp: Proofread needs a model, so this is Postedit alone", err=True)
     files = files_of(sources, translations, references)
-    experiments = [Experiment(one.source, wmt24pp.read(one, field, config)[:limit]) for one in files]
+    experiments = [Experiment(paths.source, wmt24pp.read(paths, field, config)[:limit]) for paths in files]
     if dry_run:
         estimated(experiments, config, show)
         return
     offered.tell_licences(each_once(metrics))
     for experiment in experiments:  # a metric that cannot score is found before anything is paid for
         make_metrics(metrics, experiment.segments[0].target_lang, comet_python=comet)
-    found, failed = [], 0
+    variants, failed = [], 0
     for experiment in experiments:
         names, failures = runs(experiment, config, talk)
-        found += compared(experiment, names, config, wanted)
+        variants += compared(experiment, names, config, wanted)
         failed += failures
-    click.echo(shown(found, form))
+    click.echo(shown(variants, form))
     sys.exit(3 if failed else 0)
 
 
@@ -178,7 +178,7 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
             for number, stages in enumerate(experiment.plans(config)):
                 click.echo(f"{experiment.source}, {len(experiment.segments)} segments: {', '.join(stages)}")
                 of_run = told_beforehand(config.model_copy(update={"stages": stages}), files, show)
-                needed |= {(number, stage): one for stage, one in of_run.items()}
+                needed |= {(number, stage): cost for stage, cost in of_run.items()}
         needed.pop((1, "translate"), None)  # the second run finds the replies of the first in the store
         total = reduce(Range.plus, needed.values(), Range())
         click.echo(in_proportion(total, len(experiment.segments)))
@@ -188,34 +188,34 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
 def in_proportion(total: Range, segments: int) -> str:
     """What as many segments as the paper's would take."""
     share = SEGMENTS / segments
-    tokens = [round((one.input_tokens + one.output_tokens) * share) for one in total]
-    low, high = (dollars(None if one.cost is None else one.cost * share) for one in total)
+    tokens = [round((end.input_tokens + end.output_tokens) * share) for end in total]
+    low, high = (dollars(None if end.cost is None else end.cost * share) for end in total)
     return f"both runs, {SEGMENTS} segments, in proportion: {tokens[0]:,}–{tokens[1]:,} tokens, {low}–{high}"
 
 
 # --- tables
 
 
-def shown(found: Sequence[paper.Variants], form: str) -> str:
+def shown(variants: Sequence[paper.Variants], form: str) -> str:
     """The paper's tables, the differences with p-values, and the published numbers beside ours."""
-    more = [differences(found), *beside(found)]
-    return f"{paper.shown(found, form, _width(found))}\n\n{table.FORMS[form]([one for one in more if one.rows])}"
+    more = [extra for extra in (differences(variants), *beside(variants)) if extra.rows]
+    return f"{paper.shown(variants, form, _width(variants))}\n\n{table.FORMS[form](more)}"
 
 
-def _width(found: Sequence[paper.Variants]) -> int:
+def _width(variants: Sequence[paper.Variants]) -> int:
     """Digits after the point: more for scores between 0 and 1."""
-    return 4 if any(PERCENT & {*one.comparison.metrics} for one in found) else 2
+    return 4 if any(PERCENT & {*variant.comparison.metrics} for variant in variants) else 2
 
 
-def differences(found: Sequence[paper.Variants]) -> Table:
+def differences(variants: Sequence[paper.Variants]) -> Table:
     """Each variant against Translate."""
     rows = []
-    for one in found:
-        for place, metric in enumerate(one.comparison.metrics):
-            rows_of = (one.postedit, one.proofread, one.without)
-            cells = (_difference(row, one.translate, place, _width(found)) for row in rows_of)
-            rows.append((languages.name(one.comparison.target_lang), metric, *cells))
-    note = next((line for line in below(found[0].comparison) if line.startswith("p: ")), "no text was changed")
+    for variant in variants:
+        for place, metric in enumerate(variant.comparison.metrics):
+            rows_of = (variant.postedit, variant.proofread, variant.without)
+            cells = (_difference(row, variant.translate, place, _width(variants)) for row in rows_of)
+            rows.append((languages.name(variant.comparison.target_lang), metric, *cells))
+    note = next((line for line in below(variants[0].comparison) if line.startswith("p: ")), "no text was changed")
     return Table(
         "differences to Translate", ("Language", "Metric", "Postedit", "w/ PE", "w/o PE"), tuple(rows), note, 2
     )
@@ -231,22 +231,22 @@ def _difference(row: Row | None, translate: Row, place: int, width: int) -> str:
     return f"{change} (p = {p_value:.4f}){'*' if p_value < SIGNIFICANT else ''}"
 
 
-def beside(found: Sequence[paper.Variants]) -> Iterator[Table]:
+def beside(variants: Sequence[paper.Variants]) -> Iterator[Table]:
     """Ours / published, for the language pairs of the paper."""
     scores, edits = [], []
-    for one in found:
-        pair = languages.pair_of(one.comparison.source_lang, one.comparison.target_lang)
+    for variant in variants:
+        pair = languages.pair_of(variant.comparison.source_lang, variant.comparison.target_lang)
         name, rows = (
-            languages.name(one.comparison.target_lang),
-            (one.translate, one.postedit, one.proofread, one.without),
+            languages.name(variant.comparison.target_lang),
+            (variant.translate, variant.postedit, variant.proofread, variant.without),
         )
-        for place, metric in enumerate(one.comparison.metrics):
+        for place, metric in enumerate(variant.comparison.metrics):
             if published := TABLE_3.get(pair, {}).get(metric):
                 times = 100 if metric in PERCENT else 1
                 ours = [None if row is None else times * row.cells[place].score.value for row in rows]
                 scores.append((name, metric, *map(_both, ours, published)))
         if pair in TABLE_4:
-            edits.append((name, *map(_both, _ways(one), TABLE_4[pair])))
+            edits.append((name, *map(_both, _ways(variant), TABLE_4[pair])))
     stages = ("Translate", "Postedit", "Proofread", "w/o PE")
     ways = ("Trans-PE", "PE-PR", "Trans-PR")
     yield Table("ours / published in Table 3", ("Language", "Metric", *stages), tuple(scores), PUBLISHED_WITH, labels=2)
@@ -257,10 +257,10 @@ def _both(ours: float | None, published: float) -> str:
     return f"{paper.NOT_RUN if ours is None else f'{ours:.2f}'} / {published:.2f}"
 
 
-def _ways(one: paper.Variants) -> list[float | None]:
+def _ways(variant: paper.Variants) -> list[float | None]:
     """TER from stage to stage, and from the first texts to the last."""
-    last = next(row for row in one.comparison.rows if (row.run, row.stage) == (one.postedit.run, "final"))
-    rows = (one.postedit, one.proofread, None if one.proofread is None else last)
+    last = next(row for row in variant.comparison.rows if (row.run, row.stage) == (variant.postedit.run, "final"))
+    rows = (variant.postedit, variant.proofread, None if variant.proofread is None else last)
     return [None if row is None or row.moved is None else row.moved.ter for row in rows]
 
 

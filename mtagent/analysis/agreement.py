@@ -5,10 +5,9 @@ The statistics are those of the field's tool, mt-metrics-eval, without sampling 
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -108,54 +107,40 @@ def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "s
     way_out = "give all scores, or leave such translations out (missing='leave-out')"
     systems: dict[str, int] = {}
     items: dict[str, int] = {}
-    both: dict[tuple[int, int], tuple[float, float] | None] = {}
-    lacking = {"evaluator": 0, "human": 0, "both": 0}
-    for system, item, given_evaluator, given_human in rows:
+    places: dict[tuple[int, int], tuple[float | None, float | None]] = {}
+    for system, item, *scores in rows:
         name = translation_name(system, item)
+        place = (systems.setdefault(system, len(systems)), items.setdefault(item, len(items)))
         if level == "sys" and item:
             raise InputError(f"{name}: a system's own score has no item")
-        place = (systems.setdefault(system, len(systems)), items.setdefault(item, len(items)))
-        if place in both:
+        if place in places:
             raise InputError(f"{name}: has two rows")
-        evaluator, human = _finite(given_evaluator, "the evaluator's", name), _finite(given_human, "the human", name)
-        both[place] = None if evaluator is None or human is None else (evaluator, human)
-        if both[place] is None:
-            if missing == "refuse":
-                whose = "the evaluator's" if evaluator is None else "the human"
+        for score, whose in zip(scores, ("the evaluator's", "the human"), strict=True):
+            if score is None and missing == "refuse":
                 raise InputError(f"{name}: {whose} score is missing; {way_out}")
-            lacking["human" if evaluator is not None else "evaluator" if human is not None else "both"] += 1
-    absent = len(systems) * len(items) - len(both)
+            if score is not None and not abs(score) <= LARGEST:
+                raise InputError(f"{name}: {whose} score is no finite number up to {LARGEST:g}; a missing one is None")
+        places[place] = (scores[0], scores[1])
+    absent = len(systems) * len(items) - len(places)
     if absent and missing == "refuse":
-        places = ((s, i) for s in systems for i in items if (systems[s], items[i]) not in both)
-        raise InputError(f"{translation_name(*next(places))}: has no row; {way_out}")
-    scored = {place: scores for place, scores in both.items() if scores is not None}
+        lost = next((s, i) for s in systems for i in items if (systems[s], items[i]) not in places)
+        raise InputError(f"{translation_name(*lost)}: has no row; {way_out}")
+    scored = {place: scores for place, scores in places.items() if None not in scores}
     if not scored:
         raise InputError("there is no translation with a score of the evaluator and of people")
-    scores = np.array(list(scored.values()), dtype=np.float64)
-    places_of = np.array(list(scored), dtype=np.int64)
+    lacking = Counter((ours is None, theirs is None) for ours, theirs in places.values())
+    evaluator, human = np.array(list(scored.values()), dtype=np.float64).T.copy()
+    system_places, item_places = np.array(list(scored), dtype=np.int64).T.copy()
     return PairedScores(
         systems=tuple(systems),
         items=tuple(items),
-        evaluator=scores[:, 0].copy(),
-        human=scores[:, 1].copy(),
-        system=places_of[:, 0].copy(),
-        item=places_of[:, 1].copy(),
-        missing=Missing(**lacking, absent=absent),
+        evaluator=evaluator,
+        human=human,
+        system=system_places,
+        item=item_places,
+        missing=Missing(lacking[True, False], lacking[False, True], lacking[True, True], absent),
         level=level,
     )
-
-
-def _finite(value: object, whose: str, name: str) -> float | None:
-    if value is None:
-        return None
-    try:
-        number = float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        raise InputError(f"{name}: {whose} score is an integer of hundreds of digits") from None
-    if not abs(number) <= LARGEST:
-        why = "too large" if math.isfinite(number) else "not a finite number"
-        raise InputError(f"{name}: {whose} score is {value!r}, {why}; a missing score is None")
-    return number
 
 
 def translation_name(system: str, item: str) -> str:
@@ -250,12 +235,12 @@ def _statistic(name: str, paired_scores: PairedScores, *signature: str, **fields
 
 def pearson(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     """Pearson's product-moment correlation (−1 to 1)."""
-    return _correlation("pearson", pearson_by_group, scores, averaging)
+    return _correlation("pearson", scores, averaging)
 
 
 def spearman(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
     """Spearman's rank correlation (−1 to 1): Pearson's of the ranks, tied scores sharing the mean of theirs."""
-    return _correlation("spearman", spearman_by_group, scores, averaging)
+    return _correlation("spearman", scores, averaging)
 
 
 def kendall(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
@@ -263,15 +248,13 @@ def kendall(scores: PairedScores, averaging: Averaging = "none") -> Statistic:
 
     C and D are the pairs ordered alike and contrarily, P all pairs, T the pairs that are tied in either's scores.
     """
-    return _correlation("kendall", kendall_by_group, scores, averaging)
+    return _correlation("kendall", scores, averaging)
 
 
-def _correlation(
-    name: str, by_group: Callable[[Floats, Floats, Groups], Floats], scores: PairedScores, averaging: Averaging
-) -> Statistic:
+def _correlation(name: str, scores: PairedScores, averaging: Averaging) -> Statistic:
     """The mean over the groups in which the correlation is defined, as mt-metrics-eval has it."""
     groups = groups_of(scores, averaging)
-    values = by_group(scores.evaluator, scores.human, groups)
+    values = CORRELATIONS[name](scores.evaluator, scores.human, groups)
     defined = values[~np.isnan(values)]
     return _statistic(
         name,
@@ -325,6 +308,13 @@ def _ranks(values: Floats, groups: Groups) -> Floats:
     return ranks
 
 
+CORRELATIONS: dict[str, Callable[[Floats, Floats, Groups], Floats]] = {
+    "pearson": pearson_by_group,
+    "spearman": spearman_by_group,
+    "kendall": kendall_by_group,
+}
+
+
 def deviations(values: Floats, groups: Groups) -> Floats:
     """How far each score is from the mean of its group, the farthest being 1; NaN where all of a group are equal.
 
@@ -372,6 +362,16 @@ def _accuracy(
         epsilon=result.epsilon if result else None,
         undefined=None if result else ALONE,
     )
+
+
+Name = Literal["acc", "pearson", "spearman", "kendall", "acc-t"]
+STATISTICS: dict[Name, Callable[[PairedScores, Averaging], Statistic]] = {
+    "acc": accuracy,
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall": kendall,
+    "acc-t": calibrated_accuracy,
+}
 
 
 def mean_absolute_error(scores: PairedScores, scale: Scale = "none") -> Statistic:

@@ -1,24 +1,43 @@
-"""Error spans of an evaluator and of people in the same translations: which are compared, and where they lie."""
+"""Error spans of an evaluator against people's: which are compared, and precision, recall and F1 by several measures.
+
+Measures take the spans of one segment; :func:`score` adds their counts up. :func:`detection` is about labels of whole
+translations: error-free or not.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+import mtagent
 from mtagent.errors import ConfigError, InputError
-from mtagent.records import ErrorSpan, Severity
+from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
+from mtagent.text.scripts import UNSPACED
 from mtagent.text.spans import find_spans
 
+Floats = NDArray[np.float64]
 Unrated = Literal["refuse", "leave-out"]
 Unlocated = Literal["refuse", "leave-out", "locate", "miss"]
 Outside = Literal["leave-out", "source", "segment"]
 Field = Literal["translation", "source", "omission", "source error"]
 """The text that a span lies in; the last two are one place for the whole segment."""
+Unit = Literal["characters", "spans"]
+SpanGrouping = Literal["severity", "category"]
 
-_MAJOR = {
+COMPARED = ("minor", "major", "critical")
+"""Severities that are compared."""
+_MAJOR_RANK = SEVERITIES.index("major")
+_OTHER_NAMES = {
     "linguistic conventions": "fluency",
     "linguistic convention": "fluency",
     "locale conventions": "locale convention",
@@ -47,14 +66,13 @@ def major_category(category: str) -> str:
     The names are those of Freitag et al. (2021): the MQM core's ``linguistic conventions`` is ``fluency`` here, and
     ``inconsistency`` belongs to it. A bare subtype gets its major category; any other name stays what it is.
     """
-    major = plain_category(category).partition("/")[0].strip()
-    major = _MAJOR.get(major, major)
+    plain = " ".join(category.casefold().replace("_", " ").split()).replace("non translation", "non-translation")
+    major = plain.partition("/")[0].strip()
+    major = _OTHER_NAMES.get(major, major)
     return _MAJOR_OF_SUBTYPE.get(major, major)
 
 
-def plain_category(category: str) -> str:
-    """The whole category in lower case, with spaces for underscores."""
-    return " ".join(category.casefold().replace("_", " ").split()).replace("non translation", "non-translation")
+# --- which spans are compared
 
 
 class SegmentErrors(NamedTuple):
@@ -84,33 +102,19 @@ class SpanRules:
     ``outside``: omissions and source errors, which have no words in the translation. ``source``: they are spans of the
     source text (and unlocated, where they name no words of it). ``segment``: an omission matches any omission of the
     same segment, a source error any source error; each counts as one character.
-
-    ``severities``: the others are left out. ``category``: the name by which categories are compared.
     """
 
     unrated: Unrated = "refuse"
     unlocated: Unlocated = "refuse"
     outside: Outside = "leave-out"
-    severities: tuple[Severity, ...] = ("minor", "major", "critical")
-    category: Callable[[str], str] = major_category
 
     def __post_init__(self) -> None:
-        check_choice("unrated", self.unrated, get_args(Unrated))
-        check_choice("unlocated", self.unlocated, get_args(Unlocated))
-        check_choice("outside", self.outside, get_args(Outside))
-        if not self.severities or set(self.severities) - set(SEVERITIES):
-            raise ConfigError(f"severities: some of {', '.join(SEVERITIES)}, not {self.severities!r}")
-
-    @property
-    def signature(self) -> str:
-        """The rules that change a number."""
-        return f"severities:{','.join(self.severities)}|unlocated:{self.unlocated}|outside:{self.outside}"
+        for name, choices in (("unrated", Unrated), ("unlocated", Unlocated), ("outside", Outside)):
+            if getattr(self, name) not in get_args(choices):
+                raise ConfigError(f"{name}: one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}")
 
 
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise :class:`ConfigError` for a value that is none of ``choices``."""
-    if value not in choices:
-        raise ConfigError(f"{name}: {' or '.join(map(repr, choices))}, not {value!r}")
+DEFAULT_RULES = SpanRules()
 
 
 class SegmentsLeftOut(NamedTuple):
@@ -124,8 +128,8 @@ class SegmentsLeftOut(NamedTuple):
 class SpansLeftOut(NamedTuple):
     """Spans of one side that were left out, each for the first of these reasons.
 
-    ``severity``: not one of the rules' severities. ``omissions`` and ``source_errors``: outside of the translation.
-    ``unlocated``: no (certain) place. ``empty``: a place without a character.
+    ``severity``: neutral. ``omissions`` and ``source_errors``: outside of the translation. ``unlocated``: no (certain)
+    place. ``empty``: a place without a character.
     """
 
     severity: int = 0
@@ -150,41 +154,27 @@ class Span(NamedTuple):
     category: str
     words: str
 
-    @property
-    def placed(self) -> bool:
-        """Whether it has a place."""
-        return self.start >= 0
-
 
 Spans = tuple[Span, ...]
 
 
 @dataclass(frozen=True)
 class SpanPairs:
-    """The spans of people and of an evaluator by segment, each segment's in a fixed order.
-
-    ``kept``: the places of the compared segments among those given.
-    """
+    """The spans of people and of an evaluator by segment, each segment's in a fixed order, and what was left out."""
 
     gold: tuple[Spans, ...]
     predicted: tuple[Spans, ...]
-    kept: tuple[int, ...]
     left_out: SegmentsLeftOut
     gold_left_out: SpansLeftOut
     predicted_left_out: SpansLeftOut
     rules: SpanRules
 
-    def __len__(self) -> int:
-        return len(self.kept)
-
     @property
     def signature(self) -> str:
         """The rules, and how many segments, human spans and spans of the evaluator they left out."""
         counts = map(sum, (self.left_out, self.gold_left_out, self.predicted_left_out))
-        return f"{self.rules.signature}|left-out:{','.join(map(str, counts))}"
-
-
-DEFAULT_RULES = SpanRules()
+        rules = f"unlocated:{self.rules.unlocated}|outside:{self.rules.outside}"
+        return f"severities:{','.join(COMPARED)}|{rules}|left-out:{','.join(map(str, counts))}"
 
 
 def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RULES) -> SpanPairs:
@@ -192,60 +182,55 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
 
     Raises :class:`InputError` for what ``rules`` refuse, and where no segment is left.
     """
-    kept: list[int] = []
-    sides: tuple[list[Spans], list[Spans]] = [], []
-    lost: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    unrated = Counter[str]()
-    for at, segment in enumerate(segments):
-        name = f"segment {segment.name!r}" if segment.name else f"segment number {at + 1}"
-        if segment.gold is None or segment.predicted is None:
-            if rules.unrated == "refuse":
-                who = "people" if segment.gold is None else "the evaluator, or it marks no spans"
-                raise InputError(
-                    f"{name}: was not rated by {who} (its errors are None); leave such segments out "
-                    "(unrated='leave-out')"
-                )
-            both = segment.gold is None and segment.predicted is None
-            unrated["both" if both else "gold" if segment.gold is None else "predicted"] += 1
-            continue
-        kept.append(at)
-        sides[0].append(_compared_spans(segment.gold, segment, rules, lost[0], f"{name}: the human span"))
-        sides[1].append(_compared_spans(segment.predicted, segment, rules, lost[1], f"{name}: the evaluator's span"))
-    if not kept:
+    gold, predicted = list[Spans](), list[Spans]()
+    gold_left_out, predicted_left_out, unrated = Counter[str](), Counter[str](), Counter[str]()
+    for number, segment in enumerate(segments, start=1):
+        name = f"segment {segment.name!r}" if segment.name else f"segment number {number}"
+        if segment.gold is not None and segment.predicted is not None:
+            gold.append(_side(segment.gold, segment, rules, gold_left_out, f"{name}: the human span"))
+            whose = f"{name}: the evaluator's span"
+            predicted.append(_side(segment.predicted, segment, rules, predicted_left_out, whose))
+        elif rules.unrated == "refuse":
+            who = "people" if segment.gold is None else "the evaluator, or it marks no spans"
+            raise InputError(
+                f"{name}: was not rated by {who} (its errors are None); leave such segments out (unrated='leave-out')"
+            )
+        else:
+            unrated[_lacking(segment.gold, segment.predicted)] += 1
+    if not gold:
         raise InputError("there is no segment in which people and the evaluator marked errors, or said there are none")
-    gold, predicted = map(tuple, sides)
-    gold_left_out, predicted_left_out = (SpansLeftOut(**counts) for counts in lost)
-    left_out = SegmentsLeftOut(**unrated)
-    return SpanPairs(gold, predicted, tuple(kept), left_out, gold_left_out, predicted_left_out, rules)
+    return SpanPairs(
+        tuple(gold),
+        tuple(predicted),
+        SegmentsLeftOut(**unrated),
+        SpansLeftOut(**gold_left_out),
+        SpansLeftOut(**predicted_left_out),
+        rules,
+    )
 
 
-def _compared_spans(
-    errors: Sequence[ErrorSpan], segment: SegmentErrors, rules: SpanRules, lost: Counter[str], name: str
+def _lacking(gold: object | None, predicted: object | None) -> str:
+    """The field of :class:`SegmentsLeftOut` that says which of the two is missing."""
+    return "gold" if predicted is not None else "predicted" if gold is not None else "both"
+
+
+def _side(
+    errors: Sequence[ErrorSpan], segment: SegmentErrors, rules: SpanRules, left_out: Counter[str], name: str
 ) -> Spans:
-    """The spans of one side of a segment; what the rules leave out is counted in ``lost``."""
+    """The spans of one side of a segment that are compared; the others are counted in ``left_out``."""
     compared: list[tuple[ErrorSpan, Field]] = []
     for error in errors:
-        if error.severity not in rules.severities:
-            lost["severity"] += 1
+        outside: Field = "omission" if error.side == "omission" else "source error"
+        if error.severity not in COMPARED:
+            left_out["severity"] += 1
         elif error.side == "translation":
             compared.append((error, "translation"))
         elif rules.outside == "leave-out":
-            lost["omissions" if error.side == "omission" else "source_errors"] += 1
-        elif rules.outside == "source":
-            compared.append((error, "source"))
+            left_out["omissions" if error.side == "omission" else "source_errors"] += 1
         else:
-            compared.append((error, "omission" if error.side == "omission" else "source error"))
-    places = [_given_place(error, field, segment) for error, field in compared]
-    if rules.unlocated in ("locate", "miss"):
-        for searched, text in (("translation", segment.translation), ("source", segment.source)):
-            unplaced = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
-            bare = []
-            for at in unplaced:  # what stands around an omission is of the translation, not of the source
-                around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
-                bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
-            findings = find_spans(text, bare) if bare else []
-            for at, finding in zip(unplaced, findings, strict=True):
-                places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
+            compared.append((error, "source" if rules.outside == "source" else outside))
+    texts: dict[Field, str] = {"translation": segment.translation, "source": segment.source}
+    places = _places(compared, texts, search=rules.unlocated in ("locate", "miss"))
     spans = []
     for (error, field), place in zip(compared, places, strict=True):
         if place is None and rules.unlocated == "refuse":
@@ -255,29 +240,340 @@ def _compared_spans(
                 "words (unlocated='locate'), or leave it out (unlocated='leave-out')"
             )
         if place is None and rules.unlocated != "miss":
-            lost["unlocated"] += 1
-            continue
-        if place is not None and place[0] == place[1]:
-            lost["empty"] += 1
-            continue
-        start, end = place or (-1, -1)
-        length = end - start if place else max(1, len(error.text))
-        words = error.text
-        if field in ("omission", "source error"):
-            words = field
-        elif place and not words:
-            words = (segment.translation if field == "translation" else segment.source)[start:end]
-        rank = SEVERITIES.index(error.severity)
-        spans.append(Span(field, start, end, length, rank, rules.category(error.category), words))
+            left_out["unlocated"] += 1
+        elif place is not None and place[0] == place[1]:
+            left_out["empty"] += 1
+        else:
+            start, end = place or (-1, -1)
+            length = end - start if place else max(1, len(error.text))
+            words = error.text or texts[field][start:end] if field in texts else field
+            severity = SEVERITIES.index(error.severity)
+            spans.append(Span(field, start, end, length, severity, major_category(error.category), words))
     return tuple(sorted(spans))
 
 
-def _given_place(error: ErrorSpan, field: Field, segment: SegmentErrors) -> tuple[int, int] | None:
-    """The place that the offsets give, if the span's words stand there."""
-    if field in ("omission", "source error"):
-        return 0, 1
-    if error.start is None or error.end is None or (error.side == "omission" and error.start == error.end):
+def _places(
+    compared: Sequence[tuple[ErrorSpan, Field]], texts: Mapping[Field, str], search: bool
+) -> list[tuple[int, int] | None]:
+    """Where errors lie: at their offsets, if their words stand there, or else where a ``search`` finds them."""
+    places: list[tuple[int, int] | None] = []
+    for error, field in compared:
+        start, end, text = error.start, error.end, texts.get(field, "")
+        is_point = error.side == "omission" and start == end
+        if field not in texts:
+            places.append((0, 1))
+        elif start is None or end is None or is_point or end > len(text) or error.text not in ("", text[start:end]):
+            places.append(None)
+        else:
+            places.append((start, end))
+    for searched, text in texts.items() if search else ():
+        lost = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
+        bare = []
+        for at in lost:  # what stands around an omission is of the translation, not of the source
+            around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
+            bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
+        for at, finding in zip(lost, find_spans(text, bare) if bare else [], strict=True):
+            places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
+    return places
+
+
+# --- measures
+
+
+Counts = tuple[float, float, float, float]
+"""Of a segment: credit for precision, what the evaluator marked, credit for recall, what people marked."""
+Pair = tuple[int, int]
+"""The places of a human span and of one of the evaluator's among those of their segment."""
+_CREDIT = 0.5
+_TIE = 1e-9
+_WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPACED}]*|[^\w\s]", regex.V1)
+
+
+class Measure(NamedTuple):
+    """What is counted in the spans of a segment, people's first."""
+
+    signature: str
+    unit: Unit
+    counts: Callable[[Spans, Spans], Counts]
+
+
+def _character_counts(gold: Spans, predicted: Spans) -> Counts:
+    """Characters, each once for each span over it.
+
+    One is matched as often as both sides have a span of its severity over it (critical is major), and half as often as
+    they have one of another severity.
+    """
+    matched = 0.0
+    for field in {span.field for span in gold}:
+        sides = [[span for span in side if span.field == field and span.start >= 0] for side in (gold, predicted)]
+        edges = sorted({edge for side in sides for span in side for edge in (span.start, span.end)})
+        for start, end in pairwise(edges):
+            depths = []
+            for side in sides:
+                over = [span.severity >= _MAJOR_RANK for span in side if span.start <= start < span.end]
+                depths.append((len(over) - sum(over), sum(over)))
+            (minor, major), (their_minor, their_major) = depths
+            same = min(minor, their_minor) + min(major, their_major)
+            other = min(minor + major, their_minor + their_major) - same
+            matched += (same + _CREDIT * other) * (end - start)
+    marked, wanted = (sum(span.length for span in spans) for spans in (predicted, gold))
+    return matched, marked, matched, wanted
+
+
+CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_counts)
+"""The score of WMT25's task on error spans: characters, with half of the credit for those of the wrong severity."""
+
+
+def _overlap_counts(gold: Spans, predicted: Spans) -> Counts:
+    common: dict[Pair, int] = {}
+    for ours, first in enumerate(gold):
+        for theirs, second in enumerate(predicted):
+            shared = min(first.end, second.end) - max(first.start, second.start)
+            if shared > 0 and first.field == second.field and min(first.start, second.start) >= 0:
+                common[ours, theirs] = shared
+    longest = max(common.values(), default=1)
+    weights = {}
+    for (ours, theirs), shared in common.items():
+        dice = 2 * shared / (gold[ours].length + predicted[theirs].length)
+        weights[ours, theirs] = dice + _TIE * (1 + dice) * shared / longest
+    pairs = best_pairs(weights)
+    precise = sum(common[pair] / predicted[pair[1]].length for pair in pairs)
+    recalled = sum(common[pair] / gold[pair[0]].length for pair in pairs)
+    return precise, len(predicted), recalled, len(gold)
+
+
+PARTIAL_OVERLAP = Measure("partial-overlap|credit:share|severity:1", "spans", _overlap_counts)
+"""Each span has at most one partner, which it overlaps; its credit is the share of its own characters in common.
+
+Partners are chosen so that the Dice coefficients of the pairs add up to the most; of equally good choices, the one with
+more characters in common, in pairs that are more alike. Source: "match with partial overlap and partial credit" (mpp,
+micro-averaged) of Perrella et al. (2026), Span-Level Machine Translation Meta-Evaluation, arXiv 2603.19921.
+"""
+
+
+def matching(threshold: float = 0.5) -> Measure:
+    """Spans of which at least ``threshold`` (above 0, at most 1) is common to both: HiMATE's Algorithm 1 (appendix E).
+
+    What is common is the longest run of words, wherever it stands; spans need no place. The paper does not say how
+    matches become precision and recall: here each span has at most one partner, and as many as possible have one.
+    Neither severity nor category matters.
+    """
+    if not 0 < threshold <= 1:
+        raise ConfigError(f"threshold: above 0 and at most 1, not {threshold}")
+    signature = f"match|threshold:{threshold:g}|by:words|partners:one"
+    return Measure(signature, "spans", partial(_match_counts, threshold))
+
+
+def _match_counts(threshold: float, gold: Spans, predicted: Spans) -> Counts:
+    matched = best_pairs({
+        (ours, theirs): 1.0
+        for ours, first in enumerate(gold)
+        for theirs, second in enumerate(predicted)
+        if first.field == second.field and common_words(first.words, second.words) >= threshold
+    })  # fmt: skip
+    return len(matched), len(predicted), len(matched), len(gold)
+
+
+THRESHOLDS = tuple(tenth / 10 for tenth in range(1, 10))
+"""Those of HiMATE's Figure 3."""
+MEASURES = {"characters": CHARACTERS, "partial overlap": PARTIAL_OVERLAP, "match at 0.5": matching()}
+
+
+@lru_cache(maxsize=2**14)
+def common_words(first: str, second: str) -> float:
+    """The share of the longer text that is the longest run of words common to both."""
+    ours, theirs = words(first), words(second)
+    run = SequenceMatcher(None, ours, theirs, autojunk=False).find_longest_match()
+    return run.size / max(1, len(ours), len(theirs))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words and marks of ``text``; each character, in scripts without spaces between words. A blank is itself."""
+    return tuple(_WORD.findall(text)) or ((text,) if text else ())
+
+
+def best_pairs(weights: Mapping[Pair, float]) -> list[Pair]:
+    """The pairs in which no span occurs twice and whose weights (> 0) add up to the most.
+
+    Shortest augmenting paths with potentials (Kuhn 1955; Jonker and Volgenant 1987). Column 0 is no column, but where
+    the path of a new row begins.
+    """
+    if len(weights) < 2:
+        return list(weights)
+    rows, columns = (sorted(set(places)) for places in zip(*weights, strict=True))
+    table = np.zeros((len(rows), len(columns) + len(rows)))  # the last ones are for rows without a partner
+    for (row, column), weight in weights.items():
+        table[rows.index(row), columns.index(column)] = weight
+    cost, size = table.max() - table, table.shape[1] + 1
+    row_price, column_price, reduced = np.zeros(len(rows)), np.zeros(size), np.full(size, np.inf)
+    owner = np.full(size, -1)
+    for row in range(len(rows)):
+        owner[0], at = row, 0
+        slack, came_from = np.full(size, np.inf), np.zeros(size, dtype=np.int64)
+        done = np.zeros(size, dtype=bool)
+        while owner[at] >= 0:
+            done[at] = True
+            reduced[1:] = cost[owner[at]] - row_price[owner[at]] - column_price[1:]
+            closer = ~done & (reduced < slack)
+            slack[closer], came_from[closer] = reduced[closer], at
+            at = int(np.argmin(np.where(done, np.inf, slack)))
+            step = slack[at]
+            row_price[owner[done]] += step
+            column_price[done] -= step
+            slack[~done] -= step
+        while at:
+            owner[at] = owner[came_from[at]]
+            at = int(came_from[at])
+    pairs = [(rows[row], columns[at]) for at, row in enumerate(owner[1 : len(columns) + 1]) if row >= 0]
+    return sorted(pair for pair in pairs if pair in weights)
+
+
+# --- scores
+
+
+@dataclass(frozen=True)
+class SpanScore:
+    """Precision, recall and F1 over all segments (micro: of added-up counts).
+
+    ``predicted`` and ``gold`` are how much the evaluator and people marked, ``right`` and ``found`` how much of each
+    was credited, all in ``unit``. ``macro_f1`` is the mean of the segments' own F1 (1 where neither marked anything).
+    ``group``: the category or severity that it is about. ``segments_left_out``, ``gold_left_out`` and
+    ``predicted_left_out`` say what was not compared.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    macro_f1: float
+    right: float
+    predicted: float
+    found: float
+    gold: float
+    unit: Unit
+    segments: int
+    segments_left_out: SegmentsLeftOut
+    gold_left_out: SpansLeftOut
+    predicted_left_out: SpansLeftOut
+    signature: str
+    group: str | None = None
+
+
+def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
+    """The score of all segments together."""
+    counts = np.array([measure.counts(*spans) for spans in zip(pairs.gold, pairs.predicted, strict=True)], np.float64)
+    precision, recall, f1 = _rates(counts.sum(axis=0, keepdims=True))[0].tolist()
+    right, predicted, found, gold = counts.sum(axis=0).tolist()
+    return SpanScore(
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        macro_f1=float(_rates(counts)[:, 2].mean()),
+        right=right,
+        predicted=predicted,
+        found=found,
+        gold=gold,
+        unit=measure.unit,
+        segments=len(pairs.gold),
+        segments_left_out=pairs.left_out,
+        gold_left_out=pairs.gold_left_out,
+        predicted_left_out=pairs.predicted_left_out,
+        signature=f"{measure.signature}|{pairs.signature}|version:{mtagent.__version__}",
+    )
+
+
+def by_group(pairs: SpanPairs, grouping: SpanGrouping, measure: Measure = CHARACTERS) -> dict[str, SpanScore]:
+    """The score of each severity (from harmless to worst) or category (by name), of its spans on both sides."""
+    groups = {getattr(span, grouping) for side in (*pairs.gold, *pairs.predicted) for span in side}
+    scores = {}
+    for group in sorted(groups):
+        gold, predicted = (
+            tuple(tuple(span for span in spans if getattr(span, grouping) == group) for spans in side)
+            for side in (pairs.gold, pairs.predicted)
+        )
+        name = SEVERITIES[group] if grouping == "severity" else group
+        whole = score(replace(pairs, gold=gold, predicted=predicted), measure)
+        scores[name] = replace(whole, group=name, signature=f"{whole.signature}|group:{name}|against:same")
+    return scores
+
+
+def _rates(counts: Floats) -> Floats:
+    """Precision, recall and F1 of rows of counts: rows × 3. A share of nothing is 1."""
+    credit, marked = counts[:, [0, 2]], counts[:, [1, 3]]
+    shares = np.divide(credit, marked, out=np.ones_like(credit), where=marked > 0)
+    product, total = shares.prod(axis=1), shares.sum(axis=1)
+    f1 = np.divide(2 * product, total, out=np.zeros(len(counts)), where=total > 0)
+    return np.column_stack([shares, f1])
+
+
+# --- error-free translations
+
+
+ESA_ERROR_FREE = 85.0
+"""WMT26's threshold for ESA scores (0 to 100)."""
+
+
+class Detection(NamedTuple):
+    """How well error-free translations are told from others; "positive" is error-free.
+
+    ``f1`` is the harmonic mean of precision and recall, ``accuracy`` the share of right labels; a share of nothing is
+    ``None``. ``left_out``: without a label on the side(s) named.
+    """
+
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    left_out: SegmentsLeftOut
+
+
+def is_error_free(
+    errors: Collection[ErrorSpan] | None, score: float | None = None, at_least: float | None = None
+) -> bool | None:
+    """Whether a translation is labelled error-free: no error is marked and, with ``at_least``, its score reaches it.
+
+    ``None`` where that cannot be told: ``errors`` are ``None`` (not rated), or the score that is asked for is. Errors
+    of all severities and sides count, as at WMT26 (with ``at_least=ESA_ERROR_FREE`` for ESA scores).
+    """
+    if errors is None or (not errors and at_least is not None and score is None):
         return None
-    text = segment.translation if field == "translation" else segment.source
-    stands = error.end <= len(text) and error.text in ("", text[error.start : error.end])
-    return (error.start, error.end) if stands else None
+    return not errors and (at_least is None or score is None or score >= at_least)
+
+
+def detection(
+    gold: Sequence[bool | None], predicted: Sequence[bool | None], *, unrated: Unrated = "refuse"
+) -> Detection:
+    """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is no label.
+
+    Raises :class:`InputError` for lists of different lengths and for a missing label (if refused).
+    """
+    if len(gold) != len(predicted):
+        raise InputError(f"{len(gold)} labels of people and {len(predicted)} of the evaluator; each segment needs both")
+    cases, left_out = Counter[tuple[bool | None, bool | None]](), Counter[str]()
+    for number, labels in enumerate(zip(gold, predicted, strict=True), start=1):
+        if None not in labels:
+            cases[labels] += 1
+        elif unrated == "refuse":
+            whose = "people" if labels[0] is None else "the evaluator"
+            raise InputError(f"segment number {number}: no label of {whose}; leave such out (unrated='leave-out')")
+        else:
+            left_out[_lacking(*labels)] += 1
+    right, wrong, missed, others = cases[True, True], cases[False, True], cases[True, False], cases[False, False]
+
+    def share(part: int, whole: int) -> float | None:
+        return part / whole if whole else None
+
+    return Detection(
+        right,
+        wrong,
+        missed,
+        others,
+        precision=share(right, right + wrong),
+        recall=share(right, right + missed),
+        f1=share(2 * right, 2 * right + wrong + missed),
+        accuracy=share(right + others, cases.total()),
+        left_out=SegmentsLeftOut(**left_out),
+    )

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
-from mtagent.analysis.score_tables import ReadAs, ScoreTable, is_table, read_table
+from mtagent.analysis.mtme_folder import is_metric, read_folder
+from mtagent.analysis.score_tables import ScoreTable, is_table, read_table
 from mtagent.analysis.scores import (
+    NO_SCORE,
     UNNAMED,
     Key,
     SegmentScore,
     Side,
     alternatives,
     digest,
-    is_metric,
     pooled,
-    read_folder,
     read_list,
     read_run,
     refuse_other_pair,
@@ -37,7 +37,6 @@ from mtagent.store.store import open_existing
 from mtagent.text import languages
 
 LEAVE_OUT = "--missing leave-out leaves such translations out, and counts them"
-NO_SCORE = SegmentScore(None, "")
 
 
 class Match(NamedTuple):
@@ -58,6 +57,11 @@ class Match(NamedTuple):
         """The evaluator's."""
         return self.evaluator.name
 
+    @property
+    def scored_rows(self) -> list[Row]:
+        """The rows with both scores."""
+        return [row for row in self.rows if None not in row[2:]]
+
     def of_items(self, items: Sequence[str]) -> Match:
         """Only these segments; scores that were given for whole systems are not about them."""
         wanted = set(items)
@@ -67,7 +71,7 @@ class Match(NamedTuple):
 
     def segments(self) -> PairedScores | None:
         """The paired scores of segments; ``None`` where not one has both."""
-        return paired(self.rows, missing=self.missing) if any(map(_is_scored, self.rows)) else None
+        return paired(self.rows, missing=self.missing) if self.scored_rows else None
 
     def systems(self) -> PairedScores | None:
         """The paired scores of systems: those given, or the means over the segments that have both scores."""
@@ -77,7 +81,7 @@ class Match(NamedTuple):
         ours, theirs = self.evaluator.systems, self.human.systems
         names = dict.fromkeys([*theirs, *ours])
         rows = [Row(name, "", ours.get(name, NO_SCORE).score, theirs.get(name, NO_SCORE).score) for name in names]
-        return paired(rows, missing=self.missing, level="sys") if any(map(_is_scored, rows)) else None
+        return paired(rows, missing=self.missing, level="sys")
 
     @property
     def given_systems(self) -> bool:
@@ -86,17 +90,12 @@ class Match(NamedTuple):
             {name for name, given in side.systems.items() if given.score is not None}
             for side in (self.evaluator, self.human)
         )
-        scored = {row.system for row in self.rows if _is_scored(row)}
-        return bool(ours & theirs) and scored <= ours & theirs
+        return bool(ours & theirs) and {row.system for row in self.scored_rows} <= ours & theirs
 
     def translations(self) -> Iterator[tuple[Key, SegmentScore, SegmentScore]]:
         """Each translation with what the evaluator and people say of it."""
         for key in dict.fromkeys([*self.human.segments, *self.evaluator.segments]):
             yield key, self.evaluator.segments.get(key, NO_SCORE), self.human.segments.get(key, NO_SCORE)
-
-
-def _is_scored(row: Row) -> bool:
-    return row.evaluator is not None and row.human is not None
 
 
 def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> Match:
@@ -109,15 +108,16 @@ def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Seq
     """
     evaluator = _with_names_of(human, evaluator)
     human, evaluator = _without(human, drop), _without(evaluator, drop)
-    evaluator = _with_names_of(human, evaluator)
-    shared = set(evaluator.names()) & set(human.names())
-    others = [name for side in (human, evaluator) for name in side.names() if name not in shared]
+    evaluator = _with_names_of(human, evaluator)  # of a file without names, the only system that is left
+    names, theirs = evaluator.names(), human.names()
+    others = [*(name for name in theirs if name not in names), *(name for name in names if name not in theirs)]
     if missing == "refuse":
         _refuse_other_systems(evaluator, human)
-    if not shared:
-        names = f"{', '.join(evaluator.names())} against {', '.join(human.names())}"
-        raise InputError(f"{evaluator.origin}: has no system that {human.origin} has: {names}")
-    evaluator, human = evaluator.only(shared), human.only(shared)
+    if not set(names) & set(theirs):
+        raise InputError(
+            f"{evaluator.origin}: has no system that {human.origin} has: {', '.join(names)} against {', '.join(theirs)}"
+        )
+    evaluator, human = evaluator.only(theirs), human.only(names)
     evaluator = _with_segments_of(human, evaluator)
     refuse_other_pair(evaluator, human.about, human.origin)
     _refuse_other_first(evaluator, human)
@@ -130,21 +130,20 @@ def _with_names_of(human: Side, evaluator: Side) -> Side:
     theirs, ours = human.names(), evaluator.names()
     if len(theirs) == len(ours) == 1 and UNNAMED in (*theirs, *ours):
         return evaluator.with_names({ours[0]: theirs[0]})
-    free = [name for name in theirs if name not in ours]
-    alike = {name: [own for own in free if plain_name(own) == plain_name(name)] for name in ours if name not in theirs}
-    claims = Counter(names[0] for names in alike.values() if len(names) == 1)
-    return evaluator.with_names({
-        name: names[0] for name, names in alike.items() if len(names) == 1 and claims[names[0]] == 1
-    })  # fmt: skip
+    free, other = [name for name in theirs if name not in ours], [name for name in ours if name not in theirs]
+    alike = {name: [own for own in free if plain_name(own) == plain_name(name)] for name in other}
+    claims = Counter(own for names in alike.values() for own in names)
+    sure = {name: names[0] for name, names in alike.items() if len(names) == 1 and claims[names[0]] == 1}
+    return evaluator.with_names({name: sure.get(name, name) for name in ours})
 
 
 def _without(side: Side, drop: Sequence[str]) -> Side:
     names = side.names()
     unwanted = {name if name in names else plain_name(name) for name in drop}
-    kept = side.only(name for name in names if name not in unwanted)
-    if not kept.names():
+    left = [name for name in names if name not in unwanted]
+    if not left:
         raise InputError(f"{side.origin}: no system of {side.name} is left to compare")
-    return kept
+    return side.only(left)
 
 
 def _refuse_other_systems(evaluator: Side, human: Side) -> None:
@@ -177,8 +176,8 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
                 f"{evaluator.origin}: {len(ours)} scores of system {system!r}, and {human.origin} has {len(theirs)}; "
                 "segments without ids are matched by position, so that both must have all: None is a missing one"
             )
-        named = human if evaluator.numbered else evaluator
-        for place, key in enumerate(named.of_system(system), start=1):
+        named, keys = (human, theirs) if evaluator.numbered else (evaluator, ours)
+        for place, key in enumerate(keys, start=1):
             if not named.numbered and places.setdefault(key.item, place) != place:
                 raise InputError(
                     f"{named.segments[key].where}: segment {key.item!r} is number {place} of system {system!r} and "
@@ -189,8 +188,6 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
             segments[key] = evaluator.segments[own]
             if own.item in evaluator.about:
                 about[key.item] = evaluator.about[own.item]
-    if evaluator.numbered and human.numbered:
-        return evaluator
     return replace(evaluator, segments=segments, about=about, numbered=human.numbered)
 
 
@@ -199,9 +196,9 @@ def _refuse_other_first(evaluator: Side, human: Side) -> None:
 
     Where texts are known on both sides, these tell. Raises :class:`InputError`.
     """
-    for key, score in evaluator.segments.items():
-        if key in human.segments and None not in (score.translation, human.segments[key].translation):
-            return
+    shared = evaluator.segments.keys() & human.segments.keys()
+    if any(None not in (evaluator.segments[key].translation, human.segments[key].translation) for key in shared):
+        return
     ours, theirs = ({key.item for key in side.segments} for side in (evaluator, human))
     from_0, from_1 = ({str(number) for number in range(first, first + len(ours))} for first in (0, 1))
     if len(ours) > 1 and (ours, theirs) in ((from_0, from_1), (from_1, from_0)):
@@ -216,24 +213,24 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
         return
     keys = dict.fromkeys([*human.segments, *evaluator.segments])
     for key in keys:
-        sides = (evaluator, evaluator.segments.get(key)), (human, human.segments.get(key))
-        for (side, score), (beside, other) in (sides, sides[::-1]) if missing == "refuse" else ():
-            name = f"segment {key.item!r} of system {key.system!r}"
-            if score is None and other is not None:
+        name = f"segment {key.item!r} of system {key.system!r}"
+        ours, theirs = evaluator.segments.get(key, NO_SCORE), human.segments.get(key, NO_SCORE)
+        for side, score, other in ((evaluator, ours, theirs), (human, theirs, ours)) if missing == "refuse" else ():
+            if score is NO_SCORE:
+                beside = human if side is evaluator else evaluator
                 free = [own.item for own in side.of_system(key.system) if own not in beside.segments]
                 hint = alternatives(key.item, free) if free else ""
                 raise InputError(
                     f"{other.where}: {name} has no score of {side.name} in {side.origin}{hint}. {LEAVE_OUT}"
                 )
-            if score is not None and score.score is None:
+            if score.score is None:
                 why = f" ({score.why})" if score.why else ""
                 raise InputError(f"{score.where}: the score of {name} by {side.name} is missing{why}; {LEAVE_OUT}")
-        ours, theirs = sides[0][1] or NO_SCORE, sides[1][1] or NO_SCORE
-        texts = [str(score.translation).split() for score in (ours, theirs) if score.translation is not None]
+        texts = [score.translation.split() for score in (ours, theirs) if score.translation is not None]
         if len(texts) == 2 and texts[0] != texts[1]:
             raise InputError(
-                f"{ours.where}: segment {key.item!r} of system {key.system!r} has another translation than in "
-                f"{theirs.where}: both must have been rated on the same text"
+                f"{ours.where}: {name} has another translation than in {theirs.where}: both must have been rated on "
+                "the same text"
             )
         yield Row(*key, ours.score, theirs.score)
     items = dict.fromkeys(key.item for key in keys)
@@ -249,7 +246,7 @@ def _with_texts_of(human: Side, evaluator: Side) -> Side:
     """``evaluator`` with people's texts, which may be spaced otherwise, and its spans at their places in these."""
     segments = dict(evaluator.segments)
     for key, score in evaluator.segments.items():
-        text = human.segments[key].translation if key in human.segments else None
+        text = human.segments.get(key, NO_SCORE).translation
         if text is not None and score.translation is not None and text != score.translation:
             errors = None if score.errors is None else tuple(_respaced(score.errors, score.translation, text))
             segments[key] = score._replace(translation=text, errors=errors)
@@ -264,7 +261,7 @@ def _respaced(errors: Sequence[ErrorSpan], old: str, new: str) -> Iterator[Error
     ends = [0, *(at + 1 for at in starts)]
     for error in errors:
         start, end = error.start, error.end
-        placed = error.side == "translation" and start is not None and end is not None and end <= len(old)
+        placed = start is not None and end is not None and end <= len(old) and error.side == "translation"
         if not placed or error.text not in ("", old[start:end]):
             yield error
             continue
@@ -283,8 +280,8 @@ class Inputs:
 
     ``files`` and ``runs`` are ``[NAME=]FILE`` and ``[NAME=]RUN``, ``folder`` is one of mt-metrics-eval. ``human``: a
     file, ``NAME=FILE`` for the column NAME of it, a column of the files, or the name of the folder's human scores.
-    ``metrics`` chooses evaluators, ``lower`` names those whose lower scores are better; ``lp`` and ``item`` as in
-    :class:`ReadAs`.
+    ``metrics`` chooses evaluators, ``lower`` names those whose lower scores are better; ``item`` and ``lp`` as in
+    :class:`ScoreTable`.
     """
 
     human: str | None
@@ -297,11 +294,6 @@ class Inputs:
     lp: str | None = None
     item: tuple[str, ...] = ()
     store: Path | None = None
-
-    @property
-    def read_as(self) -> ReadAs:
-        """How tables are read."""
-        return ReadAs(self.item, languages.parse_pair(self.lp) if self.lp else None)
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -351,40 +343,37 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
     """
     name, path = _human_file(inputs.human)
     column = inputs.human if path is None else None
+    lp = languages.parse_pair(inputs.lp) if inputs.lp else None
+    tables: dict[Path, ScoreTable] = {}
     evaluators, known, human = list[Side](), set[str](), None
-    tables = {
-        file: ScoreTable(read_table(file), inputs.read_as)
-        for _, file in map(_named_file, inputs.files)
-        if is_table(file)
-    }
+
+    def add(sides: Sequence[Side], metrics: Sequence[str]) -> None:
+        evaluators.extend(side for side in sides if not inputs.metrics or side.name in metrics)
+        known.update(side.name for side in sides)
+
     if inputs.folder is not None:
         if not inputs.folder.is_dir():
             raise InputError(f"{inputs.folder}: is no folder of mt-metrics-eval")
-        metrics = () if inputs.files or inputs.runs else inputs.metrics
-        human, sides = read_folder(inputs.folder, inputs.lp, column, metrics, any_human=path is not None)
-        chosen = {side.name for side in sides for name in inputs.metrics if is_metric(side.name, name)}
-        evaluators += [side for side in sides if side.name in chosen or not inputs.metrics]
-        known |= {side.name for side in sides}
-    for name_given, file in map(_named_file, inputs.files):
-        if file in tables:
-            sides, names = tables[file].evaluators(name_given, inputs.metrics, name or column)
-            evaluators += sides
-            known |= names
-        elif file.is_dir():
+        wanted = () if inputs.files or inputs.runs else inputs.metrics
+        human, sides = read_folder(inputs.folder, inputs.lp, column, wanted, any_human=path is not None)
+        add(sides, [side.name for side in sides for metric in inputs.metrics if is_metric(side.name, metric)])
+    for given, file in map(_named_file, inputs.files):
+        if file.is_dir():
             raise InputError(f"{file}: is a folder; --mtme reads those of mt-metrics-eval")
+        if is_table(file):
+            tables[file] = tables.get(file) or ScoreTable(read_table(file), inputs.item, lp)
+            sides, names = tables[file].evaluators(given, inputs.metrics, name or column)
+            add(sides, [side.name for side in sides])
+            known |= names
         else:
-            side = read_list(file, name_given)
-            evaluators += [side] if not inputs.metrics or side.name in inputs.metrics else []
-            known.add(side.name)
+            add([read_list(file, given)], inputs.metrics)
     if inputs.runs:
         with open_existing(inputs.store) as store:
             stored = {run.name for run in store.runs()}
             for spec in inputs.runs:
                 named, equals, run = spec.partition("=")
                 which, called = (run, named) if equals and spec not in stored else (spec, None)
-                side = read_run(store, which, called, inputs.read_as.lp)
-                evaluators += [side] if not inputs.metrics or side.name in inputs.metrics else []
-    known |= {side.name for side in evaluators}
+                add([read_run(store, which, called, lp)], inputs.metrics)
     for metric in inputs.metrics:
         if metric not in known and not any(is_metric(side.name, metric) for side in evaluators):
             raise InputError(f"--metrics {metric}: no such evaluator{alternatives(metric, sorted(known))}")
@@ -394,16 +383,17 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
     for side in evaluators:
         by_name.setdefault(side.name, []).append(side)
     if human is None or path is not None:
-        human = _read_people(inputs, name, path, tables)
+        human = _read_people(inputs, tables, lp)
     return human, [pooled(sides) for sides in by_name.values()]
 
 
-def _read_people(inputs: Inputs, name: str | None, path: Path | None, tables: Mapping[Path, ScoreTable]) -> Side:
+def _read_people(inputs: Inputs, tables: Mapping[Path, ScoreTable], lp: tuple[str, str] | None) -> Side:
     """People's scores: those of a file, or a column of the ``tables`` that have it."""
+    name, path = _human_file(inputs.human)
     if path is not None:
         if not is_table(path):
             return read_list(path, name)
-        return (tables.get(path) or ScoreTable(read_table(path), inputs.read_as)).people(name)
+        return (tables.get(path) or ScoreTable(read_table(path), inputs.item, lp)).people(name)
     if inputs.human is None:
         raise ConfigError("whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores")
     sides = [table.people(inputs.human) for table in tables.values() if inputs.human in table.names]
@@ -416,7 +406,7 @@ def _read_people(inputs: Inputs, name: str | None, path: Path | None, tables: Ma
 
 
 def _with_systems(sides: Sequence[Side], path: Path) -> list[Side]:
-    given = ScoreTable(read_table(path), ReadAs()).systems()
+    given = ScoreTable(read_table(path)).systems()
     for side in sides:
         if side.name not in given:
             raise InputError(f"{path}:1: no column {side.name!r}{alternatives(side.name, given)}")
@@ -444,5 +434,5 @@ def _named_file(spec: str) -> tuple[str | None, Path]:
 
 
 def _spec(name: str | None, path: Path) -> str:
-    """The spec that names a file, in one form however its path is written."""
+    """What names a file, in one form however its path is written."""
     return str(path) if name is None else f"{name}={path}"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from mtagent.analysis.agreement import (
+    STATISTICS,
     Averaging,
     Level,
     Missing,
+    Name,
     PairedScores,
     Scale,
     Statistic,
     accuracy,
-    calibrated_accuracy,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -28,41 +28,33 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.compare import Grouping, grouped
-from mtagent.analysis.error_spans import Outside, SegmentErrors, SpanPairs, SpanRules, Unlocated, span_pairs
-from mtagent.analysis.matching import LEAVE_OUT, Match
-from mtagent.analysis.mtme_folder import as_segment
-from mtagent.analysis.permutation import PERMUTATIONS, SEED, Name, Ranked, Test, Unit, clusters, difference
-from mtagent.analysis.scores import About
-from mtagent.analysis.span_scores import (
-    CharacterF1,
-    Matching,
-    Measure,
-    PartialOverlap,
+from mtagent.analysis.compare import GROUPINGS, Grouping, grouped
+from mtagent.analysis.error_spans import (
+    MEASURES,
+    THRESHOLDS,
+    Outside,
+    SegmentErrors,
     SpanGrouping,
+    SpanPairs,
+    SpanRules,
     SpanScore,
+    Unlocated,
     by_group,
-    by_threshold,
+    matching,
     score,
+    span_pairs,
 )
+from mtagent.analysis.matching import LEAVE_OUT, Match
+from mtagent.analysis.permutation import PERMUTATIONS, SEED, Contest, Test, Unit, contest
+from mtagent.analysis.scores import About, joined_about
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import comparable
 
-_STATISTICS: dict[Name, Callable[[PairedScores, Averaging], Statistic]] = {
-    "acc": accuracy,
-    "pearson": pearson,
-    "spearman": spearman,
-    "kendall": kendall,
-    "acc-t": calibrated_accuracy,
-}
-TESTED: tuple[Name, ...] = tuple(_STATISTICS)
+TESTED: tuple[Name, ...] = tuple(STATISTICS)
 """What can be tested: ``acc`` at the level of systems, the others at that of segments."""
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
-MEASURES: dict[str, Measure] = {
-    "characters": CharacterF1(),
-    "partial overlap": PartialOverlap(),
-    "match at 0.5": Matching(),
-}
+FEW = 5
+"""Systems below which their level means little."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +62,20 @@ class Settings:
     """What to compute. ``averaging``: of segments; empty: over all and by item, the latter where there are systems.
 
     ``distance`` adds mean absolute and mean squared errors, of plain or scaled scores. ``tests`` names statistics to
-    test the evaluators against each other by. ``spans``: the level of error spans; ``unlocated`` and ``outside`` as in
-    :class:`SpanRules`.
+    test the evaluators against each other by. ``by`` groups segments, or error spans; ``unlocated`` and ``outside`` as
+    in :class:`SpanRules`.
     """
 
-    levels: tuple[Level, ...] = ("sys", "seg")
+    levels: tuple[Level | Literal["span"], ...] = ("sys", "seg", "span")
     averaging: tuple[Averaging, ...] = ()
     distance: Scale | None = None
     tests: tuple[Name, ...] = ()
     unit: Unit = "score"
     permutations: int = PERMUTATIONS
     seed: int = SEED
-    by: tuple[Grouping, ...] = ()
-    spans: bool = True
+    by: tuple[Grouping | SpanGrouping, ...] = ()
     unlocated: Unlocated = "miss"
     outside: Outside = "leave-out"
-    spans_by: tuple[SpanGrouping, ...] = ()
 
 
 class Result(NamedTuple):
@@ -101,23 +91,6 @@ class Result(NamedTuple):
     part: str | None
     given: bool
     statistics: tuple[Statistic, ...]
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A test of the evaluators against each other: their ranks, and the p-values that the first of two is not better.
-
-    ``left_out``: evaluators whose statistic is not defined, or that have no scores at this level. ``scores``: how many
-    scores all others have.
-    """
-
-    test: Test
-    level: Level
-    ranked: tuple[Ranked, ...]
-    p_values: Mapping[tuple[str, str], float | None]
-    scores: int
-    left_out: tuple[str, ...]
-    signature: str
 
 
 class SpanResult(NamedTuple):
@@ -163,7 +136,7 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
     """
     human = matches[0].human
     results = tuple(_results(matches, settings))
-    if settings.levels and not results:
+    if not results and settings.levels != ("span",):
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
     marking = marking_both(matches)
     return Agreement(
@@ -171,7 +144,7 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
         evaluators=tuple(Signed(match.name, match.evaluator.signature) for match in matches),
         results=results,
         contests=tuple(_contests(matches, settings)),
-        spans=_span_level(marking, settings) if marking and settings.spans else None,
+        spans=_span_level(marking, settings) if marking and "span" in settings.levels else None,
         warnings=tuple(_warnings(matches, [result for result in results if result.part is None])),
     )
 
@@ -184,65 +157,60 @@ def averagings(matches: Sequence[Match], settings: Settings) -> tuple[Averaging,
 
 
 def _results(matches: Sequence[Match], settings: Settings) -> Iterator[Result]:
-    parted: list[tuple[Grouping | None, list[tuple[str | None, list[Match]]]]] = [(None, [(None, list(matches))])]
-    for grouping in settings.by:
-        parts = _parts(matches, grouping)
-        parted.append((grouping, [(name, [match.of_items(items) for match in matches]) for name, items in parts]))
-    tables = [
-        (level, averaging)
-        for level in settings.levels
-        for averaging in (averagings(matches, settings) if level == "seg" else ("none",))
-    ]
-    for group, by_part in parted:
+    tables: list[tuple[Level, Averaging]] = [("sys", "none")] if "sys" in settings.levels else []
+    if "seg" in settings.levels:
+        tables += [("seg", averaging) for averaging in averagings(matches, settings)]
+    groupings = sorted({*GROUPINGS} & {*settings.by}, key=settings.by.index)
+    for grouping in (None, *groupings):
+        of_parts: list[tuple[str | None, Match]] = [(None, match) for match in matches]
+        if grouping is not None:
+            parts = _parts(matches, grouping)
+            of_parts = [(name, match.of_items(items)) for name, items in parts for match in matches]
         for level, averaging in tables:
-            for part, match in ((part, match) for part, of_part in by_part for match in of_part):
+            for part, match in of_parts:
                 of_systems = level == "sys"
                 statistics = _of_systems(match) if of_systems else _of_segments(match, averaging, settings.distance)
                 if statistics:
                     given = of_systems and match.given_systems
-                    yield Result(match.name, level, averaging, group, part, given, statistics)
+                    yield Result(match.name, level, averaging, grouping, part, given, tuple(statistics))
 
 
-def _of_systems(match: Match) -> tuple[Statistic, ...]:
+def _of_systems(match: Match) -> list[Statistic]:
     systems, segments = match.systems(), match.segments()
     if systems is None:
-        return ()
+        return []
     acc = accuracy(systems)
     if segments is not None:
         spa = soft_pairwise_accuracy(segments)
     else:
         why = "there are no scores of segments"
         spa = replace(acc, name="spa", value=None, epsilon=None, undefined=why, signature=signed("spa", systems))
-    return (acc, spa, pearson(systems), spearman(systems), kendall(systems))
+    return [acc, spa, pearson(systems), spearman(systems), kendall(systems)]
 
 
-def _of_segments(match: Match, averaging: Averaging, distance: Scale | None) -> tuple[Statistic, ...]:
+def _of_segments(match: Match, averaging: Averaging, distance: Scale | None) -> list[Statistic]:
     scores = match.segments()
     if scores is None:
-        return ()
-    statistics = [compute(scores, averaging) for name, compute in _STATISTICS.items() if name != "acc"]
+        return []
+    statistics = [compute(scores, averaging) for name, compute in STATISTICS.items() if name != "acc"]
     if distance is not None:
         statistics += [mean_absolute_error(scores, distance), mean_squared_error(scores, distance)]
-    return tuple(statistics)
+    return statistics
 
 
 def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
     """The names of the parts, each with its items."""
-    known: dict[str, About] = {}
-    for match in matches:
-        for side in (match.human, match.evaluator):
-            for item, about in side.about.items():
-                known[item] = known.get(item, About()).or_else(about)
-    items = list(dict.fromkeys(row.item for match in matches for row in match.rows))
-    abouts = [known.get(item, About()) for item in items]
-    if grouping != "length" and not any(getattr(about, grouping) for about in abouts):
+    known = joined_about(side for match in matches for side in (match.human, match.evaluator))
+    abouts = {row.item: known.get(row.item, About()) for match in matches for row in match.rows}
+    if grouping != "length" and not any(getattr(about, grouping) for about in abouts.values()):
         raise InputError(f"--by {grouping}: no file says the {grouping} of a segment")
-    for item, about in zip(items, abouts, strict=True) if grouping == "length" else ():
+    for item, about in abouts.items() if grouping == "length" else ():
         if about.source is None or about.source_lang is None:
             what = "source" if about.source is None else "source language (a column source_lang or lp)"
             raise InputError(f"--by length: no file has the {what} of segment {item!r}")
-    segments = [as_segment(item, about) for item, about in zip(items, abouts, strict=True)]
-    return [(name, [items[place] for place in places]) for name, places in grouped(grouping, segments)]
+    items = list(abouts)
+    parts = grouped(grouping, [about.segment(item) for item, about in abouts.items()])
+    return [(name, [items[place] for place in places]) for name, places in parts]
 
 
 # --- tests between evaluators
@@ -253,35 +221,14 @@ def _contests(matches: Sequence[Match], settings: Settings) -> Iterator[Contest]
         raise ConfigError("--test compares evaluators with each other: give at least two")
     for name in settings.tests:
         level: Level = "sys" if name == "acc" else "seg"
-        common = _tested_scores(matches, level)
-        if not common:
+        scores = _tested_scores(matches, level)
+        if not scores:
             what = "systems" if level == "sys" else "segments"
             raise InputError(f"--test {name}: no evaluator and people have both scores of {what}")
+        unscored = [match.name for match in matches if match.name not in scores]
         for averaging in averagings(matches, settings) if level == "seg" else ("none",):
-            test = Test(name, averaging, settings.unit, settings.permutations, settings.seed)
-            yield _contest(common, test, level, [match.name for match in matches])
-
-
-def _contest(common: Mapping[str, PairedScores], test: Test, level: Level, evaluators: Sequence[str]) -> Contest:
-    values = {who: _STATISTICS[test.statistic](scores, test.averaging).value for who, scores in common.items()}
-
-    @cache
-    def p_value(first: str, second: str) -> float | None:
-        return difference(common[first], common[second], test).p_value
-
-    ranked = clusters({who: value for who, value in values.items() if value is not None}, p_value)
-    order = [evaluator.name for evaluator in ranked]
-    scores = next(iter(common.values()))
-    unscored = [who for who in evaluators if who not in common]
-    return Contest(
-        test=test,
-        level=level,
-        ranked=tuple(ranked),
-        p_values={(a, b): p_value(a, b) for place, a in enumerate(order) for b in order[place + 1 :]},
-        scores=len(scores),
-        left_out=(*unscored, *(who for who, value in values.items() if value is None)),
-        signature=test.signature(scores),
-    )
+            tested = contest(scores, Test(name, averaging, settings.unit, settings.permutations, settings.seed))
+            yield replace(tested, left_out=(*unscored, *tested.left_out))
 
 
 def _tested_scores(matches: Sequence[Match], level: Level) -> dict[str, PairedScores]:
@@ -326,11 +273,6 @@ def marking_both(matches: Sequence[Match]) -> list[Match]:
 
 
 def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
-    """The scores of evaluators that mark errors.
-
-    Raises :class:`InputError` where a translation is not known, and where one was not annotated and none may be left
-    out.
-    """
     pairs = {match.name: _span_pairs(match, settings) for match in matches}
     return SpanLevel(
         measures=tuple(
@@ -339,22 +281,28 @@ def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
             for who, of_who in pairs.items()
         ),
         thresholds=tuple(
-            SpanResult(f"{threshold:g}", who, at_threshold)
+            SpanResult(f"{threshold:g}", who, score(of_who, matching(threshold)))
             for who, of_who in pairs.items()
-            for threshold, at_threshold in by_threshold(of_who).items()
+            for threshold in THRESHOLDS
         ),
         groups={
             grouping: tuple(
                 SpanResult(group, who, of_group)
                 for who, of_who in pairs.items()
-                for group, of_group in by_group(of_who, CharacterF1(), grouping).items()
+                for group, of_group in by_group(of_who, grouping).items()
             )
-            for grouping in settings.spans_by
+            for grouping in sorted({*SPAN_GROUPINGS} & {*settings.by}, key=settings.by.index)
         },
     )
 
 
 def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
+    """The spans of both sides.
+
+    Raises :class:`InputError` where a translation is not known, and where one was not annotated and none may be left
+    out.
+    """
+    about = joined_about((match.human, match.evaluator))
     segments = []
     for key, ours, theirs in match.translations():
         translation = theirs.translation if theirs.translation is not None else ours.translation
@@ -368,17 +316,12 @@ def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
             raise InputError(
                 f"{ours.where}: spans are placed in the translation, which neither this file nor {theirs.where} has"
             )
-        about, more = (side.about.get(key.item, About()) for side in (match.human, match.evaluator))
-        source, name = about.or_else(more).source or "", f"{key.item} of {key.system}"
+        source, name = about.get(key.item, About()).source or "", f"{key.item} of {key.system}"
         segments.append(SegmentErrors(theirs.errors, ours.errors, translation or "", source, name))
     return span_pairs(segments, SpanRules(match.missing, settings.unlocated, settings.outside))
 
 
 # --- what makes the numbers doubtful
-
-
-FEW = 5
-"""Systems below which their level means little."""
 
 
 def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[str]:
@@ -395,7 +338,7 @@ def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[s
             )
     given = {result.evaluator for result in of_systems if result.given}
     for match in matches if of_systems else ():
-        by_system = Counter(row.system for row in match.rows if None not in (row.evaluator, row.human))
+        by_system = Counter(row.system for row in match.scored_rows)
         if match.name not in given and len(set(by_system.values())) > 1:
             items, systems = ({row[place] for row in match.rows} for place in (1, 0))
             yield (
@@ -403,14 +346,9 @@ def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[s
                 f"{max(by_system.values())} of each have both scores (left out: "
                 f"{len(items) * len(systems) - sum(by_system.values())})"
             )
-    pairs = list(
-        dict.fromkeys(
-            f"{about.source_lang}-{about.target_lang}"
-            for match in matches
-            for about in match.human.about.values()
-            if about.source_lang and about.target_lang
-        )
-    )
+    known = (about for match in matches for about in match.human.about.values())
+    languages = ((about.source_lang, about.target_lang) for about in known)
+    pairs = list(dict.fromkeys(f"{source}-{target}" for source, target in languages if source and target))
     if len(pairs) > 1:
         yield (
             f"scores of {len(pairs)} language pairs ({_first(pairs)}) are compared with each other; -l takes one of "
@@ -429,16 +367,13 @@ def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[s
         saw = match.evaluator.reference
         if saw and saw in match.human.names():
             yield f"{match.name}: saw the reference {saw}, which is one of the systems: --drop-systems {saw}"
-    yield from _contrary(results, matches[0].human.name)
-
-
-def _contrary(results: Sequence[Result], human: str) -> Iterator[str]:
     lowest: dict[str, float] = {}
     for result in results:
         r = next(statistic.value for statistic in result.statistics if statistic.name == "pearson")
         if r is not None:
             lowest[result.evaluator] = min(r, lowest.get(result.evaluator, r))
     if lowest and max(lowest.values()) < 0:
+        human = matches[0].human.name
         yield f"all correlate negatively; if people's lower scores are the better ones, say --lower {human}"
     for name, r in lowest.items():
         if r < 0:
@@ -452,8 +387,8 @@ def same_scores(match: Match) -> bool:
 
 def _same_spans(match: Match) -> bool:
     theirs = match.human.segments
-    both = [(own.errors, theirs[key].errors) for key, own in match.evaluator.segments.items() if key in theirs]
-    marked = [(ours, people) for ours, people in both if ours]
+    marked = [(ours.errors, theirs[key].errors) for key, ours in match.evaluator.segments.items() if key in theirs]
+    marked = [(ours, people) for ours, people in marked if ours]
     return bool(marked) and all(ours == people for ours, people in marked)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from mtagent.analysis.compare_tables import MOST_PARTS
-from mtagent.analysis.meta_eval import Agreement, Contest, Result, SpanLevel, SpanResult
+from mtagent.analysis.meta_eval import Agreement, Result, SpanLevel, SpanResult
+from mtagent.analysis.permutation import Contest
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 
@@ -36,20 +37,13 @@ def tables(agreement: Agreement, width: int = 3) -> list[Table]:
 
 
 def below(agreement: Agreement) -> list[str]:
-    """The lines below the tables: why values are missing, and all signatures, each once."""
-    statistics = [statistic for result in agreement.results for statistic in result.statistics]
-    signatures = [statistic.signature for statistic in statistics]
-    signatures += [contest.signature for contest in agreement.contests]
-    signatures += [measure.score.signature for measure in agreement.spans.measures] if agreement.spans else []
-    scored = [f"people: {agreement.human.name}: {agreement.human.signature}"]
-    scored += [f"{name}: {signature}" for name, signature in agreement.evaluators]
-    return [*_reasons(agreement.results), *scored, *dict.fromkeys(signatures)]
+    """The lines below the tables: why values are missing, and all signatures, each once.
 
-
-def _reasons(results: Iterable[Result]) -> Iterator[str]:
-    """A line for each evaluator, level and reason for which statistics are not defined; parts in one line."""
+    Each evaluator, level and reason has a line that names the statistics without a value; parts share a line.
+    """
     parts: dict[tuple[str, str, str], list[str]] = {}
-    for result in results:
+    lines = []
+    for result in agreement.results:
         by_reason: dict[str, list[str]] = {}
         for statistic in result.statistics:
             if statistic.value is None:
@@ -57,12 +51,18 @@ def _reasons(results: Iterable[Result]) -> Iterator[str]:
         for reason, names in by_reason.items():
             where, lacking = f"{NO_VALUE} {result.evaluator}, {_title(result)}", ", ".join(names)
             if result.part is None:
-                yield f"{where}: no {lacking}: {reason}"
+                lines.append(f"{where}: no {lacking}: {reason}")
             else:
                 parts.setdefault((where, lacking, f"{result.grouping}: {reason}"), []).append(result.part)
     for (where, lacking, reason), names in parts.items():
         shown = ", ".join(names) if len(names) <= MOST_PARTS else f"{len(names)} parts"
-        yield f"{where}: no {lacking} in {shown} by {reason}"
+        lines.append(f"{where}: no {lacking} in {shown} by {reason}")
+    lines.append(f"people: {agreement.human.name}: {agreement.human.signature}")
+    lines += [f"{name}: {signature}" for name, signature in agreement.evaluators]
+    signatures = [statistic.signature for result in agreement.results for statistic in result.statistics]
+    signatures += [contest.signature for contest in agreement.contests]
+    signatures += [measure.score.signature for measure in agreement.spans.measures] if agreement.spans else []
+    return [*lines, *dict.fromkeys(signatures)]
 
 
 def _title(result: Result) -> str:
@@ -73,9 +73,8 @@ def _whole_table(results: Sequence[Result], width: int) -> Table:
     given = ", ".join(result.evaluator for result in results if result.given)
     head, *cells = _cells(results, width)
     rows = tuple((result.evaluator, *row) for result, row in zip(results, cells, strict=True))
-    return Table(
-        _title(results[0]), ("evaluator", *head), rows, f"scores of systems as given: {given}" if given else ""
-    )
+    note = f"scores of systems as given: {given}" if given else ""
+    return Table(_title(results[0]), ("evaluator", *head), rows, note)
 
 
 def _part_table(results: Sequence[Result], width: int) -> Table:
@@ -116,10 +115,10 @@ def _number(value: float | None, width: int) -> str:
 def _contest_table(contest: Contest, width: int) -> Table:
     test, order = contest.test, [evaluator.name for evaluator in contest.ranked]
     rows = []
-    for evaluator in contest.ranked:
-        p_values = [contest.p_values.get((evaluator.name, other), -1) for other in order[1:]]
-        shown = ("" if p_value == -1 else _number(p_value, 3) for p_value in p_values)
-        rows.append((evaluator.name, str(evaluator.rank), _number(evaluator.value, width), *shown))
+    for place, evaluator in enumerate(contest.ranked):
+        p_values = ["" for _ in order[1 : place + 1]]
+        p_values += [_number(contest.p_values[evaluator.name, other], 3) for other in order[place + 1 :]]
+        rows.append((evaluator.name, str(evaluator.rank), _number(evaluator.value, width), *p_values))
     note = (
         f"p(2): the chance that the row leads the second row by as much; {test.permutations:,} permutations of "
         f"{contest.scores:,} scores that all have; in one rank nobody is significantly worse (p ≤ 0.05) than another"
@@ -169,39 +168,33 @@ def as_json(agreement: Agreement) -> str:
             for statistic in result.statistics
         }
         levels.append(result._asdict() | {"statistics": statistics})
-    spans = agreement.spans
-    return json.dumps(
+    spans: dict[str, list[dict[str, Any]]] | None = None
+    if agreement.spans:
+        by_kind = {"measure": agreement.spans.measures, "threshold": agreement.spans.thresholds}
+        spans = {f"{kind}s": [_span_data(result, kind) for result in results] for kind, results in by_kind.items()}
+        spans |= {name: [_span_data(result, name) for result in of] for name, of in agreement.spans.groups.items()}
+    tests = [
         {
-            "human": agreement.human._asdict(),
-            "evaluators": [evaluator._asdict() for evaluator in agreement.evaluators],
-            "levels": levels,
-            "spans": {
-                "measures": [_span_data(result, "measure") for result in spans.measures],
-                "thresholds": [_span_data(result, "threshold") for result in spans.thresholds],
-                **{name: [_span_data(result, name) for result in results] for name, results in spans.groups.items()},
-            }
-            if spans
-            else None,
-            "tests": [_contest_data(contest) for contest in agreement.contests],
-            "warnings": agreement.warnings,
-        },
-        indent=1,
-        ensure_ascii=False,
-        allow_nan=False,
-    )
-
-
-def _contest_data(contest: Contest) -> dict[str, Any]:
-    return {
-        "statistic": contest.test.statistic,
-        "level": contest.level,
-        "averaging": contest.test.averaging,
-        "scores": contest.scores,
-        "ranked": [evaluator._asdict() for evaluator in contest.ranked],
-        "p_values": [{"better": a, "worse": b, "p_value": p} for (a, b), p in contest.p_values.items()],
-        "left_out": list(contest.left_out),
-        "signature": contest.signature,
+            "statistic": contest.test.statistic,
+            "level": contest.level,
+            "averaging": contest.test.averaging,
+            "scores": contest.scores,
+            "ranked": [evaluator._asdict() for evaluator in contest.ranked],
+            "p_values": [{"better": a, "worse": b, "p_value": p} for (a, b), p in contest.p_values.items()],
+            "left_out": list(contest.left_out),
+            "signature": contest.signature,
+        }
+        for contest in agreement.contests
+    ]
+    data = {
+        "human": agreement.human._asdict(),
+        "evaluators": [evaluator._asdict() for evaluator in agreement.evaluators],
+        "levels": levels,
+        "spans": spans,
+        "tests": tests,
+        "warnings": agreement.warnings,
     }
+    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _span_data(result: SpanResult, kind: str) -> dict[str, Any]:

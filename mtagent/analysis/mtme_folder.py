@@ -1,36 +1,145 @@
-"""Scores that were compared, written into the folders of mt-metrics-eval, from which they are read back as they were.
+"""Folders of mt-metrics-eval with scores of people and metrics: read, and written so that they are read back alike.
 
-The texts are written by ``mtagent export``'s writer, where all are known; scores and spans as ``mtagent rate`` does it.
+Texts are written by ``mtagent export``'s writer, where all are known; scores and spans as ``mtagent rate`` does it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from mtagent.analysis.matching import NO_SCORE, Match
-from mtagent.analysis.scores import METRICS, NO_REFERENCE, PEOPLE, RATINGS, SEGMENTS, SYSTEMS, About, Key, Side
-from mtagent.errors import OutputError
+from mtagent.analysis.scores import (
+    NO_SCORE,
+    RATINGS,
+    SEGMENTS,
+    SYSTEMS,
+    About,
+    Key,
+    Side,
+    alternatives,
+    joined_about,
+    read_list,
+)
+from mtagent.errors import InputError, OutputError
 from mtagent.formats.exports import RunTexts, SegmentTexts, has_break, mapped, pair_name, renamed, strict_name
-from mtagent.formats.files import replacing
-from mtagent.formats.mtme import MTME, rating_line, write_scores
+from mtagent.formats.files import lines_of, replacing
+from mtagent.formats.mtme import MTME, rating_line, text_file, write_scores
 from mtagent.jobs.export import Target
-from mtagent.records import Segment
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN
 
+PEOPLE, METRICS = "human-scores", "metric-scores"
+NO_REFERENCE = "src"
 
-def write_folder(matches: Sequence[Match], target: Target, lp: str | None = None) -> list[str]:
+
+def read_folder(
+    folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
+) -> tuple[Side, list[Side]]:
+    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
+
+    ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
+    ``any_human``: people's scores are not asked for, so that they may be several.
+    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
+    """
+    by_pair: dict[str, list[str]] = {}
+    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
+        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
+        by_pair.setdefault(pair, []).append(name)
+    if not by_pair:
+        raise InputError(f"{folder / PEOPLE}: there is no LP.NAME{SEGMENTS}, which would hold people's scores")
+    if lp is None and len(by_pair) > 1:
+        raise InputError(f"{folder}: has {len(by_pair)} language pairs; choose one with -l{alternatives('', by_pair)}")
+    same = (pair for pair in by_pair if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp))
+    pair = next(same, "")
+    if not pair:
+        raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), by_pair)}")
+    names = by_pair[pair]
+    if human is None and len(names) > 1 and not any_human:
+        raise InputError(f"{folder}: people's scores are several; choose with --human{alternatives('', names)}")
+    human = names[0] if human is None else human
+    if human not in names:
+        raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
+    scores = folder / METRICS / pair
+    metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted(scores.glob(f"*{SEGMENTS}"))]
+    if not metric_names:
+        raise InputError(f"{scores}: there is no NAME-REF{SEGMENTS}, which would hold a metric's scores")
+    for name in metrics:
+        if not any(is_metric(metric, name) for metric in metric_names):
+            raise InputError(f"{scores}: no metric {name!r}{alternatives(name, metric_names)}")
+    about = _about_folder(folder, pair)
+    return _with_texts(read_list(folder / PEOPLE / f"{pair}.{human}{SEGMENTS}", human), folder, pair, about), [
+        _with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about)
+        for metric in metric_names
+        if not metrics or any(is_metric(metric, name) for name in metrics)
+    ]
+
+
+def is_metric(metric: str, name: str) -> bool:
+    """Whether ``metric`` is called ``name``, with or without the reference that it saw."""
+    return name in (metric, metric.rpartition("-")[0])
+
+
+def _about_folder(folder: Path, pair: str) -> dict[str, About]:
+    """What the folder says about each segment; nothing where it has neither sources nor documents."""
+    sources = _lines(folder / "sources" / f"{pair}.txt")
+    docs = folder / "documents" / f"{pair}.docs"
+    documents = [line.split() for line in _lines(docs)]
+    if sources and documents and len(sources) != len(documents):
+        raise InputError(f"{docs}: has {len(documents)} lines, and there are {len(sources)} sources")
+    source_lang, target_lang = languages.parse_pair(pair)
+    about = {}
+    for place in range(len(sources) or len(documents)):
+        domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
+        source = sources[place] if sources else None
+        about[str(place + 1)] = About(source, source_lang, target_lang, document, domain)
+    return about
+
+
+def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) -> Side:
+    """``side`` with its translations and all that the folder says about segments."""
+    segments = dict(side.segments)
+    for system, count in Counter(key.system for key in side.segments).items():
+        translations = text_file(folder, pair, system)
+        texts = _lines(translations) if translations else []
+        if len(about) not in (0, count):
+            raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {len(about)} segments")
+        if len(texts) not in (0, count):
+            raise InputError(f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {folder}")
+        for number, text in enumerate(texts, start=1):
+            key = Key(system, str(number))
+            segments[key] = segments[key]._replace(translation=text)
+    of_pair = About(None, *languages.parse_pair(pair))
+    is_metrics = Path(side.origin).parent.name == pair
+    saw = side.name.rpartition("-")[2] if is_metrics and "-" in side.name else NO_REFERENCE
+    return replace(
+        side,
+        segments=segments,
+        about={key.item: of_pair for key in side.segments} | about,
+        reference=None if saw == NO_REFERENCE else saw,
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.text for line in lines_of(path)] if path.is_file() else []
+
+
+# --- writing
+
+
+def write_folder(
+    people: Sequence[Side], evaluators: Sequence[Side], target: Target, lp: str | None = None
+) -> list[str]:
     """Write people's scores and those of all evaluators, and return remarks.
 
-    A missing score is ``None``. ``lp`` is the language pair, where the scores do not tell it. Raises
-    :class:`mtagent.errors.OutputError` where it is not known, where two names would become one, and where the folder is
-    not empty.
+    ``people`` has their scores of the systems that they share with each evaluator. A missing score is ``None``. ``lp``
+    is the language pair, where the scores do not tell it. Raises :class:`mtagent.errors.OutputError` where it is not
+    known, where two names would become one, and where the folder is not empty.
     """
     target.refuse_taken_folder()
-    writer = _Writer(matches, target.path, lp)
+    writer = _Writer(people, evaluators, target.path, lp)
     with target.filled() as folder:
         remarks = writer.write(folder)
         # former ratings, scores of systems or texts beside new scores would be read as if they were theirs
@@ -51,28 +160,27 @@ def write_folder(matches: Sequence[Match], target: Target, lp: str | None = None
 
 
 class _Writer:
-    def __init__(self, matches: Sequence[Match], path: Path, lp: str | None) -> None:
-        people = [match.human for match in matches]  # each has the systems that it shares with the evaluator
+    def __init__(self, people: Sequence[Side], evaluators: Sequence[Side], path: Path, lp: str | None) -> None:
         self._human = replace(
             people[0],
             segments={key: score for side in people for key, score in side.segments.items()},
             systems={name: score for side in people for name, score in side.systems.items()},
         )
-        self._metrics = [match.evaluator for match in matches]
-        sides = [self._human, *self._metrics]
+        self._metrics = evaluators
+        sides = [self._human, *evaluators]
         self._items = list(dict.fromkeys(key.item for side in sides for key in side.segments))
         self.systems = mapped(list(dict.fromkeys(name for side in sides for name in side.names())), strict_name, path)
-        self.evaluators = mapped([side.name for side in self._metrics], _file_name, path)
-        self._about: dict[str, About] = {}
-        self._texts: dict[Key, str] = {}
-        for side in sides:
-            for item, about in side.about.items():
-                self._about[item] = self._about.get(item, About()).or_else(about)
-            self._texts |= {
-                key: score.translation for key, score in side.segments.items() if score.translation is not None
-            }
+        self.evaluators = mapped([side.name for side in evaluators], _file_name, path)
+        self._texts = {
+            key: score.translation
+            for side in sides
+            for key, score in side.segments.items()
+            if score.translation is not None
+        }
+        about = joined_about(sides)
         unknown = About(None, *(languages.parse_pair(lp) if lp else ()))
-        self._segments = [as_segment(item, self._about.get(item, About()).or_else(unknown)) for item in self._items]
+        self._segments = [about.get(item, unknown).or_else(unknown).segment(item) for item in self._items]
+        self._sources = [about.get(item, unknown).source for item in self._items]
         pairs = list(dict.fromkeys(map(pair_name, self._segments)))
         if len(pairs) != 1 or UNKNOWN in pairs[0].split("-"):
             several = f"the scores are of {len(pairs)} language pairs"
@@ -81,8 +189,15 @@ class _Writer:
         self.pair = pairs[0]
 
     def write(self, folder: Path) -> list[str]:
-        """Write all files, and return remarks."""
-        remarks = self._write_texts(folder)
+        """Write all files, and return remarks. Texts are written where all are known and stand in a line each."""
+        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
+        if any(text is None or has_break(text) for text in (*texts, *self._sources)):
+            remarks = [
+                "sources, translations and documents are not written: not all are known, or one has a line break"
+            ]
+        else:
+            written = MTME.export(RunTexts("", tuple(self.systems), self._entries), folder)
+            remarks = [remark for remark in written if remark not in renamed(self.systems)]
         unplaced = self._write_side(self._human, folder / PEOPLE, f"{self.pair}.{strict_name(self._human.name)}")
         for side in self._metrics:
             unplaced += self._write_side(side, folder / METRICS / self.pair, self.evaluators[side.name])
@@ -90,19 +205,9 @@ class _Writer:
             remarks.append(f"{unplaced} errors have no known place: empty spans at the text's start")
         return remarks
 
-    def _write_texts(self, folder: Path) -> list[str]:
-        """Write sources, translations and documents, where all are known and stand in a line each; return remarks."""
-        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
-        texts += [self._about.get(item, About()).source for item in self._items]
-        if any(text is None or has_break(text) for text in texts):
-            return ["sources, translations and documents are not written: not all are known, or one has a line break"]
-
-        def entries() -> Iterator[SegmentTexts]:
-            for segment in self._segments:
-                yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
-
-        remarks = MTME.export(RunTexts("", tuple(self.systems), entries), folder)
-        return [remark for remark in remarks if remark not in renamed(self.systems)]
+    def _entries(self) -> Iterator[SegmentTexts]:
+        for segment in self._segments:
+            yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:
         """Write the files of one side, and return how many errors have no place."""
@@ -122,18 +227,6 @@ class _Writer:
                     sinks[2].write(f"{name}\t{line}\n")
                     unplaced += lost
         return unplaced
-
-
-def as_segment(item: str, about: About) -> Segment:
-    """The segment, as far as it is known."""
-    return Segment(
-        id=item,
-        source=about.source or "",
-        source_lang=about.source_lang or UNKNOWN,
-        target_lang=about.target_lang or UNKNOWN,
-        document=about.document,
-        domain=about.domain,
-    )
 
 
 def _file_name(name: str) -> str:

@@ -8,29 +8,29 @@ really is (one-sided; not corrected by +1, as in mt-metrics-eval).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from mtagent.analysis.agreement import (
+    CORRELATIONS,
+    STATISTICS,
     Averaging,
+    Level,
+    Name,
     PairedScores,
     deviations,
     groups_of,
-    kendall_by_group,
-    pearson_by_group,
     signed,
-    spearman_by_group,
     translation_name,
 )
 from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
 
-Name = Literal["pearson", "spearman", "kendall", "acc", "acc-t"]
 Unit = Literal["score", "item", "system"]
-CORRELATIONS = {"pearson": pearson_by_group, "spearman": spearman_by_group, "kendall": kendall_by_group}
 PERMUTATIONS = 1_000
 SEED = 12345
 ALPHA = 0.05
@@ -140,21 +140,19 @@ def standardised(scores: Floats) -> Floats:
 
 def _in_order_of(first: PairedScores, second: PairedScores) -> Floats:
     """The second evaluator's scores in the order of the first's."""
-    theirs = {(system, item): (score, human) for system, item, score, human in second.rows()}
-    if len(first) < len(second):
-        raise InputError(
-            f"the second evaluator has {len(second)} scores, the first {len(first)}; "
-            "compare both on the same translations"
-        )
+    theirs = {(row.system, row.item): row for row in second.rows()}
     scores = []
-    for system, item, _, human in first.rows():
-        name = translation_name(system, item)
-        if (system, item) not in theirs:
+    for row in first.rows():
+        name = translation_name(row.system, row.item)
+        other = theirs.pop((row.system, row.item), None)
+        if other is None:
             raise InputError(f"{name}: has no score of the second evaluator; compare both on the same translations")
-        score, others_human = theirs[system, item]
-        if others_human != human:
-            raise InputError(f"{name}: the human scores differ: {human} and {others_human}; both need the same")
-        scores.append(score)
+        if other.human != row.human:
+            raise InputError(f"{name}: the human scores differ: {row.human} and {other.human}; both need the same")
+        scores.append(other.evaluator)
+    if theirs:
+        name = translation_name(*next(iter(theirs)))
+        raise InputError(f"{name}: has no score of the first evaluator; compare both on the same translations")
     return np.array(scores)
 
 
@@ -166,32 +164,49 @@ class Ranked(NamedTuple):
     rank: int
 
 
-def ranked(evaluators: Mapping[str, PairedScores], test: Test, alpha: float = ALPHA) -> list[Ranked]:
-    """Rank evaluators, the best first, with the clusters of WMT's metrics task (Freitag et al. 2023).
+@dataclass(frozen=True)
+class Contest:
+    """A test of evaluators against each other: their ranks, and the p-values that the first of two is not better.
 
-    Each is compared with those of the cluster above it; one that is significantly worse (p ≤ ``alpha``) than any of
-    them opens the next cluster.
-
-    Raises :class:`InputError` for an evaluator for which the statistic is not defined.
+    ``left_out``: evaluators whose statistic is not defined, or that have no scores at this level. ``scores``: how many
+    scores all others have.
     """
-    agreement = {}
-    for name, scores in evaluators.items():
-        groups = groups_of(scores, test.averaging)
-        agreement[name] = float(values(scores.evaluator[None, :], scores.human, groups, test.statistic)[0])
-        if np.isnan(agreement[name]):
-            raise InputError(f"{name}: {test.statistic} is not defined for its scores; leave it out")
-    return clusters(agreement, lambda one, other: difference(evaluators[one], evaluators[other], test).p_value, alpha)
+
+    test: Test
+    level: Level
+    ranked: tuple[Ranked, ...]
+    p_values: Mapping[tuple[str, str], float | None]
+    scores: int
+    left_out: tuple[str, ...]
+    signature: str
 
 
-def clusters(
-    agreement: Mapping[str, float], p_value: Callable[[str, str], float | None], alpha: float = ALPHA
-) -> list[Ranked]:
-    """The ranks of :func:`ranked`, where the statistics are known; ``p_value`` tests the first name against another."""
+def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
+    """Test evaluators of the same translations against each other, and rank them, the best first.
+
+    Ranks are the clusters of WMT's metrics task (Freitag et al. 2023): each is compared with those of the cluster above
+    it; one that is significantly worse (p ≤ 0.05) than any of them opens the next cluster.
+    """
+    statistic = STATISTICS[test.statistic]
+    agreement = {name: statistic(scores, test.averaging).value for name, scores in evaluators.items()}
+    defined = {name: value for name, value in agreement.items() if value is not None}
+    order = sorted(defined, key=lambda name: -defined[name])
+    p_values = {(a, b): difference(evaluators[a], evaluators[b], test).p_value for a, b in combinations(order, 2)}
     ranks: list[Ranked] = []
-    for name in sorted(agreement, key=lambda name: -agreement[name]):
+    for name in order:
         rank = ranks[-1].rank if ranks else 1
         above = [other.name for other in ranks if other.rank == rank]
-        if any((p := p_value(other, name)) is not None and p <= alpha for other in above):
+        if any((p := p_values[other, name]) is not None and p <= ALPHA for other in above):
             rank += 1
-        ranks.append(Ranked(name, agreement[name], rank))
-    return ranks
+        ranks.append(Ranked(name, defined[name], rank))
+    first = next(iter(evaluators.values()))
+    left_out = tuple(name for name in evaluators if name not in defined)
+    return Contest(test, first.level, tuple(ranks), p_values, len(first), left_out, test.signature(first))
+
+
+def ranked(evaluators: Mapping[str, PairedScores], test: Test) -> list[Ranked]:
+    """The ranks of a :func:`contest`. Raises :class:`InputError` where the statistic is not defined for one of them."""
+    results = contest(evaluators, test)
+    if results.left_out:
+        raise InputError(f"{results.left_out[0]}: {test.statistic} is not defined for its scores; leave it out")
+    return list(results.ranked)

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ _JSON_LINES = (".jsonl", ".ndjson")
 _LISTS = (".score", ".rating")
 _LIST_ENDS = re.compile(r"none|score: \S+")
 """What a line of a list ends with, whose system may be called "system"."""
-_DECIMAL_COMMA = re.compile(r"([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)")
+_DECIMAL_COMMA = re.compile(r"\A([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\Z")
 
 
 class Cells(NamedTuple):
@@ -90,14 +89,9 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Cel
         raise InputError(f"{path}:1: two columns are called {twice!r}")
     cells = []
     for row in rows(lines, dialect, path, len(names)):
-        values = [_with_point(cell) for cell in row.cells] if delimiter == ";" else row.cells
+        values = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row.cells] if delimiter == ";" else row.cells
         cells.append(Cells(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
     return names, cells
-
-
-def _with_point(cell: str) -> str:
-    number = _DECIMAL_COMMA.fullmatch(cell)
-    return f"{number[1]}.{number[2]}" if number else cell
 
 
 def score_in(row: Cells, column: str) -> float | None:
@@ -122,38 +116,30 @@ def text_in(row: Cells, column: str | None) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
-@dataclass(frozen=True)
-class ReadAs:
-    """How tables are read: which columns tell segments apart, and the only language pair that is wanted."""
-
-    item: tuple[str, ...] = ()
-    lp: tuple[str, str] | None = None
-
-
 class ScoreTable:
     """The scores of a table: a column for each evaluator, or (the long form) a row for each evaluator's score.
 
-    Raises :class:`InputError` for a column that ``read_as`` names and that is not there, and for no row of its language
-    pair.
+    ``item`` names the columns that tell segments apart, ``lp`` the only language pair that is wanted. Raises
+    :class:`InputError` for a column that is not there, and where no row is of the language pair.
     """
 
-    def __init__(self, table: Table, read_as: ReadAs) -> None:
+    def __init__(self, table: Table, item: tuple[str, ...] = (), lp: tuple[str, str] | None = None) -> None:
         self.table, self.names = table, table.names
-        if unknown := [name for name in read_as.item if name not in table.names]:
+        if unknown := [name for name in item if name not in table.names]:
             raise InputError(f"{table.head}: no column {unknown[0]!r}{alternatives(unknown[0], table.names)}")
         plain = {name.strip().casefold(): name for name in table.names}
         self._fields = {name: table.names[place] for name, place in named_fields(table.names, table.head).items()}
         own_id = [self._fields["id"]] if "id" in self._fields else [plain[name] for name in _ITEM if name in plain][:1]
-        self._item = read_as.item or tuple(own_id)
+        self._item = item or tuple(own_id)
         self._system = next((plain[name] for name in _SYSTEM if name in plain), None)
         self._rater = next((name for name in _RATER if name in table.names), None) if SCORE in table.names else None
         self._taken = {*self._item, *self._fields.values(), *_ITEM, *_NO_SCORES, self._system, self._rater}
-        abouts = [self._about(row, read_as.lp) for row in table.rows]
-        self._rows = [(row, about) for row, about in zip(table.rows, abouts, strict=True) if about.is_of(read_as.lp)]
+        abouts = [self._about(row, lp) for row in table.rows]
+        self._rows = [(row, about) for row, about in zip(table.rows, abouts, strict=True) if about.is_of(lp)]
         if not self._rows:
             pairs = dict.fromkeys("-".join(filter(None, about[1:3])) for about in abouts)
-            lp = "-".join(read_as.lp or ())
-            raise InputError(f"{table.path}: no row is of the language pair {lp}{alternatives(lp, pairs)}")
+            pair = "-".join(lp or ())
+            raise InputError(f"{table.path}: no row is of the language pair {pair}{alternatives(pair, pairs)}")
 
     def _about(self, row: Cells, lp: tuple[str, str] | None) -> About:
         about = About(*(text_in(row, self._fields.get(name)) for name in About._fields))
@@ -172,13 +158,8 @@ class ScoreTable:
         """
         names = self._raters() if self._rater else self._score_columns(beside, wanted)
         if not names:
-            why = alternatives("", self.names)
-            if beside is not None and self._score_columns(None, ()):
-                why = (
-                    f" but {beside!r}, which --human names; if it is an evaluator's, give people's file alone "
-                    "(--human FILE), or another name to their column"
-                )
-            raise InputError(f"{self.table.head}: no column holds scores{why}")
+            but = f" but {beside!r}, which --human names" if beside in self._numeric else ""
+            raise InputError(f"{self.table.head}: no column holds scores{but}{alternatives('', self.names)}")
         if name is not None and len(names) > 1:
             raise InputError(
                 f"{self.table.path}: has scores of {len(names)} evaluators; leave out {name}=, and choose with "
@@ -235,9 +216,9 @@ class ScoreTable:
         """Columns of which at least half of the values are numbers: the others are wrong ones."""
         numeric = set()
         for name in self.names:
-            held = [value for row in self.table.rows if (value := row.values.get(name)) is not None]
-            held = [value for value in held if value not in MISSING]
-            if held and 2 * sum(number_in(value) is not None for value in held) >= len(held):
+            values = [value for row in self.table.rows if (value := row.values.get(name)) is not None]
+            values = [value for value in values if value not in MISSING]
+            if values and 2 * sum(number_in(value) is not None for value in values) >= len(values):
                 numeric.add(name)
         return numeric
 
@@ -263,7 +244,7 @@ class ScoreTable:
                 add_score(segments, key, score, self._way_out)
             before = known.get(key.item, about)
             if before[1:3] != about[1:3]:
-                pairs = " and ".join("-".join(map(str, known_pair)) for known_pair in (before[1:3], about[1:3]))
+                pairs = " and ".join("-".join(map(str, pair)) for pair in (before[1:3], about[1:3]))
                 raise InputError(
                     f"{row.where}: segment {key.item!r} is one of {pairs}: take one language pair with -l, or name all "
                     "columns that tell segments apart with --item"

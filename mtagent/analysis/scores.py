@@ -4,13 +4,12 @@
 ``ScoreTable``         CSV, TSV and JSON Lines, a row per translation (``score_tables.py``)
 ``read_list``          a score a line: mt-metrics-eval's ``.seg.score``, COMET's, plain numbers
 ``read_run``           the ratings of a stored run
-``read_folder``        a folder of mt-metrics-eval
+``read_folder``        a folder of mt-metrics-eval (``mtme_folder.py``)
 =====================  ======================================================================
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,11 +19,13 @@ from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
-from mtagent.formats.mtme import MTME, text_file
+from mtagent.formats.mtme import MTME
+from mtagent.jobs.inputs import sha256
 from mtagent.metrics.scores_file import read_scores
-from mtagent.records import ErrorSpan
+from mtagent.records import ErrorSpan, Segment
 from mtagent.store.store import Store
 from mtagent.text import languages
+from mtagent.text.foreign import UNKNOWN
 
 UNNAMED = "system"
 """What the system is called where a file names none."""
@@ -50,9 +51,8 @@ class SegmentScore(NamedTuple):
     errors: tuple[ErrorSpan, ...] | None = None
     why: str = ""
 
-    def negated(self) -> SegmentScore:
-        """The same where lower scores are better."""
-        return self._replace(score=None if self.score is None else -self.score)
+
+NO_SCORE = SegmentScore(None, "")
 
 
 class About(NamedTuple):
@@ -80,6 +80,17 @@ class About(NamedTuple):
         if self.source_lang is None or self.target_lang is None:
             return None
         return languages.pair_of(languages.normalise(self.source_lang), languages.normalise(self.target_lang))
+
+    def segment(self, item: str) -> Segment:
+        """The segment ``item``, as far as it is known."""
+        return Segment(
+            id=item,
+            source=self.source or "",
+            source_lang=self.source_lang or UNKNOWN,
+            target_lang=self.target_lang or UNKNOWN,
+            document=self.document,
+            domain=self.domain,
+        )
 
 
 @dataclass(frozen=True)
@@ -112,36 +123,42 @@ class Side:
 
     def only(self, systems: Iterable[str]) -> Side:
         """Only the scores of ``systems``."""
-        names = {name: name for name in systems}
-        return self.with_names({name: names.get(name) for name in self.names()})
+        return self.with_names({name: name for name in systems})
 
-    def with_names(self, names: Mapping[str, str | None]) -> Side:
-        """The same with other names of systems; those that become ``None`` are left out."""
-        return replace(
-            self,
-            segments={
-                Key(name, key.item): score
-                for key, score in self.segments.items()
-                if (name := names.get(key.system, key.system)) is not None
-            },
-            systems={
-                name: score for system, score in self.systems.items() if (name := names.get(system, system)) is not None
-            },
-        )
+    def with_names(self, names: Mapping[str, str]) -> Side:
+        """The scores of the systems in ``names``, under the names that these have there."""
+        segments = {
+            Key(names[key.system], key.item): score for key, score in self.segments.items() if key.system in names
+        }
+        systems = {names[system]: score for system, score in self.systems.items() if system in names}
+        return replace(self, segments=segments, systems=systems)
 
     def negated(self) -> Side:
         """The same for an evaluator whose lower scores are better."""
+
+        def turned(score: SegmentScore) -> SegmentScore:
+            return score._replace(score=None if score.score is None else -score.score)
+
         return replace(
             self,
             signature=f"{self.signature}|negated:yes",
-            segments={key: score.negated() for key, score in self.segments.items()},
-            systems={name: score.negated() for name, score in self.systems.items()},
+            segments={key: turned(score) for key, score in self.segments.items()},
+            systems={name: turned(score) for name, score in self.systems.items()},
         )
 
     @property
     def marks(self) -> bool:
         """Whether it has marked error spans, or said that there are none."""
         return any(score.errors is not None for score in self.segments.values())
+
+
+def joined_about(sides: Iterable[Side]) -> dict[str, About]:
+    """What ``sides`` know about segments; where they differ, the first to know counts."""
+    about: dict[str, About] = {}
+    for side in sides:
+        for item, known in side.about.items():
+            about[item] = about.get(item, known).or_else(known)
+    return about
 
 
 def alternatives(wrong: str, known: Iterable[str]) -> str:
@@ -154,7 +171,7 @@ def alternatives(wrong: str, known: Iterable[str]) -> str:
 
 def digest(path: Path) -> str:
     """The beginning of the hash of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return sha256(path)[:12]
 
 
 def pooled(sides: Sequence[Side]) -> Side:
@@ -166,23 +183,27 @@ def pooled(sides: Sequence[Side]) -> Side:
     first = sides[0]
     segments: dict[Key, SegmentScore] = {}
     systems: dict[str, SegmentScore] = {}
-    about: dict[str, About] = {}
     signatures: dict[str, str] = {}
-    for side in sides:
+    for number, side in enumerate(sides):
         if side.numbered != first.numbered:
             raise InputError(f"{side.origin}: only one of this and {first.origin} names the segments (id)")
+        refuse_other_pair(side, joined_about(sides[:number]), first.origin)
         for key, score in side.segments.items():
             if key not in segments or not _is_same_rating(segments[key], score):
                 add_score(segments, key, score, f"; if {side.name} are two, name them apart with NAME=")
         for name, score in side.systems.items():
             if systems.setdefault(name, score).score != score.score:
                 raise InputError(f"{score.where}: system {name!r} has another score ({systems[name].where})")
-        refuse_other_pair(side, about, first.origin)
         for signature, where in side.signatures.items():
             signatures.setdefault(signature, where)
-        about |= {item: about.get(item, known).or_else(known) for item, known in side.about.items()}
-    signature = summed_up([side.signature for side in sides])
-    return replace(first, signature=signature, segments=segments, systems=systems, about=about, signatures=signatures)
+    return replace(
+        first,
+        signature=summed_up(side.signature for side in sides),
+        segments=segments,
+        systems=systems,
+        about=joined_about(sides),
+        signatures=signatures,
+    )
 
 
 def summed_up(signatures: Iterable[str]) -> str:
@@ -199,20 +220,18 @@ def add_score(scores: dict[Key, SegmentScore], key: Key, score: SegmentScore, wa
     scores[key] = score
 
 
-def _is_same_rating(one: SegmentScore, other: SegmentScore) -> bool:
+def _is_same_rating(first: SegmentScore, second: SegmentScore) -> bool:
     """Whether they can be the same rating, read twice; what only one of them tells is no difference."""
-    if one.score != other.score or (None not in (one.errors, other.errors) and one.errors != other.errors):
+    if first.score != second.score or (None not in (first.errors, second.errors) and first.errors != second.errors):
         return False
-    return len({" ".join(score.translation.split()) for score in (one, other) if score.translation is not None}) < 2
+    return len({" ".join(text.split()) for text in (first.translation, second.translation) if text is not None}) < 2
 
 
 def refuse_other_pair(side: Side, known: Mapping[str, About], origin: str) -> None:
     """Raise :class:`InputError` for a segment of ``side`` that is ``known`` to be of another language pair."""
     for item, about in side.about.items():
-        other = known.get(item)
-        if other is None or other[1:3] == about[1:3] or None in (*other[1:3], *about[1:3]):
-            continue
-        if other.pair != about.pair:
+        other = known.get(item, about)
+        if other[1:3] != about[1:3] and None not in (*other[1:3], *about[1:3]) and other.pair != about.pair:
             raise InputError(
                 f"{side.origin}: segment {item!r} is one of {about.pair}, and of {other.pair} in {origin}: take one "
                 "language pair with -l, or name all columns that tell segments apart with --item"
@@ -241,22 +260,21 @@ def read_list(path: Path, name: str | None = None) -> Side:
             segments[Key(system or UNNAMED, str(number))] = SegmentScore(score.value, score.where, score.translation)
     systems: dict[str, SegmentScore] = {}
     signature = f"file:{path.name}|sha256:{digest(path)}"
-    if path.name.endswith(SEGMENTS) and (beside := path.with_name(stem + SYSTEMS)).is_file():
-        signature += f"|sys:{digest(beside)}"
-        for system, (first, *more) in read_scores(beside).items():
+    given, ratings = path.with_name(stem + SYSTEMS), path.with_name(stem + RATINGS)
+    if path.name.endswith(SEGMENTS) and given.is_file():
+        signature += f"|sys:{digest(given)}"
+        for system, (first, *more) in read_scores(given).items():
             if more or system is None:
                 raise InputError(f"{(more or [first])[0].where}: a line is SYSTEM⇥SCORE, and each system has one")
             systems[system] = SegmentScore(first.value, first.where)
-    if path.name.endswith(SEGMENTS) and (beside := path.with_name(stem + RATINGS)).is_file():
-        segments = _with_ratings(segments, beside)
+    if path.name.endswith(SEGMENTS) and ratings.is_file() and any(line.text.strip() for line in lines_of(ratings)):
+        segments = _with_ratings(segments, ratings)
     called = name or (stem if stem != path.name else path.name.split(".")[0])
     return Side(called, str(path), signature, segments, systems, numbered=True, signatures={"": f"{path}:1"})
 
 
 def _with_ratings(segments: dict[Key, SegmentScore], path: Path) -> dict[Key, SegmentScore]:
     """``segments`` with the errors of ``path``; what has errors and no score is missing a score."""
-    if not any(line.text.strip() for line in lines_of(path)):
-        return segments
     rated = {
         Key(rating.system or UNNAMED, rating.segment or ""): SegmentScore(
             None, rating.where, rating.translation, rating.errors
@@ -288,7 +306,6 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
         raise ConfigError(f"run {run!r} holds no ratings of texts; rate what it made: mtagent rate --run {run}")
     segments: dict[Key, SegmentScore] = {}
     about: dict[str, About] = {}
-    evaluators: list[str] = []
     signed: list[str] = []
     signatures: dict[str, str] = {}
     for rated in stored.ratings():
@@ -302,112 +319,10 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
         add_score(segments, key, SegmentScore(score, where, rated.translation, errors, rated.error or ""))
         about[segment.id] = known
         if rating:
-            evaluators.append(rating.evaluator)
+            name = name or rating.evaluator
             signed.append(rating.signed)
             signatures.setdefault(rating.signature, where)
     if not segments:
         raise ConfigError(f"run {run!r}: no segment is of the language pair {'-'.join(lp or ())}")
-    return Side(
-        name=name or next(iter(evaluators), run),
-        origin=f"run {run!r}",
-        signature=summed_up(signed or [f"run:{run}"]),
-        segments=segments,
-        about=about,
-        signatures=signatures,
-    )
-
-
-# --- folders of mt-metrics-eval
-
-
-PEOPLE, METRICS = "human-scores", "metric-scores"
-NO_REFERENCE = "src"
-
-
-def read_folder(
-    folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
-) -> tuple[Side, list[Side]]:
-    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
-
-    ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
-    ``any_human``: people's scores are not asked for, so that they may be several.
-    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
-    """
-    by_pair: dict[str, list[str]] = {}
-    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
-        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
-        by_pair.setdefault(pair, []).append(name)
-    if not by_pair:
-        raise InputError(f"{folder / PEOPLE}: there is no LP.NAME{SEGMENTS}, which would hold people's scores")
-    if lp is None and len(by_pair) > 1:
-        raise InputError(f"{folder}: has {len(by_pair)} language pairs; choose one with -l{alternatives('', by_pair)}")
-    same = (pair for pair in by_pair if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp))
-    pair = next(same, "")
-    if not pair:
-        raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), by_pair)}")
-    names = by_pair[pair]
-    if human is None and len(names) > 1 and not any_human:
-        raise InputError(f"{folder}: people's scores are several; choose with --human{alternatives('', names)}")
-    if human is not None and human not in names:
-        raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
-    metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted((folder / METRICS / pair).glob(f"*{SEGMENTS}"))]
-    if not metric_names:
-        raise InputError(
-            f"{folder / METRICS / pair}: there is no NAME-REF{SEGMENTS}, which would hold a metric's scores"
-        )
-    for name in metrics:
-        if not any(is_metric(metric, name) for metric in metric_names):
-            raise InputError(f"{folder / METRICS / pair}: no metric {name!r}{alternatives(name, metric_names)}")
-    reader = _FolderReader(folder, pair)
-    return reader.side(folder / PEOPLE / f"{pair}.{human or names[0]}{SEGMENTS}", human or names[0]), [
-        reader.side(folder / METRICS / pair / f"{metric}{SEGMENTS}", metric)
-        for metric in metric_names
-        if not metrics or any(is_metric(metric, name) for name in metrics)
-    ]
-
-
-def is_metric(metric: str, name: str) -> bool:
-    """Whether ``metric`` is called ``name``, with or without the reference that it saw."""
-    return name in (metric, metric.rpartition("-")[0])
-
-
-class _FolderReader:
-    """Adds what the folder knows about segments and translations to the scores of its files."""
-
-    def __init__(self, folder: Path, pair: str) -> None:
-        self._folder, self._pair = folder, pair
-        self._languages = About(None, *languages.parse_pair(pair))
-        sources = _lines(folder / "sources" / f"{pair}.txt")
-        docs = folder / "documents" / f"{pair}.docs"
-        documents = [line.split() for line in _lines(docs)]
-        self._count = len(sources) or len(documents)
-        if sources and documents and len(sources) != len(documents):
-            raise InputError(f"{docs}: has {len(documents)} lines, and there are {len(sources)} sources")
-        self._about: dict[str, About] = {}
-        for place in range(self._count):
-            domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
-            source = sources[place] if sources else None
-            self._about[str(place + 1)] = self._languages._replace(source=source, document=document, domain=domain)
-
-    def side(self, path: Path, name: str) -> Side:
-        side = read_list(path, name)
-        segments = dict(side.segments)
-        for system, count in Counter(key.system for key in side.segments).items():
-            translations = text_file(self._folder, self._pair, system)
-            texts = _lines(translations) if translations else []
-            if self._count not in (0, count):
-                raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {self._count} segments")
-            if len(texts) not in (0, count):
-                raise InputError(
-                    f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {self._folder}"
-                )
-            for number, text in enumerate(texts, start=1):
-                key = Key(system, str(number))
-                segments[key] = segments[key]._replace(translation=text)
-        about = {key.item: self._languages for key in side.segments} | self._about
-        saw = name.rpartition("-")[2] if path.parent.name == self._pair and "-" in name else NO_REFERENCE
-        return replace(side, segments=segments, about=about, reference=None if saw == NO_REFERENCE else saw)
-
-
-def _lines(path: Path) -> list[str]:
-    return [line.text for line in lines_of(path)] if path.is_file() else []
+    signature = summed_up(signed or [f"run:{run}"])
+    return Side(name or run, f"run {run!r}", signature, segments, about=about, signatures=signatures)

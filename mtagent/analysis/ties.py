@@ -146,52 +146,37 @@ def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = 
     number = pairs_in(groups.counts()).sum()
     if not number:
         return None
-    if number <= block:
-        return _calibrate_listed(evaluator, human, groups)
-    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
-    search = _Search(pairs, weights.by_group[pairs.group])
-    epsilon, gain = search.best(block)  # the pairs won beyond those that are ordered alike
-    alike = int((search.weights * pairs.alike(pairs.group_ends)).sum())
-    return weights.calibration(epsilon, alike + gain)
-
-
-def _calibrate_listed(evaluator: Floats, human: Floats, groups: Groups) -> Calibration:
-    """The best of all thresholds, where there are few enough pairs to list them all."""
     weights = _Weights.of(groups)
+    if number > block:
+        pairs = Pairs(evaluator, human, groups)
+        search = _Search(pairs, weights.by_group[pairs.group], block)
+        epsilon, gain = search.best()
+        return weights.calibration(epsilon, search.gain(pairs.group_ends).alike + gain)
     order = np.argsort(groups.of, kind="stable")
-    ends = np.cumsum(groups.counts())[groups.of[order]]
-    partners = ends - np.arange(len(order)) - 1
-    lower = np.repeat(order, partners)
-    upper = order[np.arange(len(lower)) + np.repeat(ends - np.cumsum(partners), partners)]
+    first, second = _listed(np.arange(len(order)) + 1, np.cumsum(groups.counts())[groups.of[order]])
+    lower, upper = order[first], order[second]
     difference, verdict = evaluator[upper] - evaluator[lower], np.sign(human[upper] - human[lower])
     weight = weights.by_group[groups.of[lower]]
     alike = np.sign(difference) * verdict > 0
-    by_size = np.argsort(np.abs(difference))
-    differences = np.r_[0.0, np.abs(difference)[by_size]]
-    gains = np.r_[0, np.cumsum((weight * ((verdict == 0).astype(np.int64) - alike))[by_size])]
+    gains = weight * ((verdict == 0).astype(np.int64) - alike)
+    epsilon, gain = _best_of(np.r_[0.0, np.abs(difference)], np.r_[0, gains])
+    return weights.calibration(epsilon, int((weight * alike).sum()) + gain)
+
+
+def _listed(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """The pairs of each place with those from ``starts`` up to ``ends``."""
+    counts = ends - starts
+    first = np.repeat(np.arange(len(counts)), counts)
+    return first, np.arange(len(first)) + np.repeat(ends - np.cumsum(counts), counts)
+
+
+def _best_of(differences: Floats, gains: NDArray[Any]) -> tuple[float, int]:
+    """The smallest of the best thresholds among ``differences``, and the gains up to it together."""
+    order = np.argsort(differences)
+    differences, sums = differences[order], np.cumsum(gains[order])
     last = np.flatnonzero(np.r_[differences[1:] != differences[:-1], True])
-    place = last[np.argmax(gains[last])]
-    return weights.calibration(float(differences[place]), int((weight * alike).sum()) + int(gains[place]))
-
-
-class _Gain(NamedTuple):
-    """What a threshold wins (pairs tied by people) and loses (pairs ordered alike), by weight."""
-
-    ties: int
-    alike: int
-
-    @property
-    def of_all(self) -> int:
-        return self.ties - self.alike
-
-
-class _Range(NamedTuple):
-    """Thresholds (low, high] that are still to be searched; ``least`` is −1 × the most that one of them may gain."""
-
-    least: int
-    low: float
-    high: float
-    at_low: _Gain
+    place = last[np.argmax(sums[last])]
+    return float(differences[place]), int(sums[place])
 
 
 class _Weights(NamedTuple):
@@ -218,52 +203,70 @@ class _Weights(NamedTuple):
         return Calibration(epsilon, right / (self.unit * self.compared), self.compared)
 
 
+class _Gain(NamedTuple):
+    """What a threshold wins (pairs tied by people) and loses (pairs ordered alike), by weight."""
+
+    ties: int
+    alike: int
+
+
+class _Range(NamedTuple):
+    """Thresholds (low, high] that are still to be searched; ``least`` is −1 × the most that one of them may gain."""
+
+    least: int
+    low: float
+    high: float
+    at_low: _Gain
+
+
 class _Search:
-    """The search for the best ε among more pairs than can be listed."""
+    """The search for the best ε among more pairs than can be listed; ``weights`` are those of the scores' groups."""
 
-    def __init__(self, pairs: Pairs, weights: NDArray[Any]) -> None:
-        self.pairs, self.weights = pairs, weights
+    def __init__(self, pairs: Pairs, weights: NDArray[Any], block: int) -> None:
+        self.pairs, self.weights, self.block = pairs, weights, block
 
-    def gain(self, epsilon: float) -> _Gain:
-        """What ``epsilon`` wins and loses against a threshold below 0."""
-        return self._gain(self.pairs.ends(epsilon))
-
-    def _gain(self, ends: Ints) -> _Gain:
+    def gain(self, ends: Ints) -> _Gain:
+        """What a threshold that makes ties of all partners up to ``ends`` wins and loses against one below 0."""
         tied, alike = self.pairs.tied(ends), self.pairs.alike(ends)
         return _Gain(int((self.weights * tied).sum()), int((self.weights * alike).sum()))
 
-    def best(self, block: int) -> tuple[float, int]:
+    def best(self) -> tuple[float, int]:
         """The smallest of the best thresholds, and its gain."""
-        start = self.gain(0.0)
-        epsilon, gain = 0.0, start.of_all
+        start = self.gain(self.pairs.ends(0.0))
+        epsilon, gain = 0.0, start.ties - start.alike
         widest = float(self.pairs.evaluator.max() - self.pairs.evaluator.min())
-        waiting = [_Range(start.alike - self.gain(widest).ties, 0.0, widest, start)]
+        waiting = [_Range(start.alike - self.gain(self.pairs.ends(widest)).ties, 0.0, widest, start)]
         while waiting:
             part = heapq.heappop(waiting)
             if -part.least < gain:
                 break
-            if -part.least == gain and part.low >= epsilon:
-                continue
-            thresholds, parts = self._searched(part, block)
-            epsilon, gain = min([(epsilon, gain), *thresholds], key=lambda threshold: (-threshold[1], threshold[0]))
-            for half in parts:
-                heapq.heappush(waiting, half)
+            if -part.least > gain or part.low < epsilon:
+                thresholds, halves = self._searched(part)
+                epsilon, gain = min([(epsilon, gain), *thresholds], key=lambda threshold: (-threshold[1], threshold[0]))
+                for half in halves:
+                    heapq.heappush(waiting, half)
         return epsilon, gain
 
-    def _searched(self, part: _Range, block: int) -> tuple[list[tuple[float, int]], list[_Range]]:
+    def _searched(self, part: _Range) -> tuple[list[tuple[float, int]], list[_Range]]:
         """Thresholds in a range with their gains, and the ranges in it that are still to be searched."""
         starts, ends = self.pairs.ends(part.low), self.pairs.ends(part.high)
+        values, human = self.pairs.evaluator, self.pairs.human
+        if (ends - starts).sum() <= self.block:
+            lower, upper = _listed(starts, ends)
+            counted = human[upper] >= human[lower]
+            lower, upper = lower[counted], upper[counted]
+            if not len(lower):
+                return [], []
+            gains = self.weights[lower] * np.where(human[upper] == human[lower], 1, -1)
+            epsilon, gain = _best_of(values[upper] - values[lower], gains)
+            return [(epsilon, part.at_low.ties - part.at_low.alike + gain)], []
         rows = np.flatnonzero(ends > starts)
-        if not len(rows):
-            return [], []
-        if (ends - starts).sum() <= block:
-            return self._listed(rows, starts[rows], ends[rows], part.at_low.of_all), []
-        values = self.pairs.evaluator
         lowest = float((values[starts[rows]] - values[rows]).min())
         highest = float((values[ends[rows] - 1] - values[rows]).max())
-        at_high = self._gain(ends)
+        at_high = self.gain(ends)
+        threshold = (highest, at_high.ties - at_high.alike)
         if lowest == highest:
-            return [(highest, at_high.of_all)], []
+            return [threshold], []
         # about the median difference of the pairs in the range
         sums = np.cumsum((ends - starts)[rows])
         chosen = np.linspace(0, sums[-1] - 1, _SAMPLES).astype(np.int64)
@@ -271,26 +274,8 @@ class _Search:
         differences = values[ends[rows][row] - (sums[row] - chosen)] - values[rows[row]]
         median = float(np.partition(differences, _SAMPLES // 2)[_SAMPLES // 2])
         middle = min(median, math.nextafter(highest, 0.0))
-        half = self.gain(middle)
-        return [(highest, at_high.of_all)], [
+        half = self.gain(self.pairs.ends(middle))
+        return [threshold], [
             _Range(part.at_low.alike - half.ties, part.low, middle, part.at_low),
             _Range(half.alike - at_high.ties, middle, highest, half),
         ]
-
-    def _listed(self, rows: Ints, starts: Ints, ends: Ints, before: int) -> list[tuple[float, int]]:
-        """The best threshold among the differences of these pairs, all of them listed; none if no pair can win."""
-        counts = ends - starts
-        lower = np.repeat(rows, counts)
-        upper = np.arange(len(lower)) + np.repeat(ends - np.cumsum(counts), counts)
-        human = self.pairs.human[upper] - self.pairs.human[lower]
-        counted = human >= 0
-        if not counted.any():
-            return []
-        lower, upper, human = lower[counted], upper[counted], human[counted]
-        differences = self.pairs.evaluator[upper] - self.pairs.evaluator[lower]
-        order = np.argsort(differences)
-        differences = differences[order]
-        gains = np.cumsum((self.weights[lower] * np.where(human == 0, 1, -1))[order])
-        last = np.flatnonzero(np.r_[differences[1:] != differences[:-1], True])
-        place = last[np.argmax(gains[last])]
-        return [(float(differences[place]), before + int(gains[place]))]

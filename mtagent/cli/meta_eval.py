@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
 
 import click
 
-from mtagent.analysis.agreement import Averaging, Level
+from mtagent.analysis.agreement import Averaging
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
 from mtagent.analysis.matching import Match, gather
@@ -15,7 +15,7 @@ from mtagent.analysis.meta_eval import SPAN_GROUPINGS, TESTED, Settings, agreeme
 from mtagent.analysis.meta_eval_tables import as_json, below, tables
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
-from mtagent.cli.options import FILE, store_path
+from mtagent.cli.options import FILE, F, store_path
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
@@ -28,9 +28,21 @@ Examples:
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human mqm=people.tsv --by domain,length -f markdown
 """
-_LEVELS = ("sys", "seg", "span")
+_LEVELS: tuple[Literal["sys", "seg", "span"], ...] = ("sys", "seg", "span")
 _MANY = 2_000
 """Scores whose permutations take long where ties are calibrated."""
+
+
+def _several(*names: str, known: Sequence[str] = (), help: str) -> Callable[[F], F]:  # noqa: A002 click's own name
+    """An option with several values, which may have commas; ``known`` are all that there are."""
+
+    def callback(_: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+        chosen = names_in(values)
+        if known and (unknown := [name for name in chosen if name not in known]):
+            raise click.UsageError(f"{option.opts[0]} {unknown[0]}: there are {', '.join(known)}")
+        return chosen
+
+    return click.option(*names, multiple=True, callback=callback, metavar="|".join(known) or "NAME,…", help=help)
 
 
 @click.command(
@@ -38,22 +50,22 @@ _MANY = 2_000
 )
 @score_inputs
 @click.option("--system-scores", type=FILE, metavar="FILE.tsv", help="Scores of systems that are no means (BLEU's).")
-@click.option("--metrics", multiple=True, metavar="NAME,…", help="Only these evaluators.")
-@click.option("--lower", multiple=True, metavar="NAME,…", help="Evaluators whose lower scores are the better ones.")
-@click.option("--drop-systems", "drop", multiple=True, metavar="NAME,…", help="Leave out these systems.")
+@_several("--metrics", help="Only these evaluators.")
+@_several("--lower", help="Evaluators whose lower scores are the better ones.")
+@_several("--drop-systems", "drop", help="Leave out these systems.")
 @click.option(
     "--missing", type=click.Choice(["refuse", "leave-out"]), default="refuse", show_default=True,
     help="Translations without one of the scores.",
 )  # fmt: skip
-@click.option("--level", "levels", multiple=True, metavar="|".join(_LEVELS), help="[default: all that there is]")
-@click.option(
-    "--average", "averaging", multiple=True, metavar="|".join(get_args(Averaging)),
+@_several("--level", "levels", known=_LEVELS, help="[default: all that there is]")
+@_several(
+    "--average", "averaging", known=get_args(Averaging),
     help="At the level of segments; several with commas.  [default: none,item]",
 )  # fmt: skip
 @click.option("--distance", type=click.Choice(["plain", "minmax"]), help="Add MAE and MSE; minmax: both scaled to 0–1.")
-@click.option("--by", multiple=True, metavar="|".join((*GROUPINGS, *SPAN_GROUPINGS)), help="By part as well.")
-@click.option(
-    "--test", "tests", multiple=True, metavar="|".join(TESTED),
+@_several("--by", known=(*GROUPINGS, *SPAN_GROUPINGS), help="By part as well.")
+@_several(
+    "--test", "tests", known=TESTED,
     help="Permutation tests of the evaluators against each other, and ranks; acc: of systems.",
 )  # fmt: skip
 @click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="What is permuted.")
@@ -79,10 +91,6 @@ def command(**options: Any) -> None:
     Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
     scores are the better ones. What the columns mean is in docs/meta-eval.md.
     """
-    for option, known in _SEVERAL.items():
-        options[option] = names_in(options[option])
-        if known and (unknown := [name for name in options[option] if name not in known]):
-            raise click.UsageError(f"--{_CALLED.get(option, option)} {unknown[0]}: there are {', '.join(known)}")
     _refuse_misuse(options)
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
     target = None
@@ -97,21 +105,15 @@ def command(**options: Any) -> None:
             "two evaluators; --average item takes seconds"
         )
     results = agreement(matches, settings)
-    for remark in write_folder(matches, target, options["lp"]) if target else ():
-        say(f"mtagent: {remark}")
+    if target:
+        people, evaluators = [match.human for match in matches], [match.evaluator for match in matches]
+        for remark in write_folder(people, evaluators, target, options["lp"]):
+            say(f"mtagent: {remark}")
     if options["format_name"] == "json":
         display(as_json(results))
     else:
         shown = table.FORMS[options["format_name"]]
         display(shown(tables(results, options["width"]), below(results), results.warnings))
-
-
-_SEVERAL: dict[str, tuple[str, ...]] = {
-    "metrics": (), "lower": (), "drop": (), "levels": _LEVELS, "averaging": get_args(Averaging),
-    "by": (*GROUPINGS, *SPAN_GROUPINGS), "tests": TESTED,
-}  # fmt: skip
-"""Options with values that may have commas, and the values that there are."""
-_CALLED = {"levels": "level", "averaging": "average", "tests": "test"}
 
 
 def _refuse_misuse(options: dict[str, Any]) -> None:
@@ -127,27 +129,17 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
 
 
 def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
-    several = any(len(match.human.names()) > 1 for match in matches)
-    levels = options["levels"] or (("sys", "seg", "span") if several else ("seg", "span"))
-    spans_by = tuple(name for name in options["by"] if name in SPAN_GROUPINGS)
     if not marking_both(matches):
         if "span" in options["levels"]:
             raise click.UsageError(
                 "--level span: no evaluator and people have both marked errors in known translations"
             )
-        if spans_by:
-            raise click.UsageError(f"--by {spans_by[0]}: groups error spans, and there are none on both sides")
+        if lost := [name for name in options["by"] if name in SPAN_GROUPINGS]:
+            raise click.UsageError(f"--by {lost[0]}: groups error spans, and there are none on both sides")
+    several = any(len(match.human.names()) > 1 for match in matches)
+    names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
     return Settings(
-        levels=tuple(level for level in get_args(Level) if level in levels),
-        averaging=options["averaging"],
+        levels=options["levels"] or (_LEVELS if several else ("seg", "span")),
         distance="none" if options["distance"] == "plain" else options["distance"],
-        tests=options["tests"],
-        unit=options["unit"],
-        permutations=options["permutations"],
-        seed=options["seed"],
-        by=tuple(name for name in options["by"] if name in GROUPINGS),
-        spans="span" in levels,
-        unlocated=options["unlocated"],
-        outside=options["outside"],
-        spans_by=spans_by,
+        **{name: options[name] for name in names},
     )
