@@ -334,6 +334,42 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
     assert f"paid: {calls} calls (the server did not count {calls} of the calls)" in job("runs show mine").out
 
 
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("line", "little", "much", "behaviour"),
+    [
+        (
+            "translate -s long.txt -l en-es --run r -o out",
+            "--token-budget 50000",
+            "--token-budget 5000000",
+            "chain:improving",
+        ),
+        ("rate -s long.txt -t long.txt -l en-es --name r -o out", "--budget 0.03", "--budget 1", "chain:improving"),
+        (
+            "himate calibrate -s long.txt -t de.txt -l en-de --run r -o out",
+            "--budget 0.05",
+            "--budget 5",
+            "panel:panel",
+        ),
+    ],
+    ids=["tokens", "ratings", "a calibration"],
+)
+def test_every_job_stops_within_its_budget_and_goes_on(
+    line: str, little: str, much: str, behaviour: str, job: Shell
+) -> None:
+    job.write("de.txt", *["Ein errado Satz ist feo."] * 30)
+    with simulator("--behaviour", f"tests.simulator.{behaviour}", "--no-cached-tokens") as server:
+        line += f" -q --max-tokens 100 --prices prices.toml --base-url {server}"
+        assert job(f"{line} {little}").code == 4
+        stopped = summary(job, "r")
+        assert stopped.state == "stopped"
+        assert 0 < stopped.usage.cost <= 0.05 if "token" not in little else stopped.usage.input_tokens <= 50_000
+        assert not (job.folder / "out").exists()
+        assert job(f"{line} {much}").code == 0
+        assert summary(job, "r").state == "finished"
+    assert job.read("out")
+
+
 def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> None:
     reply = Completion(text="ok", model="m", usage=Usage(calls=1, input_tokens=9000, output_tokens=10, cost=None))
     agent = Agent(llm=ScriptedLLM(lambda *_: reply), stages="t", token_budget=60_000, concurrency=1)
