@@ -8,18 +8,19 @@ two disagree, the rating says so in its warnings.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import regex
 
-from mtagent.errors import ConfigError, RatingParseError
+from mtagent.errors import ConfigError
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import refuse
 from mtagent.evaluators.typology import category_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import EXCERPT, without_thoughts
+from mtagent.llm.reading import without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
@@ -74,8 +75,8 @@ class EAPrompt:
         Raises :class:`RatingParseError` if two replies to the same request cannot be read, those that count included:
         a score that was checked and one that was not would carry the same signature.
         """
-        shown = segment if self._reference else segment.model_copy(update={"reference": None})
-        values = prompts.segment_values(shown, translation=translation)
+        reference = segment.reference if self._reference else None
+        values = prompts.segment_values(segment, translation=translation, reference=reference)
         to_list, *to_count = self._prompts
         with Dialogue(self._llm, segment.id) as dialogue:
             if to_count:  # the second step sees nothing but the list
@@ -173,14 +174,14 @@ def read_count(reply: str) -> Counted:
         if regex.findall("major|minor", (pair["label"] or "").casefold()) in ([], ["major", "minor"])
     }
     if len(pairs) > 1:
-        _refuse("it gives several counts", text)
+        refuse("it gives several counts", text)
     if pairs:
         return Counted.of(*pairs.pop())
     if (counted := _by_kind(_COUNTED, text)) is not None:
         return counted
     if _NEITHER.search(text) and not _SOME.search(text):
         return Counted.of(0, 0)
-    return _tagged(text) or _refuse("it does not say how many major and minor errors there are", text)
+    return _tagged(text) or refuse("it does not say how many major and minor errors there are", text)
 
 
 def read_score(reply: str) -> Counted:
@@ -192,7 +193,7 @@ def read_score(reply: str) -> Counted:
     if (counted := _tagged(text)) is not None:
         return counted
     lines = [match[1] for match in _SCORE_LINE.finditer(text)]
-    return Counted(_score(lines[-1])) if lines else _refuse("it gives no score", text)
+    return Counted(_score(lines[-1])) if lines else refuse("it gives no score", text)
 
 
 def without_score(reply: str) -> str:
@@ -210,14 +211,14 @@ def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
         number = match["number"].casefold()
         said[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
     if any(len(numbers) > 1 for numbers in said.values()):
-        _refuse("it counts the same errors twice, differently", text)
+        refuse("it counts the same errors twice, differently", text)
     return Counted.of(said["major"].pop(), said["minor"].pop()) if all(said.values()) else None
 
 
 def _tagged(text: str) -> Counted | None:
     scores = {_score(match[1]) for match in _TAGGED.finditer(text)}
     if len(scores) > 1:
-        _refuse("it gives several scores", text)
+        refuse("it gives several scores", text)
     return Counted(scores.pop()) if scores else None
 
 
@@ -225,11 +226,7 @@ def _score(written: str) -> int:
     """``-15``, also at the end of a sum: ``-5-5-5 = -15``."""
     match = _SCORE.fullmatch(written)
     if match is None:
-        _refuse("its score is no whole number", written)
+        refuse("its score is no whole number", written)
     if int(match["digits"]) and not match["minus"]:
-        _refuse("its score is above 0, where every error takes points away", written)
+        refuse("its score is above 0, where every error takes points away", written)
     return -int(match["digits"])
-
-
-def _refuse(problem: str, text: str) -> NoReturn:
-    raise RatingParseError(f"{problem}: {text[:EXCERPT]!r}")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import regex
 
-from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import refuse
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import EXCERPT, read_json, whole_characters, without_thoughts
+from mtagent.llm.reading import read_json, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import mqm
 
@@ -213,12 +212,12 @@ def parse_score(reply: str) -> float:
         data = read_json(answer)
         values = [value for key, value in data.items() if str(key).casefold() == "score"] if type(data) is dict else []
         if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int | float | str):
-            _refuse("the JSON has no single number under the key score", answer)
+            refuse("the JSON has no single number under the key score", answer)
         score = _score_in_text(values[0]) if isinstance(values[0], str) else float(values[0])
     else:
         score = _score_in_text(answer)
     if not 0 <= score <= 100:
-        _refuse("the score is not between 0 and 100", answer)
+        refuse("the score is not between 0 and 100", answer)
     return score + 0.0
 
 
@@ -229,7 +228,7 @@ def _score_in_text(answer: str) -> float:
     text = "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
     text = _OUT_OF_100.sub(_OF_100, _ZERO_TO_HUNDRED.sub(_SCALE, _MEANING.sub("", text)))
     if _OTHER_SCALE.search(text):
-        _refuse("it speaks of another scale than 0 to 100", answer)
+        refuse("it speaks of another scale than 0 to 100", answer)
     numbers = list(_NUMBER.finditer(text))
     lines = [match for line in text.split("\n") if (match := _ALONE.fullmatch(line))]
     scores = {*(_value(match[2], match[1]) for match in lines), *_labelled(text, numbers)}
@@ -239,9 +238,9 @@ def _score_in_text(answer: str) -> float:
         if _ENDS_THERE.match(text, end) and not is_item and not _TAKEN_AWAY.match(text, end):
             scores.add(_value(numbers[0].group(), ""))
     if len(scores) != 1:
-        _refuse("it holds several scores" if scores else "it holds no number that is certainly the score", answer)
+        refuse("it holds several scores" if scores else "it holds no number that is certainly the score", answer)
     score = scores.pop()
-    return _refuse("it holds a range, or a score on another scale", answer) if score is None else score
+    return refuse("it holds a range, or a score on another scale", answer) if score is None else score
 
 
 def _labelled(text: str, numbers: Iterable[regex.Match[str]]) -> Iterator[float | None]:
@@ -267,7 +266,3 @@ def _value(digits: str, sign: str) -> float | None:
         return None
     number = float(digits.replace(",", "."))
     return -number if sign and sign in "-−–—" else number
-
-
-def _refuse(problem: str, answer: str) -> NoReturn:
-    raise RatingParseError(f"{problem}: {answer[:EXCERPT]!r}") from None

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 import regex
 
-from mtagent.errors import RatingParseError
-from mtagent.evaluators.annotations import located, named_severity, read_annotations, read_error
-from mtagent.llm.reading import EXCERPT, whole_characters, without_thoughts
+from mtagent.evaluators.replies import Item as Fields
+from mtagent.evaluators.replies import errors_in, located, read_error, refuse
+from mtagent.llm.reading import read_answer, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
 from mtagent.text.scripts import is_spaced
@@ -409,7 +409,7 @@ class _Section:
     """What stands under one heading; ``errors`` as :func:`read_error` takes them."""
 
     severity: Severity
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[Fields] = field(default_factory=list)
     states_none: bool = False
 
 
@@ -417,7 +417,7 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     """The errors in ``reply``, located in ``translation`` where that is certain.
 
     ``()`` only where it is stated that there is no major and no minor error. The ``source`` helps to tell where a
-    quoted omission ends. JSON in place of the list is read by :func:`read_annotations`. Raises
+    quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
     :class:`RatingParseError` for a reply without a heading, for one that seems cut off, and for one with a line that
     is neither an error, nor "no-error", nor a remark at its end.
     """
@@ -427,19 +427,19 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, known)
     if not (sections or stated):
         if _JSON.search(answer):
-            return read_annotations(answer, translation, named_severity)
-        _fail("it has no heading (Critical, Major, Minor)", answer)
+            return errors_in(read_answer(answer), translation)
+        refuse("it has no heading (Critical, Major, Minor)", answer)
     _refuse_several_lists(sections)
     errors: list[ErrorSpan] = []
     for section in sections:
-        read = [read_error(error, translation, named_severity) for error in section.errors]
+        read = [read_error(error, translation) for error in section.errors]
         errors += [error for error in read if error]
         if section.states_none or None in read:
             stated.add(section.severity)
     if sections and not (sections[-1].errors or sections[-1].states_none):
-        _fail("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
+        refuse("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
     if not errors and not stated.issuperset(REQUIRED):
-        _fail("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
+        refuse("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
     _refuse_errors_in_remarks(remarks, known, {error.text for error in errors})
     return located(errors, translation)
 
@@ -505,9 +505,9 @@ def _items(line: Line, known: Known) -> list[Item]:
     """The errors of a line. A quotation without an end is one that stands so in the texts, or makes it unreadable."""
     items = read_listed(Line(line.written()) if line.open else line, known)
     if line.open and (items is None or any(item.explanation for item in items)):
-        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+        refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
     if items is None:
-        _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
+        refuse("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
     return items
 
 
@@ -537,7 +537,7 @@ def _refuse_several_lists(sections: Sequence[_Section]) -> None:
         lists[-1].append(section)
     alike = all([section.errors for section in each] == [section.errors for section in lists[0]] for each in lists)
     if len(lists) > 1 and (alike or any(section.states_none for section in sections)):
-        _fail("it has several lists", ", ".join(section.severity for section in sections))
+        refuse("it has several lists", ", ".join(section.severity for section in sections))
 
 
 def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known, spans: set[str]) -> None:
@@ -548,9 +548,4 @@ def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known
         if is_behind and not named and _COMPLAINT.search(line.text):
             named = [quoted.text for quoted in line.quoted]
         if named and spans.isdisjoint(named):
-            _fail("an error is named outside of the lists", line.written())
-
-
-def _fail(problem: str, culprit: str) -> NoReturn:
-    shown = culprit if len(culprit) <= EXCERPT else f"{culprit[:EXCERPT]}…"
-    raise RatingParseError(f"{problem}: {shown!r}") from None
+            refuse("an error is named outside of the lists", line.written())

@@ -22,18 +22,17 @@ from typing import Any, Literal, NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-import mtagent
-from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
+from mtagent.errors import ConfigError
 from mtagent.evaluators import confidence as confidences
 from mtagent.evaluators import typology
-from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.confidence import Calibration, Kind
+from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, fields_of, read_severity, refuse, text_in
 from mtagent.evaluators.typology import SUBTYPES, Subtype, subtype_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
-from mtagent.llm.request import settings_of
+from mtagent.llm.reading import read_answer, read_json
 from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
 from mtagent.text import commentary, edits, languages, mqm, omission
 from mtagent.text.scripts import UNSPACED
@@ -264,9 +263,9 @@ class HiMATE:
         correction, left_out = corrected(case.translation, findings)
         warnings = [warning for finding in findings for warning in finding.warnings]
         checks = [finding.check for finding in findings if finding.check]
-        confidence = f"confidence:{self._kind}"
+        confidence: str = self._kind
         if self._kind == "logprobs" and any(check.kind == "verbal" for check in checks):
-            confidence = "confidence:verbal(no logprobs)"
+            confidence = "verbal(no logprobs)"
             warnings.append(
                 "the server gives no log-probabilities: the agents were asked how sure they are, which takes a further "
                 "call for each flagged subtype; confidence=verbal asks at once"
@@ -293,18 +292,17 @@ class HiMATE:
     @property
     def signature(self) -> str:
         """What ratings depend on, as far as it is known before one; a rating's own says how it came about."""
-        return self._signed(f"confidence:{self._kind}", "calibrated")
+        return self._signed(self._kind, "calibrated")
 
     def _signed(self, confidence: str, threshold: str) -> str:
-        used = PROMPTS[: _USED[self._stages]]
-        parts = [f"model:{self._llm.model}", *(f"prompt:{self._prompts[name].signature}" for name in used)]
-        parts += [typology.SIGNATURE, *settings_of(self._llm), f"stages:{self._stages}"]
+        used = [self._prompts[name] for name in PROMPTS[: _USED[self._stages]]]
+        options: dict[str, object] = {"stages": self._stages}
         if self._stages != "se":
-            parts.append(confidence)
+            options["confidence"] = confidence
         if self._stages == "se+sr+cd":
-            parts.append(f"threshold:{threshold if self._threshold is None else f'{self._threshold:.6g}'}")
-            parts.append(f"turns:{self._turns}")
-        return "|".join([self.name, *parts, f"version:{mtagent.__version__}"])
+            options["threshold"] = threshold if self._threshold is None else f"{self._threshold:.6g}"
+            options["turns"] = self._turns
+        return signed(self.name, self._llm, [*used, typology.SIGNATURE], **options)
 
 
 def _about(subtype: Subtype) -> dict[str, str]:
@@ -460,39 +458,44 @@ def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[Error
 
     Raises :class:`RatingParseError`, also for an error that another agent is there for.
     """
+
+    def complete(item: Item) -> Item | None:
+        if _says_none(item):
+            return None
+        written = str(item.get("category") or item.get("type") or "").strip()
+        if written.casefold() in NO_ERROR:
+            return item
+        other = subtype_of(written)
+        if other is not None and other != subtype:
+            refuse(f"it lists an error of the type {other.category}; only {subtype.category} is asked for")
+        return {**item, "category": subtype.category}
+
     answer = read_answer(reply)
-    data = answer.value
-    items = [] if _says_none(data) else [_of(item, subtype) for item in read_items(data) if not _says_none(item)]
-    return located(stated(answer, (read_error(item, translation, _severity) for item in items)), translation)
+    if isinstance(answer.value, dict) and _says_none(fields_of(answer.value)):
+        answer = answer._replace(value=[])
+    return errors_in(answer, translation, _severity, complete)
 
 
-def _says_none(data: Any) -> bool:
-    """Whether the reply states that there is no error. What it states must agree with what it lists."""
-    if not isinstance(data, dict):
+def _says_none(fields: Mapping[str, Any]) -> bool:
+    """Whether ``fields`` state that there is no error. What they state must agree with what they list."""
+    exists = _truth(fields, _EXISTS)
+    if exists is None:
         return False
-    fields = _fields(data)
-    said = next((_truth(fields[name]) for name in _EXISTS if name in fields), None)
-    if said is None:
-        return False
-    if said != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
-        raise RatingParseError(f"it says that {'an' if said else 'no'} error exists, and lists another number of them")
-    return not said
+    if exists != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
+        refuse(f"it says that {'an' if exists else 'no'} error exists, and lists another number of them")
+    return not exists
 
 
-def _of(item: dict[str, Any], subtype: Subtype) -> dict[str, Any]:
-    """``item`` as an error of ``subtype``."""
-    written = str(item.get("category") or item.get("type") or "").strip()
-    if written.casefold() in NO_ERROR:
-        return item
-    other = subtype_of(written)
-    if other is not None and other != subtype:
-        raise RatingParseError(f"it lists an error of the type {other.category}; only {subtype.category} is asked for")
-    return {**item, "category": subtype.category}
+def _truth(fields: Mapping[str, Any], names: Iterable[str]) -> bool | None:
+    """Whether the first of ``names`` that is there says yes or no; ``None`` where it says neither."""
+    value = next((fields[name] for name in names if name in fields), None)
+    word = "" if value is None else str(value).strip().rstrip(".").casefold()
+    return True if word in _YES else False if word in _NO else None
 
 
 def _severity(value: Any) -> Weighed:
     """Major, minor or neutral; the scale ends at major, so that critical is major."""
-    severity = named_severity(value).severity
+    severity = read_severity(value).severity
     return Weighed("major" if severity == "critical" else severity)
 
 
@@ -503,20 +506,20 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
     there is no text. Whether the correction is any good is for the verification to say.
     """
     if regex.match(r"\s*(?:```\w*\s*)?\{", reply) and not translation.lstrip().startswith("{"):
-        fields = _fields(read_json(reply))
+        fields = fields_of(read_json(reply))
         inside = next((fields[name] for name in _TEXT_KEYS if name in fields), None)
-        if not isinstance(inside, str):
-            raise RatingParseError("it is JSON; give the corrected translation as plain text")
-        reply = inside
-    text = _text(reply, translation)
+        reply = (
+            inside if isinstance(inside, str) else refuse("it is JSON; give the corrected translation as plain text")
+        )
+    text = text_in(reply, translation)
     if _REMARK.match(text) and SequenceMatcher(None, text, translation).ratio() < _ALIKE:
-        raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
+        refuse("it is a remark; give the whole translation, unchanged if there is nothing to correct")
     if text.count("\n") > translation.count("\n") == 0:
-        raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
+        refuse("it makes several lines of one; give the corrected translation and nothing else")
     if complaints := commentary.grown(segment.source, translation, text, target_lang=segment.target_lang):
-        raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
+        refuse(f"it is not the corrected translation alone: {complaints[0]}")
     if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
-        raise RatingParseError(f"it is not the whole translation: {complaints[0]}")
+        refuse(f"it is not the whole translation: {complaints[0]}")
     return text
 
 
@@ -536,13 +539,12 @@ def parse_verdict(reply: str) -> Verdict:
     Raises :class:`RatingParseError` for none or several of them.
     """
     words = _short_answer(reply).casefold()
-    given = next(((verdict, match) for verdict, form in _VERDICTS.items() if (match := form.match(words))), None)
-    if given is None:
-        raise RatingParseError("it gives none of the verdicts corrected, no difference, worse")
-    verdict, match = given
-    if _ANOTHER_VERDICT.search(words[match.end() :].partition("\n")[0]):
-        raise RatingParseError("it gives several verdicts")
-    return verdict
+    for verdict, form in _VERDICTS.items():
+        if match := form.match(words):
+            if _ANOTHER_VERDICT.search(words[match.end() :].partition("\n")[0]):
+                refuse("it gives several verdicts")
+            return verdict
+    return refuse("it gives none of the verdicts corrected, no difference, worse")
 
 
 _LABELLED = r"(?:(?:my |the )?verdict\W+)?"
@@ -563,32 +565,25 @@ _ANOTHER_VERDICT = regex.compile(
 )
 
 
+_NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
+
+
 def parse_sure(reply: str) -> tuple[Verdict, float]:
     """A verdict, and how sure the agent says it is, from 0 to 100. Raises :class:`RatingParseError`."""
     answer = _short_answer(reply)
     named = regex.search(r"confiden\w+|\bsure\b|certain\w*", answer, regex.IGNORECASE)
     numbers = _NUMBER.findall(answer, named.end() if named else 0)
     if len(numbers) != 1:
-        raise RatingParseError(f"it gives {len(numbers)} numbers; one confidence from 0 to 100 is asked for")
+        refuse(f"it gives {len(numbers)} numbers; one confidence from 0 to 100 is asked for")
     percent = float(numbers[0].replace(",", "."))
     if not 0 <= percent <= 100 or 0 < percent < 1:
-        raise RatingParseError(f"the confidence {percent:g} is not on the scale from 0 to 100")
+        refuse(f"the confidence {percent:g} is not on the scale from 0 to 100")
     return parse_verdict(reply), percent
-
-
-_NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
 
 
 def _short_answer(reply: str) -> str:
     """The words of a short reply, without thoughts, marks of emphasis and quotes, and the brackets of JSON."""
-    return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", _text(reply, "")).strip()
-
-
-def _text(reply: str, like: str) -> str:
-    try:
-        return plain_text(reply, like)
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
+    return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", text_in(reply)).strip()
 
 
 def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
@@ -598,41 +593,26 @@ def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
     judged, or where agreement and views contradict each other.
     """
     data = read_json(reply)
-    fields = _fields(data)
-    agrees = next((_truth(fields[name]) for name in ("agrees", "agree", "agreement") if name in fields), None)
+    fields = {} if type(data) is list else fields_of(data)
+    agrees = _truth(fields, ("agrees", "agree", "agreement"))
     comment = next((v for k in ("comment", "explanation", "reason") if isinstance(v := fields.get(k), str)), "")
     items = data if type(data) is list else fields.get("errors", fields.get("views"))
-    if isinstance(items, dict):
-        items = [items]
     if items is None and any(name in fields for name in _EXISTS):
-        items = [fields]
+        items = fields
     if not items:
-        if not agrees:
-            raise RatingParseError("it says of no error whether it exists and how severe it is")
-        return Opinion(standing, comment.strip())
-    rows = [_fields(item) for item in items]
-    by_number = {str(row.get("number", place)): row for place, row in enumerate(rows, start=1)}
-    if len(rows) != len(standing) or set(by_number) != {str(n) for n in range(1, len(standing) + 1)}:
-        raise RatingParseError(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
-    views = tuple(_view(by_number[str(number)]) for number in range(1, len(standing) + 1))
+        return Opinion(standing, comment.strip()) if agrees else refuse("it says of no error whether it exists")
+    items = [items] if isinstance(items, dict) else items
+    by_number: dict[str, View] = {}
+    for place, item in enumerate(items if isinstance(items, list) else refuse("its errors are no list"), start=1):
+        judged = fields_of(item)
+        if (exists := _truth(judged, _EXISTS)) is None:
+            refuse(f"whether an error exists is said by yes or no, and not so: {str(item)[:40]!r}")
+        severity = _severity(judged.get("severity")).severity if exists else "neutral"
+        by_number[str(judged.get("number", place))] = View(exists, severity)
+    numbers = [str(number) for number in range(1, len(standing) + 1)]
+    if len(by_number) != len(items) or set(by_number) != set(numbers):
+        refuse(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
+    views = tuple(by_number[number] for number in numbers)
     if agrees and views != standing:
-        raise RatingParseError("it agrees, and gives views of its own that differ")
+        refuse("it agrees, and gives views of its own that differ")
     return Opinion(views, comment.strip())
-
-
-def _view(fields: dict[str, Any]) -> View:
-    said = next((fields[name] for name in _EXISTS if name in fields), None)
-    exists = _truth(said)
-    if exists is None:
-        raise RatingParseError(f"whether an error exists is said by yes or no, and not by {str(said)[:40]!r}")
-    return View(exists, _severity(fields.get("severity")).severity if exists else "neutral")
-
-
-def _fields(data: Any) -> dict[str, Any]:
-    pairs = data if isinstance(data, Pairs) else data.items() if isinstance(data, dict) else ()
-    return {str(key).strip().casefold().replace("_", " ").replace("-", " "): value for key, value in pairs}
-
-
-def _truth(value: Any) -> bool | None:
-    word = "" if value is None else str(value).strip().rstrip(".").casefold()
-    return True if word in _YES else False if word in _NO else None

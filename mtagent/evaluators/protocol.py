@@ -89,19 +89,19 @@ def suggests_edits(evaluator: Evaluator) -> bool:
     return isinstance(evaluator, Suggests) and evaluator.suggests
 
 
-def signed(name: str, llm: LLM, prompts: Iterable[Prompt], *parts: str, **options: object) -> str:
+def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **options: object) -> str:
     """Name, model, prompts with version and content hash, sampling settings, ``parts``, ``options`` and version.
 
-    As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``.
+    As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``. A
+    text among the ``prompts`` stands there as it is.
     """
-    shown = [f"{option}:{_ANSWERS[value] if isinstance(value, bool) else value}" for option, value in options.items()]
-    asked = [f"prompt:{prompt.signature}" for prompt in prompts]
+    asked = [prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}" for prompt in prompts]
+    answers: dict[object, object] = {True: "yes", False: "no"}
+    shown = [f"{option}:{answers[value] if isinstance(value, bool) else value}" for option, value in options.items()]
     return "|".join(
         [name, f"model:{llm.model}", *asked, *settings_of(llm), *parts, *shown, f"version:{mtagent.__version__}"]
     )
 
-
-_ANSWERS: dict[bool, str] = {True: "yes", False: "no"}
 
 LOOKS_LIKE = "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
 GIVES = "`rate` must be `async def` and return a Rating with a finite score"

@@ -12,28 +12,20 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
 import regex
 
-import mtagent
-from mtagent.errors import (
-    FATAL,
-    ConfigError,
-    EmptyReply,
-    EvaluationError,
-    MtagentError,
-    RatingParseError,
-    UnreadableReply,
-)
-from mtagent.evaluators.annotations import located
+from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, RatingParseError, UnreadableReply
 from mtagent.evaluators.knowledge import default_path
+from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import fields_of, located, refuse, text_in
 from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, plain_text, read_json
+from mtagent.llm.reading import Pairs, read_json
 from mtagent.llm.request import settings_of
 from mtagent.records import Completion, ErrorSpan, Found, Message, Rating, Segment, Severity, Tool, ToolCall
 
@@ -185,20 +177,15 @@ class RATE:
     def _signed(self, order: int) -> str:
         """The signature of the ``order``-th rating of a source, in which those before it have a part."""
         own, finder = self._judges is not self._llm, self._finder
-        used = (self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare")))
-        return "|".join(
-            [
-                self.name,
-                f"model:{self._llm.model}",
-                *([f"judges:{self._judges.model}"] if own else []),
-                *(f"prompt:{prompt.signature}" for prompt in used),
-                *settings_of(self._llm),
-                *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
-                f"rounds:{self._rounds}",
-                f"search:{getattr(finder, 'signature', finder.name) if finder else 'none'}",
-                f"order:{order}",
-                f"version:{mtagent.__version__}",
-            ]
+        used = [self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare"))]
+        return signed(
+            self.name,
+            self._llm,
+            [f"judges:{self._judges.model}", *used] if own else used,
+            *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
+            rounds=self._rounds,
+            search=getattr(finder, "signature", finder.name) if finder else "none",
+            order=order,
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -355,23 +342,21 @@ class Case:
         return _answer(**{**assessment._asdict(), "errors": errors})
 
     async def _search(self, arguments: dict[str, Any]) -> str:
+        """Ask the search agent for queries, and for the answer that the finds give; what was asked before is known."""
         request = " ".join((text_of(arguments, "query", required=True) or "").split())
         known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
         if known is None:
-            self.memory.answers[request] = await self._look_up(request)
+            values = self.values(request=request)
+            queries = await self.core.ask(self.agents["search"], values, "rate-search", read_queries)
+            finds, answer = await self._find(queries), ""
+            if finds:
+                shown = [f"[{n}] {find.title}\n{find.text[:LONGEST_FIND]}" for n, find in enumerate(finds, 1)]
+                values = self.values(request=request, results="\n\n".join(shown))
+                answer = await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
+            self.memory.answers[request] = answer
         if answer := self.memory.answers[known or request]:
             return _answer(answer=answer)
         return _answer(answer=None, note="nothing was found; ask differently, or go on without")
-
-    async def _look_up(self, request: str) -> str:
-        """The answer to ``request``; ``""`` if the search brings none."""
-        queries = await self.core.ask(self.agents["search"], self.values(request=request), "rate-search", read_queries)
-        finds = await self._find(queries)
-        if not finds:
-            return ""
-        results = "\n\n".join(f"[{n}] {find.title}\n{find.text[:LONGEST_FIND]}" for n, find in enumerate(finds, 1))
-        values = self.values(request=request, results=results)
-        return await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
 
     async def _find(self, queries: Sequence[str]) -> list[Found]:
         """What all queries find, each find once. A query that fails is an error only if the others find nothing."""
@@ -485,19 +470,18 @@ def read_assessment(reply: str, translation: str) -> Assessment:
 
     Errors are located in ``translation`` where that is certain; one without target words is an omission.
     """
-    fields = _fields(read_json(reply))
+    fields = fields_of(read_json(reply))
     if "errors" not in fields:
-        _refuse("it has no list of errors")
+        refuse("it has no list of errors")
     score = read_score(fields.get("score"))
-    said = fields.get("confidence")
-    confidence, unit = _number(said)
+    confidence, unit = _number(fields.get("confidence"))
     if confidence is not None and (unit == "%" or 10 <= confidence <= 100):
         confidence, unit = confidence / 100, ""
-    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and said is not None):
-        _refuse(f"the confidence {str(said)[:40]!r} is not a number from 0 to 1")
-    gaps = [gap if isinstance(gap, str) else _text(_fields(gap), "term") for gap in _listed(fields.get("gaps"))]
+    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and fields.get("confidence") is not None):
+        refuse(f"the confidence {str(fields['confidence'])[:40]!r} is not a number from 0 to 1")
+    gaps = [gap if isinstance(gap, str) else _text(fields_of(gap), "term") for gap in _listed(fields.get("gaps"))]
     if not all(map(str.strip, gaps)):
-        _refuse("a knowledge gap names no term")
+        refuse("a knowledge gap names no term")
     return Assessment(
         score=score,
         confidence=confidence,
@@ -512,7 +496,7 @@ def read_assessment(reply: str, translation: str) -> Assessment:
 def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
     if isinstance(item, str):
         item = {"target": item if item in translation else ""}
-    fields = _fields(item)
+    fields = fields_of(item)
     source, target, issue = (_text(fields, name) for name in ("source", "target", "issue"))
     before, after = _text(fields, "before") or None, _text(fields, "after") or None
     if target and (target in translation or not _says_nothing(target)):
@@ -520,7 +504,7 @@ def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
     elif source and not _says_nothing(source):
         place = {"text": source, "category": "accuracy/omission", "side": "omission", "before": before, "after": after}
     else:
-        _refuse("an error names neither words of the source nor of the translation")
+        refuse("an error names neither words of the source nor of the translation")
     return ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
 
 
@@ -528,26 +512,26 @@ def read_score(value: Any) -> float:
     """A number from 0 to 4, also as text: ``3``, ``"3.5"``, ``"3/4"``. Raises :class:`RatingParseError`."""
     number, unit = _number(value)
     if value is None:
-        _refuse("the score is missing")
+        refuse("the score is missing")
     if number is None or unit == "%" or not LOWEST <= number <= HIGHEST:
-        _refuse(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
+        refuse(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
     return abs(number)  # of −0, which would be shown as such
 
 
 def read_queries(reply: str) -> tuple[str, ...]:
     """The search agent's queries, at most three. Raises :class:`RatingParseError` if there is none."""
     data = read_json(reply)
-    items = _listed(_fields(data).get("queries") if isinstance(data, dict) else data)
-    texts = [item if isinstance(item, str) else _refuse("a search query is no text") for item in items]
+    items = _listed(fields_of(data).get("queries") if isinstance(data, dict) else data)
+    texts = [item if isinstance(item, str) else refuse("a search query is no text") for item in items]
     queries = tuple(dict.fromkeys(query for text in texts if (query := " ".join(text.split()))))
-    return queries[:MOST_QUERIES] or _refuse("it has no search query")
+    return queries[:MOST_QUERIES] or refuse("it has no search query")
 
 
 def read_summary(reply: str) -> str:
     """The search agent's answer; ``""`` where it says that the results hold none. Raises :class:`RatingParseError`."""
-    fields = _fields(read_json(reply))
+    fields = fields_of(read_json(reply))
     if "answer" not in fields:
-        _refuse("it has no answer")
+        refuse("it has no answer")
     answer = _text(fields, "answer")
     return "" if _says_nothing(answer) else answer.strip()
 
@@ -556,10 +540,10 @@ def read_winner(reply: str) -> Literal["a", "b", "tie"]:
     """Which of two candidates the comparison agent prefers. Raises :class:`RatingParseError` for anything else."""
     said = _WINNER.fullmatch(reply.strip().casefold())
     if not said:
-        chosen = _fields(read_json(reply)).get("winner")
+        chosen = fields_of(read_json(reply)).get("winner")
         said = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
     if not said:
-        _refuse("the reply chooses neither A nor B nor a tie")
+        refuse("the reply chooses neither A nor B nor a tie")
     return "a" if said[1] == "a" else "b" if said[1] == "b" else "tie"
 
 
@@ -569,17 +553,6 @@ def _number(value: Any) -> tuple[float | None, str]:
         return float(value) if abs(value) < 1e6 else None, ""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     return (float(match[1].replace(",", ".")), match[2] or "") if match else (None, "")
-
-
-def _fields(data: Any) -> dict[str, Any]:
-    """An object's fields with names in lower case. A list of one object is that object."""
-    if isinstance(data, Pairs):
-        _refuse("it gives a field twice")
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    if not isinstance(data, dict):
-        _refuse(f"{str(data)[:40]!r} is no JSON object of the form that was asked for")
-    return {str(key).strip().casefold().replace(" ", "_"): value for key, value in data.items()}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -594,16 +567,12 @@ def _listed(value: Any) -> list[Any]:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        _refuse(f"{name!r} is {str(value)[:40]!r}, and no text")
+        refuse(f"{name!r} is {str(value)[:40]!r}, and no text")
     return value or ""
 
 
 def _says_nothing(text: str) -> bool:
     return text.strip(_BRACKETS).casefold() in _NOTHING
-
-
-def _refuse(problem: str) -> NoReturn:
-    raise RatingParseError(problem)
 
 
 # Replies of the core agent
@@ -614,7 +583,7 @@ def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) 
     text = _text(arguments, name).strip()
     if text.casefold() not in ("", "none", "null"):
         return text
-    return _refuse(f"the argument {name!r} is missing") if required else None
+    return refuse(f"the argument {name!r} is missing") if required else None
 
 
 _LAST_LETTER = regex.compile(r"(?r)\w")
@@ -645,28 +614,25 @@ def read_actions(reply: str) -> tuple[Action, ...]:
     Also in the spellings of other systems, and inside ``<tool_call>`` tags. Thoughts before it are ignored. Raises
     :class:`RatingParseError` for anything else.
     """
-    try:
-        text = plain_text(reply, "")
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
+    text = text_in(reply)
     # A call that words follow may be one that is only talked about, or that a text asks for.
     last = _LAST_LETTER.search(text)
     if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
-        _refuse("it calls no tool at its end")
+        refuse("it calls no tool at its end")
     try:
         actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _in_json(read_json(body))]
     except RatingParseError as error:
-        raise RatingParseError(f"it calls no tool: {error}") from None
-    return tuple(actions) or _refuse("the list of tool calls is empty")
+        refuse(f"it calls no tool: {error}")
+    return tuple(actions) or refuse("the list of tool calls is empty")
 
 
 def _in_json(data: Any) -> list[Action]:
     if isinstance(data, Pairs):
-        _refuse("the JSON gives a field twice")
+        refuse("the JSON gives a field twice")
     if isinstance(data, list):
         return [action for item in data for action in _in_json(item)]
     if not isinstance(data, dict):
-        _refuse(f"{str(data)[:40]!r} calls no tool")
+        refuse(f"{str(data)[:40]!r} calls no tool")
     fields = {str(key).strip().casefold(): value for key, value in data.items()}
     inner = fields.get("tool_calls", fields.get("function"))
     if isinstance(inner, list | dict):
@@ -675,7 +641,7 @@ def _in_json(data: Any) -> list[Action]:
     if name is None:
         keyed = [key for key in fields if key in TOOLS]
         if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
-            _refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
+            refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
         return [Action(keyed[0], fields[keyed[0]])]
     given = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
     arguments = (
@@ -689,5 +655,5 @@ def _arguments(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         given = read_json(given) if given.strip().casefold() not in ("", "none", "null", "{}") else {}
     if isinstance(given, Pairs) or not isinstance(given, dict | None):
-        raise RatingParseError("the arguments are no JSON object")
+        refuse("the arguments are no JSON object")
     return {str(key): value for key, value in (given or {}).items()}
