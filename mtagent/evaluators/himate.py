@@ -31,6 +31,7 @@ from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, field
 from mtagent.evaluators.typology import SUBTYPES, Subtype, subtype_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.prompts import Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_answer, read_json
 from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
@@ -45,11 +46,6 @@ class View(NamedTuple):
 
     exists: bool
     severity: Severity
-
-    @property
-    def counts(self) -> bool:
-        """Whether the error stays: one that does not exist, or is a matter of taste, does not."""
-        return self.exists and self.severity != "neutral"
 
 
 class Opinion(NamedTuple):
@@ -87,13 +83,12 @@ _USED: dict[Stages, int] = {"se": 1, "se+sr": 3, "se+sr+cd": 5}
 
 @dataclass(frozen=True)
 class _Case:
-    """What all agents look at, and the threshold that holds for it; ``calibration`` is where it comes from."""
+    """What all agents look at, and the calibrated threshold that holds for it, if there is one."""
 
     segment: Segment
     translation: str
     dialogue: Dialogue
-    values: Mapping[str, str | None]
-    threshold: float
+    values: Values
     calibration: Calibration | None
 
 
@@ -142,40 +137,36 @@ class HiMATE:
 
     async def assess(self, segment: Segment, translation: str) -> tuple[Rating, tuple[Finding, ...]]:
         """The same, with what each agent found and what became of it."""
-        calibration = self._calibration(segment)
-        threshold = calibration.threshold if calibration else math.inf
+        calibration = None
+        if self._stages == "se+sr+cd" and self._threshold is None and self._data_folder is not None:
+            pair = languages.pair_of(segment.source_lang, segment.target_lang)
+            calibration = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
+        if calibration is not None:
+            calibration.refuse_other_prompts(self.reflection_signature)
+            if self._kind == "verbal":
+                calibration.refuse_other_kind("verbal")
         with Dialogue(self._llm, segment.id) as dialogue:
-            case = _Case(
-                segment=segment,
-                translation=translation,
-                dialogue=dialogue,
-                values=prompts.segment_values(segment, translation=translation),
-                threshold=threshold if self._threshold is None else self._threshold,
-                calibration=calibration,
-            )
+            values = prompts.segment_values(segment, translation=translation)
+            case = _Case(segment, translation, dialogue, values, calibration)
             findings = await together(*(self._follow(case, subtype) for subtype in SUBTYPES))
         return self._rating(case, findings), tuple(findings)
 
     async def _follow(self, case: _Case, subtype: Subtype) -> Finding:
-        """One subtype's way through the stages, up to where nothing is left to be decided."""
-        finding = await self._evaluate(case, subtype)
-        if not finding.flagged or self._stages == "se":
-            return finding
-        finding = await self._reflect(case, finding)
-        if not finding.kept or self._stages == "se+sr":
-            return finding
-        check = finding.check
-        assert check is not None
-        assert check.confidence is not None
-        if case.calibration is not None:
-            case.calibration.refuse_other_kind(check.kind)
-        if check.confidence >= case.threshold:
-            return finding
-        return await self._discuss(case, finding)
+        """One subtype's way through the stages, up to where nothing is left to be decided.
 
-    async def _evaluate(self, case: _Case, subtype: Subtype) -> Finding:
-        """Subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no further."""
-        values = {**case.values, **_about(subtype)}
+        It begins with subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no
+        further.
+        """
+        values = {
+            **case.values,
+            "subtype": subtype.category,
+            "definition": subtype.definition,
+            "core": subtype.core,
+            "core_meaning": typology.CORES[subtype.core],
+            "definitions": typology.described(typology.subtypes_of(subtype.core)),
+            subtype.core: "yes",  # the conditions under which examples are shown
+            subtype.category: "yes",
+        }
         errors = await case.dialogue.ask(
             self._prompts["himate-subtype"],
             values,
@@ -183,38 +174,47 @@ class HiMATE:
             lambda reply: parse_subtype(reply, case.translation, subtype),
         )
         flagged = tuple(error for error in errors if error.severity != "neutral")
-        return Finding(subtype, kept=flagged, flagged=flagged)
+        if not flagged or self._stages == "se":
+            return Finding(subtype, kept=flagged, flagged=flagged)
+        values["findings"] = listed(flagged)
+        check = await self._reflect(case, subtype, values)
+        if check.verdict != "corrected":
+            return Finding(subtype, kept=(), flagged=flagged, check=check)
+        finding = Finding(subtype, kept=flagged, flagged=flagged, check=check)
+        if self._stages == "se+sr":
+            return finding
+        if case.calibration is not None:
+            case.calibration.refuse_other_kind(check.kind)
+        threshold = case.calibration.threshold if case.calibration else math.inf
+        assert check.confidence is not None
+        if check.confidence >= (threshold if self._threshold is None else self._threshold):
+            return finding
+        return await self._discuss(case, finding, {**values, "correction": check.correction})
 
-    async def _reflect(self, case: _Case, finding: Finding) -> Finding:
-        """Self-reflection (§3.3): only what a correction corrects was an error."""
-        values = {**case.values, **_about(finding.subtype), "findings": listed(finding.flagged)}
+    async def _reflect(self, case: _Case, subtype: Subtype, values: Values) -> Check:
+        """Self-reflection (§3.3): the agent corrects the translation, and compares it with the correction.
+
+        Only what a correction corrects was an error. The log-probabilities of the verdict are the confidence.
+        """
         correction = await case.dialogue.ask(
             self._prompts["himate-correct"],
             values,
-            f"correct {finding.subtype.category}",
+            f"correct {subtype.category}",
             lambda reply: parse_correction(reply, case.segment, case.translation),
         )
         if correction == case.translation:
-            check = Check(correction, "no difference")
-        else:
-            check = await self._verify(case, finding.subtype, {**values, "correction": correction}, correction)
-        return replace(finding, check=check, kept=finding.flagged if check.verdict == "corrected" else ())
-
-    async def _verify(self, case: _Case, subtype: Subtype, values: Mapping[str, str | None], correction: str) -> Check:
-        """Compare the translation with its correction; the reply's log-probabilities are the confidence."""
+            return Check(correction, "no difference")
         prompt, purpose = self._prompts["himate-verify"], f"verify {subtype.category}"
+        values = {**values, "correction": correction}
         if self._kind == "logprobs":
             verdict, reply = await case.dialogue.ask_fully(prompt, values, purpose, parse_verdict, logprobs=True)
-            if (sure := confidences.of_tokens(reply)) is not None:
-                return Check(correction, verdict, sure)
+            if (confidence := confidences.of_tokens(reply)) is not None:
+                return Check(correction, verdict, confidence)
         verdict, percent = await case.dialogue.ask(prompt, {**values, "verbal": "yes"}, purpose, parse_sure)
         return Check(correction, verdict, confidences.of_percent(percent), "verbal")
 
-    async def _discuss(self, case: _Case, finding: Finding) -> Finding:
+    async def _discuss(self, case: _Case, finding: Finding, values: Values) -> Finding:
         """Collaborative discussion (§3.4): the core type's agent begins, and the last statement decides."""
-        subtype, check = finding.subtype, finding.check
-        assert check is not None
-        values = {**case.values, **_about(subtype), "findings": listed(finding.flagged), "correction": check.correction}
         standing = tuple(View(True, error.severity) for error in finding.flagged)
         talk: list[Opinion] = []
         agreed = False
@@ -222,7 +222,7 @@ class HiMATE:
             opinion = await case.dialogue.ask(
                 self._prompts[f"himate-discuss-{1 + len(talk) % 2}"],
                 {**values, "history": minutes(talk)},
-                f"discuss {subtype.category}",
+                f"discuss {finding.subtype.category}",
                 lambda reply, views=standing: parse_opinion(reply, views),  # type: ignore[misc]
             )
             agreed = bool(talk) and opinion.views == standing
@@ -231,22 +231,10 @@ class HiMATE:
         kept = tuple(
             error.model_copy(update={"severity": view.severity})
             for error, view in zip(finding.flagged, standing, strict=True)
-            if view.counts
+            if view.exists and view.severity != "neutral"  # what is a matter of taste does not count
         )
-        warnings = () if agreed else (f"{subtype.category}: no agreement in {len(talk)} turns; the last one decided",)
-        return replace(finding, kept=kept, talk=tuple(talk), warnings=warnings)
-
-    def _calibration(self, segment: Segment) -> Calibration | None:
-        """The stored threshold for this model and language pair, where it is needed and there is one."""
-        if self._stages != "se+sr+cd" or self._threshold is not None or self._data_folder is None:
-            return None
-        pair = languages.pair_of(segment.source_lang, segment.target_lang)
-        found = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
-        if found is not None:
-            found.refuse_other_prompts(self.reflection_signature)
-            if self._kind == "verbal":
-                found.refuse_other_kind("verbal")
-        return found
+        no_agreement = f"{finding.subtype.category}: no agreement in {len(talk)} turns; the last one decided"
+        return replace(finding, kept=kept, talk=tuple(talk), warnings=() if agreed else (no_agreement,))
 
     @property
     def model(self) -> str:
@@ -303,19 +291,6 @@ class HiMATE:
             options["threshold"] = threshold if self._threshold is None else f"{self._threshold:.6g}"
             options["turns"] = self._turns
         return signed(self.name, self._llm, [*used, typology.SIGNATURE], **options)
-
-
-def _about(subtype: Subtype) -> dict[str, str]:
-    """What the prompts say of a subtype, and the conditions under which its examples are shown."""
-    return {
-        "subtype": subtype.category,
-        "definition": subtype.definition,
-        "core": subtype.core,
-        "core_meaning": typology.CORES[subtype.core],
-        "definitions": typology.described(typology.subtypes_of(subtype.core)),
-        subtype.core: "yes",
-        subtype.category: "yes",
-    }
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
