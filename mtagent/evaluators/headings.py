@@ -252,7 +252,10 @@ def read_listed(line: Line, known: Known) -> list[Item] | None:
 
 
 def _category_first(entry: Line, known: Known) -> list[Item] | None:
-    """``category - "span"``, also with several spans, and words around them."""
+    """``category - "span"``, also with several spans, and words around them.
+
+    A span without quotes must stand in one of the texts, but for what is missing.
+    """
     category, rest = _head(entry)
     if not category or rest.text.startswith(_QUOTE_MARKS):  # a quote that has no end
         return None
@@ -264,7 +267,18 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
         span, suggestion, tail = _span_and_fix(category, rest.quoted[0].text, rest.part(first + 1), known)
         explanation = rest.written() if rest.text[:first].strip(_EDGES) else _words(tail)
         return [Item(category, span, suggestion, explanation)]
-    return _without_quotes(category, rest.written().strip("*_ []"), known)
+    said = rest.written().strip("*_ []")
+    if not said or mqm.is_non_translation(category):
+        return [Item(category, "" if category.endswith("omission") else None, explanation=said or None)]
+    cuts = [cut.start() for cut in islice(_CUT.finditer(said), _MOST_SEPARATORS)]
+    for end in [len(said), *reversed(cuts)]:
+        if known.holds(span := said[:end].strip("*_ ")):
+            after = said[end:].strip()
+            arrow = _ARROW.fullmatch(after)
+            return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(after)))]
+    if says_none(Line(said)):
+        return [Item("no-error", None)]
+    return [Item(category, said)] if category.endswith("omission") else None
 
 
 def _span_first(entry: Line, known: Known) -> list[Item] | None:
@@ -287,21 +301,6 @@ def _span_first(entry: Line, known: Known) -> list[Item] | None:
     category = category or "other"
     return [*(Item(category, other, None, explanation) for other in spans[:-1]),
             Item(category, span, suggestion, explanation)]  # fmt: skip
-
-
-def _without_quotes(category: str, said: str, known: Known) -> list[Item] | None:
-    """An error whose span has no quotes: it must stand in one of the texts, but for what is missing."""
-    if not said or mqm.is_non_translation(category):
-        return [Item(category, "" if category.endswith("omission") else None, explanation=said or None)]
-    cuts = [cut.start() for cut in islice(_CUT.finditer(said), _MOST_SEPARATORS)]
-    for end in [len(said), *reversed(cuts)]:
-        if known.holds(span := said[:end].strip("*_ ")):
-            tail = said[end:].strip()
-            arrow = _ARROW.fullmatch(tail)
-            return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(tail)))]
-    if says_none(Line(said)):
-        return [Item("no-error", None)]
-    return [Item(category, said)] if category.endswith("omission") else None
 
 
 def _head(entry: Line) -> tuple[str, Line]:
@@ -479,7 +478,16 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 remarks.append((line, True))
                 in_remark = True
             else:
-                section.errors += [{**item._asdict(), "severity": section.severity} for item in _items(line, known)]
+                # A quotation without an end is one that stands so in the texts, or makes the line unreadable.
+                items = read_listed(Line(line.written()) if line.open else line, known)
+                if line.open and (items is None or any(item.explanation for item in items)):
+                    refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+                if items is None:
+                    refuse(
+                        "a line is neither an error with its category and its span in quotes, nor no-error",
+                        line.written(),
+                    )
+                section.errors += [{**item._asdict(), "severity": section.severity} for item in items]
         after_blank = not whole.text
         in_remark = in_remark and not after_blank
     return sections, remarks, stated
@@ -499,16 +507,6 @@ def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
             yield cast(Severity | None, severity), before
             at, severity = within.end(), within[1].casefold()
     yield cast(Severity | None, severity), line.part(at)
-
-
-def _items(line: Line, known: Known) -> list[Item]:
-    """The errors of a line. A quotation without an end is one that stands so in the texts, or makes it unreadable."""
-    items = read_listed(Line(line.written()) if line.open else line, known)
-    if line.open and (items is None or any(item.explanation for item in items)):
-        refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
-    if items is None:
-        refuse("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
-    return items
 
 
 def _explains_last(line: Line, section: _Section) -> bool:
