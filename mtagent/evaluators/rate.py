@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -307,8 +307,7 @@ class Case:
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
         """The answer of a tool, or why there is none. What concerns every segment alike is raised."""
-        tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]]
-        tools = {"evaluate": self._evaluate, "search": self._search, "compare": self._compare, "finish": self._finish}
+        tools = {"evaluate": self.evaluate, "search": self.search, "compare": self.compare, "finish": self.finish}
         names = [tool.name for tool in offered]
         try:
             if action.tool not in names:
@@ -332,7 +331,8 @@ class Case:
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
         return Final(self.tentative, self.assessment.rationale, self.assessment)
 
-    async def _evaluate(self, arguments: dict[str, Any]) -> str:
+    async def evaluate(self, arguments: dict[str, Any]) -> str:
+        """Have the evaluation agent assess the translation."""
         values = self.values(background=text_of(arguments, "notes"), focus=text_of(arguments, "instruction"))
         assessment = await self.judges.ask(
             self.agents["evaluate"], values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
@@ -341,16 +341,34 @@ class Case:
         errors = [{"text": error.text, "issue": error.explanation} for error in assessment.errors]
         return _answer(**{**assessment._asdict(), "errors": errors})
 
-    async def _search(self, arguments: dict[str, Any]) -> str:
-        """Ask the search agent for queries, and for the answer that the finds give; what was asked before is known."""
+    async def search(self, arguments: dict[str, Any]) -> str:
+        """Ask the search agent for queries, and for the answer that the finds give; what was asked before is known.
+
+        A query that fails is an error only if the others find nothing.
+        """
         request = " ".join((text_of(arguments, "query", required=True) or "").split())
         known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
         if known is None:
+            failures: list[Exception] = []
+
+            async def find(query: str) -> list[Found]:
+                assert self.finder is not None
+                try:
+                    return await self.finder.find(query, limit=FINDS)
+                except FATAL:
+                    raise
+                except (MtagentError, OSError) as error:
+                    failures.append(error)
+                    return []
+
             values = self.values(request=request)
             queries = await self.core.ask(self.agents["search"], values, "rate-search", read_queries)
-            finds, answer = await self._find(queries), ""
+            finds = dict.fromkeys(page for pages in await together(*map(find, queries)) for page in pages)
+            if failures and not finds:
+                raise failures[0]
+            answer = ""
             if finds:
-                shown = [f"[{n}] {find.title}\n{find.text[:LONGEST_FIND]}" for n, find in enumerate(finds, 1)]
+                shown = [f"[{n}] {page.title}\n{page.text[:LONGEST_FIND]}" for n, page in enumerate(finds, 1)]
                 values = self.values(request=request, results="\n\n".join(shown))
                 answer = await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
             self.memory.answers[request] = answer
@@ -358,26 +376,8 @@ class Case:
             return _answer(answer=answer)
         return _answer(answer=None, note="nothing was found; ask differently, or go on without")
 
-    async def _find(self, queries: Sequence[str]) -> list[Found]:
-        """What all queries find, each find once. A query that fails is an error only if the others find nothing."""
-        failed: list[Exception] = []
-
-        async def attempt(query: str) -> list[Found]:
-            assert self.finder is not None
-            try:
-                return await self.finder.find(query, limit=FINDS)
-            except FATAL:
-                raise
-            except (MtagentError, OSError) as error:
-                failed.append(error)
-                return []
-
-        finds = [find for result in await together(*map(attempt, queries)) for find in result]
-        if failed and not finds:
-            raise failed[0]
-        return list(dict.fromkeys(finds))
-
-    async def _compare(self, arguments: dict[str, Any]) -> str:
+    async def compare(self, arguments: dict[str, Any]) -> str:
+        """Have the translation compared with the anchor nearest to a tentative score, shown as A and as B."""
         tentative, notes = read_score(arguments.get("tentative_score")), text_of(arguments, "notes")
         if tentative in self.compared:
             raise UnreadableReply(f"{tentative:g} has been compared already: decide now, and call finish")
@@ -391,7 +391,14 @@ class Case:
             if text:  # only where no translation has taken the slot
                 self.memory.anchors.setdefault(level(score), Anchor(text, score))
         anchor = closest(self.memory.anchors.values(), tentative)
-        outcomes = await together(self._duel(anchor, notes, "a"), self._duel(anchor, notes, "b"))
+
+        async def against(place: str) -> Outcome:
+            a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
+            values = self.values(background=notes, translation_a=a, translation_b=b)
+            winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
+            return "tie" if winner == "tie" else "win" if winner == place else "lose"
+
+        outcomes = await together(against("a"), against("b"))
         advice, self.tentative = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
         self.compared.add(tentative)
         return _answer(
@@ -402,14 +409,8 @@ class Case:
             note="there are anchors now; leave low_anchor and high_anchor out",
         )
 
-    async def _duel(self, anchor: Anchor, notes: str | None, place: str) -> Outcome:
-        """The translation against ``anchor``, shown in ``place``."""
-        a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
-        values = self.values(background=notes, translation_a=a, translation_b=b)
-        winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
-        return "tie" if winner == "tie" else "win" if winner == place else "lose"
-
-    async def _finish(self, arguments: dict[str, Any]) -> str:
+    async def finish(self, arguments: dict[str, Any]) -> str:
+        """Settle the score. The translation becomes the anchor of its level."""
         score, rationale = read_score(arguments.get("score")), text_of(arguments, "rationale", required=True)
         if self.assessment is None:
             raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
