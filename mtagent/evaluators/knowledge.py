@@ -117,31 +117,27 @@ class Knowledge:
             except OSError as error:
                 raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
             make_private_file(self.path)
-        address = f"{self.path.as_uri()}?mode={'rwc' if writing else 'ro'}"
         with self._explained():
+            address = f"{self.path.as_uri()}?mode={'rwc' if writing else 'ro'}"
             self._connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
             try:
-                self._prepare(writing)
+                execute = self._connection.execute
+                execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                [(owner,)] = execute("PRAGMA application_id")
+                [(tables,)] = execute("SELECT count(*) FROM sqlite_master")
+                [(version,)] = execute("PRAGMA user_version")
+                if owner != APPLICATION_ID and (owner or tables or not writing):
+                    raise StoreError(f"{self.path}: holds no knowledge, but something else; {_ELSEWHERE}")
+                if owner == APPLICATION_ID and version != VERSION:
+                    raise StoreError(
+                        f"{self.path}: was made by another version of mtagent; delete it and add its sources again"
+                    )
+                for statement in () if owner == APPLICATION_ID else _TABLES:
+                    execute(statement)
+                execute("COMMIT")
             except BaseException:
                 self._connection.close()
                 raise
-
-    def _prepare(self, writing: bool) -> None:
-        """Refuse the database of another program, and make the tables of a new one."""
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        [(owner,)] = execute("PRAGMA application_id")
-        [(tables,)] = execute("SELECT count(*) FROM sqlite_master")
-        [(version,)] = execute("PRAGMA user_version")
-        if owner != APPLICATION_ID and (owner or tables or not writing):
-            raise StoreError(f"{self.path}: holds no knowledge, but something else; {_ELSEWHERE}")
-        if owner == APPLICATION_ID and version != VERSION:
-            raise StoreError(
-                f"{self.path}: was made by another version of mtagent; delete it and add its sources again"
-            )
-        for statement in () if owner == APPLICATION_ID else _TABLES:
-            execute(statement)
-        execute("COMMIT")
 
     def __enter__(self) -> Knowledge:
         return self
@@ -299,7 +295,7 @@ def read_notes(path: Path, title: str | None = None) -> list[Entry]:
 
 def _markdown(path: Path, title: str) -> Iterator[Entry]:
     headings: dict[int, str] = {}
-    section: list[Line] = []
+    sections: list[tuple[str, list[Line]]] = [(title, [])]
     fence = ""
     for line in lines_of(path):
         mark = _FENCE.match(line.text)
@@ -307,40 +303,31 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
             fence = "" if fence else mark[1]
         heading = None if fence else _HEADING.fullmatch(line.text)
         if heading is None:
-            section.append(line)
+            sections[-1][1].append(line)
             continue
-        yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
-        section = []
         level = len(heading[1])
         headings = {above: text for above, text in headings.items() if above < level} | {level: heading[2] or ""}
-    yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
-
-
-def _pieces(section: list[Line], title: str) -> Iterator[Entry]:
-    """A section in pieces of whole paragraphs, each as long as :data:`LONGEST` allows."""
-    piece: list[list[Line]] = []
-    for paragraph in _paragraphs(section):
-        if piece and sum(len(line.text) + 1 for lines in [*piece, paragraph] for line in lines) > LONGEST:
-            yield _entry(piece, title)
-            piece = []
-        piece.append(paragraph)
-    if piece:
-        yield _entry(piece, title)
-
-
-def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
-    text = "\n\n".join("\n".join(line.text for line in lines) for lines in paragraphs)
-    return Entry(title=title, text=text, line=paragraphs[0][0].number)
-
-
-def _plain_text(path: Path, title: str) -> Iterator[Entry]:
-    return (_entry([paragraph], title) for paragraph in _paragraphs(lines_of(path)))
+        sections.append((" › ".join(filter(None, headings.values())) or title, []))
+    for name, section in sections:
+        piece: list[list[Line]] = []  # whole paragraphs, as many as LONGEST allows
+        for paragraph in _paragraphs(section):
+            if piece and sum(len(line.text) + 1 for lines in [*piece, paragraph] for line in lines) > LONGEST:
+                yield _entry(piece, name)
+                piece = []
+            piece.append(paragraph)
+        if piece:
+            yield _entry(piece, name)
 
 
 def _paragraphs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())):
         if filled:
             yield list(group)
+
+
+def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
+    text = "\n\n".join("\n".join(line.text for line in lines) for lines in paragraphs)
+    return Entry(title=title, text=text, line=paragraphs[0][0].number)
 
 
 def _table(path: Path, title: str) -> Iterator[Entry]:
@@ -356,12 +343,12 @@ def _table(path: Path, title: str) -> Iterator[Entry]:
         read_glossary(path)  # finds what is wrong in a glossary, and says where
     titled = next((plain.index(name) for name in _TITLES if name in plain), 0)
     for row in table_rows(rows(lines, dialect, path), len(names), dialect, path):
-        cells = dict(zip(names, map(str.strip, row.cells), strict=True))
-        own = row.cells[titled].strip()
-        told = [f"{name}: {cell}" for name, cell in cells.items() if cell and name.casefold() not in _LANGUAGES]
-        language = next((cell for name, cell in cells.items() if cell and name.casefold() in _LANGUAGES), None)
-        if told:
-            yield Entry(title=own or title, text="\n".join(told), line=row.line, language=language)
+        cells = {name: cell.strip() for name, cell in zip(names, row.cells, strict=True) if cell.strip()}
+        texts = [f"{name}: {cell}" for name, cell in cells.items() if name.casefold() not in _LANGUAGES]
+        language = next((cell for name, cell in cells.items() if name.casefold() in _LANGUAGES), None)
+        if texts:
+            own_title = row.cells[titled].strip()
+            yield Entry(title=own_title or title, text="\n".join(texts), line=row.line, language=language)
 
 
 def _objects(path: Path, title: str) -> Iterator[Entry]:
@@ -378,7 +365,7 @@ def _objects(path: Path, title: str) -> Iterator[Entry]:
 _READERS: dict[str, Callable[[Path, str], Iterator[Entry]]] = {
     ".md": _markdown,
     ".markdown": _markdown,
-    ".txt": _plain_text,
+    ".txt": lambda path, title: (_entry([paragraph], title) for paragraph in _paragraphs(lines_of(path))),
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _objects,

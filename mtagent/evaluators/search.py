@@ -21,7 +21,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import quote, urlsplit
 
 from mtagent.errors import ConfigError, SearchError, StoreError
@@ -131,7 +131,15 @@ class HTTPSearch:
         results = answer.get("results") if isinstance(answer, dict) else answer
         if not isinstance(results, list):
             raise self._failure('the answer is neither {"results": [...]} nor a list')
-        finds = [find for item in results if isinstance(item, dict) and (find := _find(item, key))]
+        finds = []
+        for item in filter(lambda item: isinstance(item, dict), results):
+            texts = (item.get("title"), item.get("content", item.get("text")), item.get("url"))
+            # A server may say its key in what a model reads and the store keeps, most likely in an address.
+            title, text, url = (
+                masked(text.strip(), key, hexadecimal=False) if isinstance(text, str) else "" for text in texts
+            )
+            if title or text:
+                finds.append(Found(title=title, text=text, source=url))
         if results and not finds:
             raise self._failure("no result has a text under title, content or text")
         return finds[:limit]
@@ -183,15 +191,6 @@ class HTTPSearch:
 
     def _failure(self, reason: str) -> SearchError:
         return SearchError(f"{self._where}: {reason}")
-
-
-def _find(item: dict[str, Any], key: str) -> Found | None:
-    """What a model reads and the store keeps: a server may say its key in it, most likely in an address."""
-    values = (item.get("title"), item.get("content", item.get("text")), item.get("url"))
-    title, text, url = (
-        masked(value.strip(), key, hexadecimal=False) if isinstance(value, str) else "" for value in values
-    )
-    return Found(title=title, text=text, source=url) if title or text else None
 
 
 def parse(address: str) -> HTTPSearch:

@@ -35,12 +35,13 @@ class Annotations:
     ) -> None:
         self._path = path
         annotations = list(annotations)
-        if system is not None:
-            _refuse_unknown("system", system, {annotation.system for annotation in annotations}, path)
-            annotations = [annotation for annotation in annotations if annotation.system == system]
-        if rater is not None:
-            _refuse_unknown("rater", rater, {annotation.rater for annotation in annotations}, path)
-            annotations = [annotation for annotation in annotations if annotation.rater == rater]
+        for field, wanted in (("system", system), ("rater", rater)):
+            known = sorted({name for annotation in annotations if (name := getattr(annotation, field)) is not None})
+            if wanted is not None and wanted not in known:
+                near = get_close_matches(wanted, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
+                raise ConfigError(f"{path}: no {field} {wanted!r}; {hint}")
+            annotations = [each for each in annotations if wanted is None or getattr(each, field) == wanted]
         self._by_text: dict[str, list[Annotation]] = defaultdict(list)
         self._by_id: dict[str, list[Annotation]] = defaultdict(list)
         for annotation in annotations:
@@ -118,14 +119,6 @@ class Annotations:
             f"{_difference(translation, annotation.translation or '')}; "
             "edited texts need another judge: --judge NAME, or --gate guards"
         )
-
-
-def _refuse_unknown(field: str, wanted: str, names: set[str | None], path: Path) -> None:
-    known = sorted(name for name in names if name is not None)
-    if wanted not in known:
-        near = get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
-        raise ConfigError(f"{path}: no {field} {wanted!r}; {hint}")
 
 
 def _with_other_texts(annotations: Iterable[Annotation]) -> dict[str, list[str]]:
@@ -268,26 +261,26 @@ class SpansFile:
             # What several raters marked alike stands once; what one rater marked twice stands twice.
             others = {_mark(error) for error in joined}
             joined += [error for error in errors if _mark(error) not in others]
+        without_texts = [annotation for annotation in rated if annotation.translation is None]
+        if without_texts:
+            warnings = [UNCHECKED, *self._annotations.left_out(rated), *warnings]
+            if system is not None and not all(same_system(annotation.system, system) for annotation in without_texts):
+                named = without_texts[0].system
+                warnings.insert(0, f"the file's ratings are of the system {named!r}, and this one is called {system!r}")
+        else:
+            warnings = [*self._annotations.left_out(rated), *warnings]
         names = ", ".join(dict.fromkeys(annotation.rater or "unnamed" for annotation in rated))
-        told = [f"rated by {names} ({rated[0].where})", rated[0].note]
+        by = [f"rated by {names} ({rated[0].where})", rated[0].note]
         if len(rated) > 1:
-            told = [f"rated by {names}; the score is the mean of {len(rated)} ratings"]
+            by = [f"rated by {names}; the score is the mean of {len(rated)} ratings"]
         return Rating(
             evaluator=self.name,
             score=math.fsum(scores) / len(scores),
             errors=tuple(joined),
-            explanation="; ".join(filter(None, told)),
+            explanation="; ".join(filter(None, by)),
             signature=self.signature,
-            warnings=tuple(dict.fromkeys([*_unchecked(rated, system), *self._annotations.left_out(rated), *warnings])),
+            warnings=tuple(dict.fromkeys(warnings)),
         )
-
-
-def _unchecked(rated: list[Annotation], system: str | None) -> list[str]:
-    """What a file without texts leaves open."""
-    without = [annotation for annotation in rated if annotation.translation is None]
-    if system is None or all(same_system(annotation.system, system) for annotation in without):
-        return [UNCHECKED] if without else []
-    return [f"the file's ratings are of the system {without[0].system!r}, and this one is called {system!r}", UNCHECKED]
 
 
 def _mark(error: ErrorSpan) -> tuple[object, ...]:
