@@ -55,38 +55,6 @@ def omitted(source_text: str, category: str, severity: Severity, explanation: st
     )
 
 
-_WIDE = {
-    "%": "%％",
-    "{": "{｛",
-    "}": "}｝",
-    "$": "$＄",
-    "<": "<＜",
-    ">": ">＞",
-    "(": "(（",
-    ")": ")）",
-    "/": "/／",
-    ":": ":：",
-}
-_MAX_LOOSE = 400
-
-
-def loosened(mark: str) -> regex.Pattern[str] | None:
-    """A pattern of what translation makes of ``mark``: spaces beside its signs, full-width signs, another case.
-
-    ``None`` for marks that are too long to be searched so.
-    """
-    if len(mark) > _MAX_LOOSE:
-        return None
-    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
-    for index, sign in enumerate(mark):
-        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
-            parts.append(r"[ \u00a0\u202f]?+")
-        wide = _WIDE.get(sign)
-        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
-    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
-    return regex.compile("".join(parts), flags=regex.IGNORECASE)
-
-
 _PUNCTUATION = "fluency/punctuation"
 _END = regex.compile(r"(?P<mark>[.!?。！？])[\p{Pe}\p{Pf}\"'\s]*+\Z")
 _OPEN_END = regex.compile(r"(?P<word>[\p{L}\p{M}]++)\Z")
@@ -203,16 +171,10 @@ def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield located(translation, last.start, last.end, _PUNCTUATION, "minor", "an odd number of quotation marks")
 
 
-def _unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-    """Those of ``these`` without a partner among ``others``; of equal ones the last."""
-    free = Counter(mark.key for mark in others)
-    left = []
-    for mark in these:
-        if free[mark.key]:
-            free[mark.key] -= 1
-        else:
-            left.append(mark)
-    return left
+def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """No translation of a source that says something."""
+    if segment.source.strip() and not translation.strip():
+        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
 
 _FINDERS = {
@@ -224,59 +186,66 @@ _FINDERS = {
 _FEW = 50
 """Where more marks are missing, the text is not misspelt but broken."""
 _BRACES = ("{", "${", "%{", "#{")
-
-
-def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """No translation of a source that says something."""
-    if segment.source.strip() and not translation.strip():
-        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
+_WIDE = {narrow: narrow + wide for narrow, wide in zip("%{}$<>()/:", "％｛｝＄＜＞（）／：", strict=True)}
+_MAX_LOOSE = 400
 
 
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
     for what, find in _FINDERS.items():
         wanted, there = find(segment.source), find(translation)
-        missing, extra = _unmatched(wanted, there), _unmatched(there, wanted)
-        if missing or extra:
-            yield from _altered(segment.source, translation, what, missing, extra)
+        missing, extra = unmatched(wanted, there), unmatched(there, wanted)
+        times = Counter(mark.key for mark in missing)
+        altered: list[tuple[int, int]] = []
+        for mark in missing:
+            original, place = segment.source[mark.start : mark.end], None
+            if len(missing) <= _FEW and times[mark.key] == 1:
+                place = misspelt(original, translation)
+                only = what == "placeholder" and len(missing) == len(extra) == 1 and " " not in extra[0].key
+                if place is None and only and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES):
+                    place = extra[0].start, extra[0].end
+            if place is None:
+                yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
+            elif not any(start < place[1] and place[0] < end for start, end in altered):
+                altered.append(place)
+                why = f"{what} {original} is altered"
+                yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
+        for mark in extra:
+            is_altered = any(start < mark.end and mark.start < end for start, end in altered)
+            if not is_altered and not mark.key.startswith("&"):  # an entity
+                why = f"{what} {mark.key} is not in the source"
+                yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
 
 
-def _altered(
-    source: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
-) -> Iterator[ErrorSpan]:
-    once = Counter(mark.key for mark in missing)
-    done: list[tuple[int, int]] = []
-    for mark in missing:
-        original = source[mark.start : mark.end]
-        few = len(missing) <= _FEW and once[mark.key] == 1
-        place = _misspelt(original, translation, what, missing, extra) if few else None
-        if place is None:
-            yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
-        elif not any(start < place[1] and place[0] < end for start, end in done):
-            done.append(place)
-            yield located(
-                translation, *place, "accuracy/mistranslation", "major", f"{what} {original} is altered", original
-            )
-    for mark in extra:
-        entity = mark.key.startswith("&")
-        if not entity and not any(start < mark.end and mark.start < end for start, end in done):
-            shown = f"{what} {mark.key} is not in the source"
-            yield located(translation, mark.start, mark.end, "accuracy/addition", "major", shown)
+def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
+    """Those of ``these`` without a partner among ``others``; of equal ones the last."""
+    free = Counter(mark.key for mark in others)
+    left = []
+    for mark in these:
+        if free[mark.key]:
+            free[mark.key] -= 1
+        else:
+            left.append(mark)
+    return left
 
 
-def _misspelt(
-    original: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
-) -> tuple[int, int] | None:
-    """Where the translation spells ``original`` wrongly; ``None`` where that is not certain."""
-    pattern = loosened(original)
-    places = [match.span() for match in pattern.finditer(translation)] if pattern else []
-    places = [(start, end) for start, end in places if translation[start:end] != original]
-    if len(places) == 1:
-        return places[0]
-    alone = what == "placeholder" and len(missing) == len(extra) == 1
-    if alone and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES) and " " not in extra[0].key:
-        return extra[0].start, extra[0].end
-    return None
+def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
+    """The one place where the translation spells ``mark`` wrongly; ``None`` where there is none, or more than one.
+
+    Translation puts spaces beside its signs, makes them full-width, and changes its case.
+    """
+    if len(mark) > _MAX_LOOSE:
+        return None
+    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
+    for index, sign in enumerate(mark):
+        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
+            parts.append(r"[ \u00a0\u202f]?+")
+        wide = _WIDE.get(sign)
+        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
+    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
+    matches = regex.finditer("".join(parts), translation, flags=regex.IGNORECASE)
+    places = [match.span() for match in matches if match.group() != mark]
+    return places[0] if len(places) == 1 else None
 
 
 _SMALL = 12
@@ -286,35 +255,34 @@ _CERTAIN_DIGITS = 3
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
+
+    def counts(number: marks.Number, numerals: frozenset[str]) -> bool:
+        value = number.values[0]
+        is_small = value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL
+        return not is_small and value not in numerals
+
     missing, extra = marks.unmatched(marks.numbers(source), marks.numbers(text))
-    missing = [
-        number for number in missing if not _small(number) and number.values[0] not in marks.other_numerals(text)
-    ]
-    extra = [number for number in extra if not _small(number) and number.values[0] not in marks.other_numerals(source)]
-    changed = len(missing) == len(extra) == 1 and _one_slip(
-        source[missing[0].start : missing[0].end], text[extra[0].start : extra[0].end]
-    )
+    missing = [number for number in missing if counts(number, marks.other_numerals(text))]
+    extra = [number for number in extra if counts(number, marks.other_numerals(source))]
+    originals = [source[number.start : number.end] for number in missing]
+    fix = None
+    if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
+        fix = originals[0]
     for number in extra:
-        wanted = source[missing[0].start : missing[0].end] if changed else None
         category = "accuracy/mistranslation" if missing else "accuracy/addition"
-        shown = f"number {number.values[0]} is not in the source"
-        yield located(translation, number.start, number.end, category, "major", shown, wanted)
-    for number in missing[len(extra) :]:
-        lost = source[number.start : number.end]
-        yield omitted(lost, "accuracy/omission", "major", f"number {lost} is missing")
+        why = f"number {number.values[0]} is not in the source"
+        yield located(translation, number.start, number.end, category, "major", why, fix)
+    for original in originals[len(extra) :]:
+        yield omitted(original, "accuracy/omission", "major", f"number {original} is missing")
 
 
-def _small(number: marks.Number) -> bool:
-    return number.values[0].isdecimal() and len(number.values[0]) <= 2 and int(number.values[0]) <= _SMALL
-
-
-def _one_slip(wanted: str, found: str) -> bool:
+def is_one_slip(right: str, wrong: str) -> bool:
     """Whether plain digits differ by one digit, or by two neighbours swapped: no conversion does that."""
-    if not (wanted.isdecimal() and found.isdecimal()) or len(wanted) != len(found) or len(wanted) < _CERTAIN_DIGITS:
+    if not (right.isdecimal() and wrong.isdecimal()) or len(right) != len(wrong) or len(right) < _CERTAIN_DIGITS:
         return False
-    places = [place for place, (one, other) in enumerate(zip(wanted, found, strict=True)) if one != other]
-    swapped = len(places) == 2 and places[1] == places[0] + 1 and wanted[places[0]] == found[places[1]]
-    return len(places) == 1 or (swapped and wanted[places[1]] == found[places[0]])
+    places = [place for place, (digit, other) in enumerate(zip(right, wrong, strict=True)) if digit != other]
+    swapped = len(places) == 2 and places[1] == places[0] + 1 and right[places[0]] == wrong[places[1]]
+    return len(places) == 1 or (swapped and right[places[1]] == wrong[places[0]])
 
 
 _APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(?P<word>[\p{L}\p{M}'’-]++)(?![*@#_])")
