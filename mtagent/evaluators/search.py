@@ -68,14 +68,15 @@ class LocalSearch:
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
         """The best entries of the notes. Raises :class:`SearchError`."""
+
+        def find() -> list[Found]:
+            with Knowledge(self._path) as knowledge:
+                return knowledge.search(query, limit)
+
         try:
-            return await asyncio.to_thread(self._find, query, limit)
+            return await asyncio.to_thread(find)
         except StoreError as error:
             raise SearchError(f"search local: {error}") from error
-
-    def _find(self, query: str, limit: int) -> list[Found]:
-        with Knowledge(self._path) as knowledge:
-            return knowledge.search(query, limit)
 
 
 MOST_BYTES = 2_000_000
