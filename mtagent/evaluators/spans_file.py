@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from itertools import permutations, takewhile
+from operator import attrgetter
 from pathlib import Path
 
 from mtagent import __version__
@@ -247,6 +248,7 @@ class SpansFile:
         rated = [annotation for annotation in annotations if annotation.errors is not None]
         if not rated:
             raise EvaluationError(f"segment {segment.id!r}: was not rated, says {annotations[0].where}")
+        mark = attrgetter("side", "start", "end", "text", "category", "severity")
         joined, scores, warnings = list[ErrorSpan](), [], list[str]()
         for annotation in rated:
             errors = []
@@ -259,8 +261,8 @@ class SpansFile:
                 warnings += [warning] if warning else []
             scores.append(mqm.score(errors, "mqm"))
             # What several raters marked alike stands once; what one rater marked twice stands twice.
-            others = {_mark(error) for error in joined}
-            joined += [error for error in errors if _mark(error) not in others]
+            others = set(map(mark, joined))
+            joined += [error for error in errors if mark(error) not in others]
         without_texts = [annotation for annotation in rated if annotation.translation is None]
         if without_texts:
             warnings = [UNCHECKED, *self._annotations.left_out(rated), *warnings]
@@ -281,8 +283,3 @@ class SpansFile:
             signature=self.signature,
             warnings=tuple(dict.fromkeys(warnings)),
         )
-
-
-def _mark(error: ErrorSpan) -> tuple[object, ...]:
-    """What two raters who mark the same error agree in."""
-    return error.side, error.start, error.end, error.text, error.category, error.severity
