@@ -21,34 +21,6 @@ TEXT = "Die Krankenschwester „Ana“ sagte ihnen um 5 Uhr, dass sie l'hôpital
 SEGMENT = Segment(id="1", source=SOURCE, source_lang="en", target_lang="de", reference="Eine Referenz.")
 LIST = 'Major errors:\n(1) "gratis" - mistranslation\n(2) "5 Uhr" - mistranslation\nMinor errors:\n(1) "kann" - grammar'
 NONE = "Major errors:\nno-error\nMinor errors:\nno-error"
-FOUND = [
-    ("gratis", "accuracy/mistranslation", "major"),
-    ("5 Uhr", "accuracy/mistranslation", "major"),
-    ("kann", "fluency/grammar", "minor"),
-]
-
-
-def spans(reply: str) -> list[tuple[str, str, str]]:
-    return [(error.text, error.category, error.severity) for error in parse(reply, TEXT, SOURCE)]
-
-
-def test_spans_keep_case_quotes_and_accents_and_get_offsets() -> None:
-    reply = 'Major errors:\n(1) "„Ana“" - addition\nMinor errors:\n(1) "l\'hôpital" - Untranslated text'
-    errors = parse(reply, TEXT, SOURCE)
-    assert [TEXT[error.start : error.end] for error in errors] == ["„Ana“", "l'hôpital"]
-    assert [error.category for error in errors] == ["accuracy/addition", "accuracy/untranslated text"]
-
-
-def test_an_omission_holds_source_words_and_awkward_style_is_awkward() -> None:
-    reply = 'Major errors:\n(1) "that they were" - Omission\nMinor errors:\n(1) "verlassen kann" - Awkward style'
-    missing, awkward = parse(reply, TEXT, SOURCE)
-    assert (missing.side, missing.text, missing.start) == ("omission", "that they were", None)
-    assert (awkward.category, awkward.side) == ("style/awkward", "translation")
-
-
-def test_a_span_that_is_listed_twice_counts_twice() -> None:
-    reply = 'Major errors:\n(1) "gratis" - mistranslation\nMinor errors:\n(1) "gratis" - awkward style'
-    assert [severity for _, _, severity in spans(reply)] == ["major", "minor"]
 
 
 def test_an_error_about_a_score_is_no_score() -> None:
@@ -110,13 +82,6 @@ async def test_there_is_no_cap() -> None:
         SEGMENT, TEXT
     )
     assert (rating.score, rating.warnings) == (-35, ())
-
-
-async def test_a_count_that_cannot_be_read_is_asked_for_once_more() -> None:
-    llm = ScriptedLLM([LIST, "Quite a few.", "2, 1"])
-    rating = await EAPrompt(llm).rate(SEGMENT, TEXT)
-    assert (rating.score, [call.purpose for call in rating.calls]) == (-11, ["rate", "count", "count"])
-    assert "does not say how many" in llm.requests[2].messages[-1].content
 
 
 async def test_a_count_that_cannot_be_read_twice_fails_and_keeps_account_of_what_was_paid() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import OpenGate
-from mtagent.errors import RatingParseError
 from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM, GembaSQM
 from mtagent.evaluators.headings import read_headed
 from mtagent.llm import prompts
@@ -37,12 +35,6 @@ Minor:
 fluency/spelling - "Banco"
 """
 NONE = "Critical:\nno-error\nMajor:\nno-error\nMinor:\nno-error"
-ALL = [GembaMQM, GembaESA, GembaDA, GembaSQM]
-
-
-def scripted(messages: Any, purpose: str) -> str:
-    """A model that answers whatever is asked."""
-    return REPLY if "no-error" in messages[0].content else '{"score": 85}'
 
 
 async def test_mqm_marks_and_scores() -> None:
@@ -65,19 +57,11 @@ async def test_mqm_marks_and_scores() -> None:
 @pytest.mark.parametrize(
     ("major", "minor", "critical", "score"),
     [
-        (0, 0, 0, 0),
         (0, 1, 0, -1),
-        (1, 0, 0, -5),
-        (0, 0, 1, -25),
         (2, 3, 0, -13),
         (4, 1, 0, -21),
-        (5, 0, 0, -25),
         (9, 9, 0, -25),
-        (0, 5, 0, -5),
-        (0, 9, 0, -5),
         (1, 9, 0, -9),
-        (4, 9, 0, -21),
-        (1, 1, 1, -25),
         (0, 1, 2, -25),
     ],
 )
@@ -96,15 +80,6 @@ async def test_mqm_gives_a_non_translation_the_lowest_score(heading: str) -> Non
     rating = await GembaMQM(ScriptedLLM([f"{heading}:\nnon-translation"])).rate(SEGMENT, TEXT)
     assert rating.score == -25
     assert [(e.text, e.start, e.end) for e in rating.errors or ()] == [(TEXT, 0, len(TEXT))]
-
-
-async def test_mqm_is_error_free_only_where_that_is_said() -> None:
-    rating = await GembaMQM(ScriptedLLM([NONE])).rate(SEGMENT, TEXT)
-    assert (rating.score, rating.errors) == (0, ())
-    llm = ScriptedLLM(["The translation is excellent!", "Really excellent."])
-    with pytest.raises(RatingParseError) as error:
-        await GembaMQM(llm).rate(SEGMENT, TEXT)
-    assert len(error.value.calls) == 2
 
 
 @pytest.mark.parametrize("kind", [GembaDA, GembaSQM])
@@ -171,15 +146,6 @@ async def test_esa_lists_the_worst_first() -> None:
     await GembaESA(llm).rate(SEGMENT, TEXT)
     listed = 'Critical:\nother - "rojo"\nMajor:\nno-error\nMinor:\nstyle/awkward - "ayer"'
     assert f"<errors>{listed}</errors>" in without_codes(llm.requests[1].messages[-1].content)
-
-
-@pytest.mark.parametrize("replies", [[REPLY, "between 80 and 90", "80-90"], ["Excellent!", "Excellent!"]])
-async def test_esa_has_no_rating_without_both_replies(replies: list[str]) -> None:
-    llm = ScriptedLLM(replies)
-    with pytest.raises(RatingParseError) as error:
-        await GembaESA(llm).rate(SEGMENT, TEXT)
-    assert len(error.value.calls) == len(replies)
-    llm.finish()
 
 
 @pytest.mark.parametrize("name", ["gemba-mqm", "gemba-esa"])

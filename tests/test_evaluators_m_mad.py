@@ -437,16 +437,6 @@ async def test_calls_under_way_when_another_fails_stand_on_the_error() -> None:
     assert len(raised.value.calls) == 5
 
 
-async def test_ratings_do_not_depend_on_each_other() -> None:
-    evaluator = MMAD(ScriptedLLM(debating()))
-    ratings = [
-        await evaluator.rate(SEGMENT, TEXT),
-        *await asyncio.gather(*(evaluator.rate(SEGMENT, TEXT) for _ in range(3))),
-    ]
-    assert len({(rating.score, rating.errors, rating.usage.calls) for rating in ratings}) == 1
-    assert seen(ratings[0].errors) == [("abierta", "mistranslation", "major")]
-
-
 # ---- the paper's example
 
 
