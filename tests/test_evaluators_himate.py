@@ -9,7 +9,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -220,19 +220,11 @@ async def test_what_is_neutral_goes_no_further() -> None:
     assert (rating.errors, rating.score, len(rating.calls)) == ((), 0, 19)
 
 
-async def test_a_correction_that_changes_nothing_drops_the_error_without_a_comparison() -> None:
-    panel = Panel(flagged={SPELLING: [error("arretée")]}, corrected={SPELLING: TEXT})
+@pytest.mark.parametrize(("fix", "verdict", "verified"), [("arretée", "", 0), ("arrettée", "worse", 1)])
+async def test_what_a_correction_does_not_correct_was_no_error(fix: str, verdict: str, verified: int) -> None:
+    panel = Panel({SPELLING: [error("arretée")]}, {SPELLING: TEXT.replace("arretée", fix)}, {SPELLING: verdict})
     rating = await HiMATE(panel.model()).rate(SEGMENT, TEXT)
-    assert (rating.errors, steps(rating)) == ((), {"evaluate": 19, "correct": 1})
-
-
-async def test_a_correction_for_the_worse_drops_the_error() -> None:
-    panel = Panel(
-        flagged={SPELLING: [error("arretée")]},
-        corrected={SPELLING: TEXT.replace("arretée", "arrettée")},
-        verdicts={SPELLING: "worse"},
-    )
-    assert (await HiMATE(panel.model()).rate(SEGMENT, TEXT)).errors == ()
+    assert (rating.errors, len(rating.calls)) == ((), 20 + verified)
 
 
 async def test_minor_punctuation_weighs_a_tenth() -> None:
@@ -267,25 +259,15 @@ async def test_one_corrected_text_holds_what_does_not_contradict() -> None:
 
 
 async def test_without_log_probabilities_the_agents_are_asked_and_it_is_said() -> None:
-    panel = Panel(
-        flagged=THREE.flagged,
-        corrected=THREE.corrected,
-        verdicts=THREE.verdicts,
-        sure=None,
-        percent=50,
-        talk=THREE.talk,
-    )
-    rating = await HiMATE(panel.model(), threshold=math.log(0.5)).rate(SEGMENT, TEXT)
+    rating = await HiMATE(replace(THREE, sure=None, percent=50).model(), threshold=math.log(0.5)).rate(SEGMENT, TEXT)
     assert (rating.score, steps(rating)["verify"], steps(rating)["discuss"]) == (-6, 6, 0)
     assert "|confidence:verbal(no logprobs)|" in rating.signature
     assert "the server gives no log-probabilities" in rating.warnings[0]
 
 
 async def test_confidence_in_words_asks_once() -> None:
-    panel = Panel(flagged=THREE.flagged, corrected=THREE.corrected, verdicts=THREE.verdicts, percent=10, talk={
-        SPELLING: [opinion(view(False)), AGREE], GRAMMAR: [opinion(view(True, "major")), AGREE]
-    })  # fmt: skip
-    llm = panel.model()
+    talk = {SPELLING: [opinion(view(False)), AGREE], GRAMMAR: [opinion(view(True, "major")), AGREE]}
+    llm = replace(THREE, percent=10, talk=talk).model()
     rating = await HiMATE(llm, confidence="verbal", threshold=math.log(0.5)).rate(SEGMENT, TEXT)
     assert (rating.score, steps(rating)["verify"], rating.warnings) == (-5, 3, ())
     assert "|confidence:verbal|" in rating.signature
@@ -293,7 +275,7 @@ async def test_confidence_in_words_asks_once() -> None:
 
 
 async def test_without_a_threshold_every_confirmed_error_is_discussed_and_it_is_said(tmp_path: Path) -> None:
-    panel = Panel(**{**vars(THREE), "talk": {SPELLING: [opinion(view(True, "minor")), AGREE], **THREE.talk}})
+    panel = replace(THREE, talk={SPELLING: [opinion(view(True, "minor")), AGREE], **THREE.talk})
     rating = await HiMATE(panel.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
     assert steps(rating)["discuss"] == 4
     assert "|threshold:none(all discussed)|" in rating.signature
@@ -322,38 +304,28 @@ async def test_the_calibrated_threshold_of_model_and_language_pair_is_used(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("changes", "confidence", "message"),
+    ("changes", "confidence", "sure", "message"),
     [
-        ({"prompts": "old"}, "logprobs", r"with other prompts \(old, now himate-subtype@.*mtagent himate calibrate"),
         (
+            {"prompts": "old"},
+            "logprobs",
             {},
-            "verbal",
-            r"one for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again",
+            r"other prompts \(old, now himate-subtype@.*mtagent himate calibrate",
         ),
-        ({"confidence": "verbal"}, "logprobs", "one for confidences in words, but there are log-prob"),
+        ({}, "verbal", {}, r"for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again"),
+        ({"confidence": "verbal"}, "logprobs", {}, "one for confidences in words, but there are log-prob"),
+        ({}, "logprobs", None, "is one for log-probabilities, but there are confidences in words"),
     ],
 )
 async def test_a_threshold_that_was_calibrated_otherwise_is_refused(
-    changes: dict[str, Any], confidence: Any, message: str, tmp_path: Path
+    changes: dict[str, Any], confidence: Any, sure: Any, message: str, tmp_path: Path
 ) -> None:
     calibrated(tmp_path, **changes)
+    llm = replace(THREE, sure=sure).model()
     with pytest.raises(ConfigError, match=message):
-        await HiMATE(THREE.model(), confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
-
-
-async def test_what_cannot_be_used_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
-    calibrated(tmp_path)
-    llm = THREE.model()
-    with pytest.raises(ConfigError):
-        await HiMATE(llm, confidence="verbal", data_folder=tmp_path).rate(SEGMENT, TEXT)
-    assert llm.requests == []
-
-
-async def test_a_threshold_for_log_probabilities_is_not_used_for_words(tmp_path: Path) -> None:
-    calibrated(tmp_path)
-    panel = Panel(**{**vars(THREE), "sure": None})
-    with pytest.raises(ConfigError, match="is one for log-probabilities, but there are confidences in words"):
-        await HiMATE(panel.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
+        await HiMATE(llm, confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
+    known_before = "prompts" in changes or confidence == "verbal"
+    assert (llm.requests == []) == known_before, "nothing is paid for that cannot be used"
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"model": 1}', "\udcff"])
@@ -367,17 +339,13 @@ async def test_a_broken_calibration_is_named(content: str, tmp_path: Path) -> No
 
 async def test_an_unreadable_verification_is_asked_for_again_and_its_second_confidence_counts() -> None:
     tokens = (TokenLogprob(token="corrected", logprob=-0.01),)
-    verifications = ["Hm.", Completion(text="corrected", model="m", logprobs=tokens)]
+    verifications: list[Completion | str] = ["Hm.", Completion(text="corrected", model="m", logprobs=tokens)]
 
-    def reply(messages: Sequence[Message], purpose: str) -> Completion | str:
-        if purpose.startswith("verify"):
+    class Hesitating(Panel):
+        def _verdict(self, messages: Sequence[Message], category: str) -> Completion | str:
             return verifications.pop(0)
-        panel = one([])
-        return {"evaluate": json.dumps({"errors": panel.flagged.get(purpose[9:], [])})}.get(
-            purpose[:8], panel.corrected[SPELLING]
-        )
 
-    rating = await HiMATE(ScriptedLLM(reply), threshold=-0.1).rate(SEGMENT, TEXT)
+    rating = await HiMATE(Hesitating(**vars(one([]))).model(), threshold=-0.1).rate(SEGMENT, TEXT)
     assert (rating.score, len(rating.calls)) == (-5, 22)
 
 
