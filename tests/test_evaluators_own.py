@@ -65,10 +65,7 @@ def one(evaluator: Any) -> Rated:
 
 WRONG = [
     (scored(math.nan), f"mine gave the score nan: {MUST}"),
-    (scored(math.inf), f"mine gave the score inf: {MUST}"),
     (scored("high"), f"mine gave the score 'high': {MUST}"),
-    (scored(None), f"mine gave the score None: {MUST}"),
-    (7, f"mine gave int 7: {MUST}"),
     (None, f"mine gave nothing: {MUST}"),
     ({"score": 1}, f"mine gave dict {{'score': 1}}: {MUST}"),
     (
@@ -97,55 +94,42 @@ def test_a_score_that_is_none_is_paid_for_once() -> None:
 # --- objects that are no evaluators
 
 
-class Nameless:
-    async def rate(self, segment: Segment, translation: str) -> Rating:
-        raise AssertionError("nobody asks it")
+def like_an_evaluator(kind: str, **attributes: Any) -> object:
+    """An object of a class ``kind`` with ``attributes``."""
+    return type(kind, (), attributes)()
 
 
-class Blank(Nameless):
-    name = " "
+async def rated_by_nobody(self: Any, segment: Segment, translation: str) -> Rating:
+    raise AssertionError("nobody asks it")
 
 
-class Silent:
-    name = "silent"
+async def generating(self: Any, segment: Segment, translation: str) -> Any:
+    yield Rating(evaluator="mine", score=0)
 
 
-class Plain:
-    name = "plain"
-
-    def rate(self, segment: Segment, translation: str) -> Rating:
-        raise AssertionError("nobody asks it")
+async def narrow(self: Any, translation: str) -> Rating:
+    raise AssertionError("nobody asks it")
 
 
-class Generating:
-    name = "generating"
-
-    async def rate(self, segment: Segment, translation: str) -> Any:
-        yield Rating(evaluator=self.name, score=0)
-
-
-class Narrow:
-    name = "narrow"
-
-    async def rate(self, translation: str) -> Rating:
-        raise AssertionError("nobody asks it")
-
-
-class PlainTogether(Picky):
-    def rate_all(self, segment: Segment, translations: list[str]) -> list[Rating]:
-        raise AssertionError("nobody asks it")
+def plain(self: Any, segment: Segment, translation: Any) -> Any:
+    raise AssertionError("nobody asks it")
 
 
 OBJECTS = [
     (Picky, "Picky is a class: pass an object of it"),
-    (Nameless(), "Nameless has no `name` that is a text"),
-    (Blank(), "Blank has no `name` that is a text"),
-    (Silent(), "Silent has no method `rate`"),
-    (7, "int has no method `rate`"),
-    (Plain(), "Plain.rate is not async: write `async def`"),
-    (Generating(), "Generating.rate is not async: write `async def`"),
-    (Narrow(), "Narrow.rate cannot be called with a segment and what to rate of it (too many positional arguments)"),
-    (PlainTogether(), "PlainTogether.rate_all is not async: write `async def`"),
+    (like_an_evaluator("Nameless", rate=rated_by_nobody), "Nameless has no `name` that is a text"),
+    (like_an_evaluator("Blank", rate=rated_by_nobody, name=" "), "Blank has no `name` that is a text"),
+    (like_an_evaluator("Silent", name="silent"), "Silent has no method `rate`"),
+    (like_an_evaluator("Plain", rate=plain, name="plain"), "Plain.rate is not async: write `async def`"),
+    (like_an_evaluator("Generating", rate=generating, name="g"), "Generating.rate is not async: write `async def`"),
+    (
+        like_an_evaluator("Narrow", rate=narrow, name="narrow"),
+        "Narrow.rate cannot be called with a segment and what to rate of it (too many positional arguments)",
+    ),
+    (
+        like_an_evaluator("PlainTogether", rate=rated_by_nobody, rate_all=plain, name="together"),
+        "PlainTogether.rate_all is not async: write `async def`",
+    ),
 ]
 DOORS: list[Callable[[Any], object]] = [
     lambda evaluator: Agent(evaluator=evaluator),
@@ -188,11 +172,9 @@ class Delegating:
 
 
 class Wrapped(Picky):
-    @staticmethod
-    def _wrapper(function: Any) -> Any:
-        return functools.wraps(function)(lambda *given: function(*given))
-
-    rate = _wrapper(Picky.rate)
+    @functools.wraps(Picky.rate)
+    def rate(self, *given: Any) -> Any:
+        return super().rate(*given)
 
 
 @pytest.mark.parametrize("evaluator", [Delegating(), Wrapped(), Picky()])
