@@ -11,7 +11,6 @@ import pytest
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.eaprompt import Counted, EAPrompt, disagreement, parse, parse_once
 from mtagent.jobs.agent import Agent
-from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
 from tests.codes import without_codes
@@ -102,30 +101,6 @@ async def test_one_step_is_one_call() -> None:
     rating = await EAPrompt(wrong, steps=1).rate(SEGMENT, TEXT)
     assert rating.score == -11
     assert rating.warnings == ("the model counts a score of -12, its list holds 2 major and 1 minor; the list decides",)
-
-
-@pytest.mark.parametrize("name", ["eaprompt-errors", "eaprompt-once"])
-@pytest.mark.parametrize(
-    ("pair", "shown"), [("en-de", "German"), ("zh-en", "English"), ("en-is", "Spanish"), ("de-en", "Spanish")]
-)
-def test_one_example_is_shown_that_of_the_pair_or_the_one_for_all(name: str, pair: str, shown: str) -> None:
-    source_lang, target_lang = pair.split("-")
-    segment = Segment(id="1", source="s", source_lang=source_lang, target_lang=target_lang)
-    messages = prompts.load(name).render(prompts.segment_values(segment, translation="t"))
-    users = [message.content for message in messages[:-1] if message.role == "user"]
-    assert [f"{shown} translation:" in user for user in users] == [True]
-
-
-def test_the_examples_are_read_whole_and_their_scores_are_right() -> None:
-    listed = prompts.load("eaprompt-errors").examples
-    scored = prompts.load("eaprompt-once").examples
-    for plain, with_score in zip(listed, scored, strict=True):
-        text, source = plain.values["translation"], plain.values["source"]
-        errors, counted = parse_once(with_score.reply, text, source)
-        assert errors == parse(plain.reply, text, source)
-        assert counted.score == -sum(5 if error.severity == "major" else 1 for error in errors)
-        assert [error.text for error in errors if error.side == "translation" and error.start is None] == []
-        assert [error.text for error in errors if error.side == "omission" and error.text not in source] == []
 
 
 def test_it_drives_post_editing_with_fixes_that_are_asked_for() -> None:

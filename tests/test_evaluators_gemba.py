@@ -11,8 +11,6 @@ from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import OpenGate
 from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM, GembaSQM
-from mtagent.evaluators.headings import read_headed
-from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment
 from tests.codes import without_codes
@@ -146,40 +144,6 @@ async def test_esa_lists_the_worst_first() -> None:
     await GembaESA(llm).rate(SEGMENT, TEXT)
     listed = 'Critical:\nother - "rojo"\nMajor:\nno-error\nMinor:\nstyle/awkward - "ayer"'
     assert f"<errors>{listed}</errors>" in without_codes(llm.requests[1].messages[-1].content)
-
-
-@pytest.mark.parametrize("name", ["gemba-mqm", "gemba-esa"])
-def test_the_three_examples_are_read_as_they_are_meant(name: str) -> None:
-    examples = prompts.load(name).examples
-    assert [(e.values["source_language"], e.values["target_language"]) for e in examples] == [
-        ("English", "German"),
-        ("English", "Czech"),
-        ("Chinese", "English"),
-    ]
-    for example in examples:
-        translation, source = example.values["translation"], example.values["source"]
-        for error in read_headed(example.reply, translation, source=source):
-            assert error.suggestion is error.explanation is None
-            if error.side == "omission":
-                assert error.text in source
-            else:
-                assert error.text == translation[error.start : error.end]
-
-
-@pytest.mark.parametrize("pair", [("en", "de"), ("en", "is"), ("zh", "en")])
-async def test_mqm_shows_three_examples_whatever_the_pair_and_those_that_a_user_adds(
-    pair: tuple[str, str], tmp_path: Path
-) -> None:
-    added = '[[examples]]\nlp = "en-is"\nreply = "Minor:\\nno-error"\n[examples.values]\nsource_language = "English"\n'
-    added += 'target_language = "Icelandic"\nsource = "Yes."\ntranslation = "Já."\n'
-    (tmp_path / "gemba-mqm.examples.toml").write_text(added, encoding="utf-8")
-    segment = SEGMENT.model_copy(update={"source_lang": pair[0], "target_lang": pair[1]})
-    llm = ScriptedLLM([NONE, NONE])
-    await GembaMQM(llm).rate(segment, TEXT)
-    await GembaMQM(llm, prompts_folder=tmp_path).rate(segment, TEXT)
-    shipped, with_added = (len([m for m in r.messages if m.role == "assistant"]) for r in llm.requests)
-    assert shipped == 3
-    assert with_added == (4 if pair == ("en", "is") else 3)
 
 
 @pytest.mark.data

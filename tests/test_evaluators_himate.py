@@ -17,9 +17,8 @@ import pytest
 
 from mtagent.errors import ConfigError
 from mtagent.evaluators.confidence import Calibration, file_of, write
-from mtagent.evaluators.himate import PROMPTS, HiMATE, parse_subtype
+from mtagent.evaluators.himate import PROMPTS, HiMATE
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
-from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Rating, Segment, TokenLogprob, Usage
 
@@ -374,51 +373,6 @@ async def test_independent_agents_are_asked_at_the_same_time() -> None:
     assert llm.most == {"evaluate": 19, "correct": 3, "verify": 3, "discuss": 1}
     assert len(rating.calls) == 27
     assert time.perf_counter() - began < 2.0  # 0.4 seconds of waiting; one agent after the other would wait for 4.2
-
-
-LANGUAGES = {"zh-Hans>en": "Chinese source", "en-GB>de-AT": "German translation", "fr>it": "", "en>is": ""}
-
-
-@pytest.mark.parametrize(("pair", "shown"), LANGUAGES.items())
-async def test_each_agent_sees_two_examples_one_with_its_error_and_one_without(pair: str, shown: str) -> None:
-    source_lang, _, target_lang = pair.partition(">")
-    llm = Panel().model()
-    await HiMATE(llm).rate(SEGMENT.model_copy(update={"source_lang": source_lang, "target_lang": target_lang}), TEXT)
-    sources = set()
-    for request, subtype in zip(llm.requests, SUBTYPES, strict=True):
-        asked, answered = request.messages[1:-1:2], request.messages[2:-1:2]
-        assert subtype.definition in request.messages[0].content
-        assert [bool(json.loads(message.content)["errors"]) for message in answered] == [True, False]
-        assert all(shown in message.content for message in asked)
-        sources.add(asked[0].content)
-    assert len(sources) == 19
-
-
-@pytest.mark.parametrize("example", prompts.load("himate-subtype").examples, ids=lambda e: f"{e.when} {e.lp}")
-def test_the_examples_are_right(example: prompts.Example) -> None:
-    assert example.when is not None
-    subtype = subtype_of(example.when) if "/" in example.when else None
-    if subtype is None:
-        assert example.reply == '{"errors": []}'
-        return
-    assert subtype.category == example.when
-    text = example.values["translation"]
-    errors = parse_subtype(example.reply, text, subtype)
-    assert errors
-    for found in errors:
-        assert found.explanation
-        if found.side == "omission":
-            assert found.text in example.values["source"]
-            assert any(f"{found.before}{gap}{found.after}" in text for gap in ("", " "))
-        else:
-            assert found.start is not None
-            assert f"{found.before or ''}{found.text}{found.after or ''}" in text
-
-
-def test_every_subtype_has_an_example_for_each_set_of_languages() -> None:
-    shown = {(example.when, example.lp) for example in prompts.load("himate-subtype").examples}
-    names = {subtype.category for subtype in SUBTYPES} | {subtype.core for subtype in SUBTYPES}
-    assert shown == {(name, lp) for name in names for lp in ("zh-en", "en-de", "mul")}
 
 
 def panel_of(example: Mapping[str, Any], translation: str) -> Panel:
