@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -346,33 +344,6 @@ async def test_an_unreadable_verification_is_asked_for_again_and_its_second_conf
 
     rating = await HiMATE(Hesitating(**vars(one([]))).model(), threshold=-0.1).rate(SEGMENT, TEXT)
     assert (rating.score, len(rating.calls)) == (-5, 22)
-
-
-class Slow:
-    """A model that takes its time and notes how many requests of a kind are under way."""
-
-    model = "slow"
-
-    def __init__(self, seconds: Mapping[str, float], llm: ScriptedLLM) -> None:
-        self.seconds, self.under_way, self.most = seconds, Counter[str](), Counter[str]()
-        self._llm = llm
-
-    async def complete(self, messages: Sequence[Message], *, purpose: str = "", **options: Any) -> Completion:
-        step = purpose.partition(" ")[0]
-        self.under_way[step] += 1
-        self.most[step] = max(self.most[step], self.under_way[step])
-        await asyncio.sleep(self.seconds[step])
-        self.under_way[step] -= 1
-        return await self._llm.complete(messages, purpose=purpose, **options)
-
-
-async def test_independent_agents_are_asked_at_the_same_time() -> None:
-    llm = Slow({"evaluate": 0.2, "correct": 0.05, "verify": 0.05, "discuss": 0.05}, THREE.model())
-    began = time.perf_counter()
-    rating = await HiMATE(llm, threshold=-0.5).rate(SEGMENT, TEXT)
-    assert llm.most == {"evaluate": 19, "correct": 3, "verify": 3, "discuss": 1}
-    assert len(rating.calls) == 27
-    assert time.perf_counter() - began < 2.0  # 0.4 seconds of waiting; one agent after the other would wait for 4.2
 
 
 def panel_of(example: Mapping[str, Any], translation: str) -> Panel:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from mtagent.evaluators.m_mad import (
     settled,
 )
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, ErrorSpan, Message, Segment, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Segment
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The major road by the bank is closed.", source_lang="en", target_lang="es")
@@ -141,36 +140,6 @@ async def test_the_other_strategies_end_with_a_judge_of_the_dimension(strategy: 
 
 
 # ---- stage 1
-
-
-async def test_the_agents_of_stage_1_and_the_debates_work_at_the_same_time() -> None:
-    llm = Slow(debating(tuple(DIMENSIONS), checker="yes"))
-    await MMAD(llm).rate(SEGMENT, TEXT)
-    assert llm.most_in_flight["annotate"] == 4
-    assert llm.most_in_flight["supporter"] == llm.most_in_flight["opponent"] == 4
-    assert llm.most == 8
-    assert llm.most_in_flight["checker"] == 4
-
-
-class Slow:
-    """A model that takes 50 ms, and counts how many requests wait at once, in all and by the last word of a purpose."""
-
-    model = "slow"
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
-        self.waiting: Counter[str] = Counter()
-        self.most_in_flight: Counter[str] = Counter()
-        self.most = 0
-
-    async def complete(self, messages: Sequence[Message], *, purpose: str = "", **_: Any) -> Completion:
-        role = purpose.rpartition(" ")[2]
-        self.waiting[role] += 1
-        self.most_in_flight[role] = max(self.most_in_flight[role], self.waiting[role])
-        self.most = max(self.most, self.waiting.total())
-        await asyncio.sleep(0.05)
-        self.waiting[role] -= 1
-        return Completion(text=self.reply(messages, purpose), model=self.model, usage=Usage(calls=1))
 
 
 # ---- stage 2
