@@ -122,7 +122,7 @@ async def test_two_unreadable_replies_are_an_error_that_keeps_the_calls(spec: st
 
 
 class Slow(ScriptedLLM):
-    """Takes 20 ms, and counts how many requests of each purpose wait at once; categories and dimensions aside."""
+    """Takes a tenth of a second, and counts how many requests of each purpose wait at once; categories and dimensions aside."""
 
     def __init__(self) -> None:
         super().__init__(simulated)
@@ -132,7 +132,7 @@ class Slow(ScriptedLLM):
         step = re.sub(r" [\w ]+/.*|m-mad (\w+ (?=\w))?|round \d ", "", asked["purpose"])
         self.waiting[step] += 1
         self.most[step] = max(self.most[step], self.waiting[step])
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
         self.waiting[step] -= 1
         return await super().complete(messages, **asked)
 
