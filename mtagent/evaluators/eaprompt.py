@@ -206,13 +206,13 @@ def without_score(reply: str) -> str:
 
 def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
     """The count of both kinds, ``None`` where one is not counted."""
-    said: dict[str, set[int]] = {"major": set(), "minor": set()}
+    counts: dict[str, set[int]] = {"major": set(), "minor": set()}
     for match in pattern.finditer(text):
         number = match["number"].casefold()
-        said[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
-    if any(len(numbers) > 1 for numbers in said.values()):
+        counts[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
+    if any(len(numbers) > 1 for numbers in counts.values()):
         refuse("it counts the same errors twice, differently", text)
-    return Counted.of(said["major"].pop(), said["minor"].pop()) if all(said.values()) else None
+    return Counted.of(counts["major"].pop(), counts["minor"].pop()) if all(counts.values()) else None
 
 
 def _tagged(text: str) -> Counted | None:

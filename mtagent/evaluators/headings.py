@@ -267,18 +267,18 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
         span, suggestion, tail = _span_and_fix(category, rest.quoted[0].text, rest.part(first + 1), known)
         explanation = rest.written() if rest.text[:first].strip(_EDGES) else _words(tail)
         return [Item(category, span, suggestion, explanation)]
-    said = rest.written().strip("*_ []")
-    if not said or mqm.is_non_translation(category):
-        return [Item(category, "" if category.endswith("omission") else None, explanation=said or None)]
-    cuts = [cut.start() for cut in islice(_CUT.finditer(said), _MOST_SEPARATORS)]
-    for end in [len(said), *reversed(cuts)]:
-        if known.holds(span := said[:end].strip("*_ ")):
-            after = said[end:].strip()
+    words = rest.written().strip("*_ []")
+    if not words or mqm.is_non_translation(category):
+        return [Item(category, "" if category.endswith("omission") else None, explanation=words or None)]
+    cuts = [cut.start() for cut in islice(_CUT.finditer(words), _MOST_SEPARATORS)]
+    for end in [len(words), *reversed(cuts)]:
+        if known.holds(span := words[:end].strip("*_ ")):
+            after = words[end:].strip()
             arrow = _ARROW.fullmatch(after)
             return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(after)))]
-    if says_none(Line(said)):
+    if says_none(Line(words)):
         return [Item("no-error", None)]
-    return [Item(category, said)] if category.endswith("omission") else None
+    return [Item(category, words)] if category.endswith("omission") else None
 
 
 def _span_first(entry: Line, known: Known) -> list[Item] | None:
@@ -366,8 +366,8 @@ def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[s
 
 def _words(line: Line) -> str | None:
     """What a line says, if it says anything."""
-    said = line.written().strip(_EDGES)
-    return said if any(char.isalnum() for char in said) else None
+    words = line.written().strip(_EDGES)
+    return words if any(char.isalnum() for char in words) else None
 
 
 # Replies

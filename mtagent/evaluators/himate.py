@@ -306,11 +306,11 @@ def minutes(talk: Sequence[Opinion]) -> str | None:
     """What was said so far, for the next agent."""
     lines = []
     for turn, opinion in enumerate(talk):
-        said = [
+        views = [
             f"error {number} {f'exists, {view.severity}' if view.exists else 'does not exist'}"
             for number, view in enumerate(opinion.views, start=1)
         ]
-        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(said)}. {opinion.comment}".rstrip())
+        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(views)}. {opinion.comment}".rstrip())
     return "\n".join(lines) or None
 
 

@@ -233,8 +233,8 @@ class Knowledge:
         except sqlite3.Error as error:
             # The low byte is the kind of error, the rest says more precisely where it happened.
             code = getattr(error, "sqlite_errorcode", -1) & 0xFF
-            said = f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
-            raise StoreError(f"{self.path}: {said}") from error
+            reason = f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
+            raise StoreError(f"{self.path}: {reason}") from error
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
             raise StoreError(f"{self.path}: U+{code:04X} is half of a character; remove it from the text") from error

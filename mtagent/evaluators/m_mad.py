@@ -152,7 +152,7 @@ class MMAD:
 
 
 class Turn(NamedTuple):
-    """What somebody said in the debate; ``errors`` are the annotations of an annotator."""
+    """What somebody turns in the debate; ``errors`` are the annotations of an annotator."""
 
     speaker: str
     when: str
@@ -173,21 +173,21 @@ class Debate:
     opposed: Errors
     rounds: int
 
-    async def statement(self, annotator: str, number: int, said: Sequence[Turn], *, alone: bool = False) -> Turn:
-        """What annotator A or B says in round ``number`` after all that was ``said`` before it."""
+    async def statement(self, annotator: str, number: int, turns: Sequence[Turn], *, alone: bool = False) -> Turn:
+        """What annotator A or B says in round ``number`` after the ``turns`` before it."""
         more = {"annotator": annotator, "opposed": None if alone else "yes"}
         statement = await self.dialogue.ask(
             self.prompts["debate"],
-            self._values(said, **more),
+            self._values(turns, **more),
             f"m-mad {self.dimension} round {number} {_ROLES[annotator]}",
             lambda reply: parse_statement(reply, self.translation, self.dimension),
         )
         errors = remembered(statement.errors, self.initial)
         return Turn(f"Annotator {annotator}", f"round {number}", statement.text, errors)
 
-    async def statements(self, number: int, said: Sequence[Turn]) -> list[Turn]:
+    async def statements(self, number: int, turns: Sequence[Turn]) -> list[Turn]:
         """What both say in round ``number``."""
-        return await together(*(self.statement(annotator, number, said) for annotator in _ROLES))
+        return await together(*(self.statement(annotator, number, turns) for annotator in _ROLES))
 
     async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
         """Whether the consensus checker finds the two annotations consistent."""
@@ -195,20 +195,20 @@ class Debate:
         purpose = f"m-mad {self.dimension} round {number} checker"
         return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
 
-    async def review(self, said: Sequence[Turn], number: int | None = None, *, alone: bool = False) -> Turn:
+    async def review(self, turns: Sequence[Turn], number: int | None = None, *, alone: bool = False) -> Turn:
         """What the reviewer asks in round ``number``, or without one tells the judge at the end of a consultation."""
-        values = self._values(said, closing=None if number else "yes", opposed="yes" if number and not alone else None)
+        values = self._values(turns, closing=None if number else "yes", opposed="yes" if number and not alone else None)
         when = f"round {number}" if number else "closing"
         text = await self.dialogue.ask(
             self.prompts["review"], values, f"m-mad {self.dimension} {when} reviewer", text_in
         )
         return Turn("Reviewer", when if number else "at the end", text)
 
-    async def decision(self, said: Sequence[Turn]) -> Errors:
+    async def decision(self, turns: Sequence[Turn]) -> Errors:
         """What the judge of the dimension makes of the whole debate."""
         judgement = await self.dialogue.ask(
             self.prompts["decide"],
-            self._values(said),
+            self._values(turns),
             f"m-mad {self.dimension} judge",
             lambda reply: parse_judgement(reply, self.translation, self.dimension),
         )
@@ -219,48 +219,48 @@ class Debate:
         starts = {"A": self.initial, "B": self.opposed}
         return [Turn(f"Annotator {name}", "at the start", as_json(errors), errors) for name, errors in starts.items()]
 
-    def _values(self, said: Sequence[Turn], **more: str | None) -> Values:
-        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in said)
+    def _values(self, turns: Sequence[Turn], **more: str | None) -> Values:
+        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in turns)
         return {**self.values, "debate": debate, **more}
 
 
 async def consensus(debate: Debate) -> Errors:
     """Up to ``rounds`` rounds, until the annotations agree. Without agreement the supporter's last ones stand."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        supporter, opponent = await debate.statements(number, said)
+        supporter, opponent = await debate.statements(number, turns)
         if await debate.agreed(number, supporter.errors, opponent.errors):
             break
-        said += [supporter, opponent]
+        turns += [supporter, opponent]
     return supporter.errors
 
 
 async def deliberation(debate: Debate) -> Errors:
     """All rounds, then a judge decides."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        said += await debate.statements(number, said)
-    return await debate.decision(said)
+        turns += await debate.statements(number, turns)
+    return await debate.decision(turns)
 
 
 async def interactive_review(debate: Debate) -> Errors:
     """After each round but the last a reviewer asks questions, which the next round answers; then a judge decides."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
         if number > 1:
-            said.append(await debate.review(said, number - 1))
-        said += await debate.statements(number, said)
-    return await debate.decision(said)
+            turns.append(await debate.review(turns, number - 1))
+        turns += await debate.statements(number, turns)
+    return await debate.decision(turns)
 
 
 async def consultancy_review(debate: Debate) -> Errors:
     """A alone answers a reviewer's questions in each round; the reviewer reports to a judge, who decides."""
-    said = debate.openings()[:1]
+    turns = debate.openings()[:1]
     for number in range(1, debate.rounds + 1):
-        said.append(await debate.review(said, number, alone=True))
-        said.append(await debate.statement("A", number, said, alone=True))
-    said.append(await debate.review(said))
-    return await debate.decision(said)
+        turns.append(await debate.review(turns, number, alone=True))
+        turns.append(await debate.statement("A", number, turns, alone=True))
+    turns.append(await debate.review(turns))
+    return await debate.decision(turns)
 
 
 STRATEGIES: dict[Strategy, tuple[Callable[[Debate], Awaitable[Errors]], tuple[str, ...], Callable[[int], int]]] = {
@@ -407,8 +407,8 @@ def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
 def parse_consensus(reply: str) -> bool:
     """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
     words = _CHOICE.sub("", text_in(reply))
-    said = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
-    answers = set(map(str.casefold, said))
+    matches = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
+    answers = set(map(str.casefold, matches))
     if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
         refuse("it says neither yes nor no", words)
     return answers == {"yes"}

@@ -95,11 +95,19 @@ def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **
     As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``. A
     text among the ``prompts`` stands there as it is.
     """
-    asked = [prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}" for prompt in prompts]
+    shown_prompts = [prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}" for prompt in prompts]
     answers: dict[object, object] = {True: "yes", False: "no"}
     shown = [f"{option}:{answers[value] if isinstance(value, bool) else value}" for option, value in options.items()]
     return "|".join(
-        [name, f"model:{llm.model}", *asked, *settings_of(llm), *parts, *shown, f"version:{mtagent.__version__}"]
+        [
+            name,
+            f"model:{llm.model}",
+            *shown_prompts,
+            *settings_of(llm),
+            *parts,
+            *shown,
+            f"version:{mtagent.__version__}",
+        ]
     )
 
 

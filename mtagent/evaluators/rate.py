@@ -272,15 +272,15 @@ async def _decide(
 
 
 def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[str], note: str) -> list[Message]:
-    """What the core agent said and the answers, in the form in which it called the tools; ``note`` comes last."""
+    """What the core agent said, and the answers, in the form in which it called the tools; ``note`` comes last."""
     if not completion.tool_calls:
-        said = Message(role="assistant", content=completion.text)
-        told = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
-        return [said, Message(role="user", content="\n\n".join([*told, *([note] if note else [])]))]
+        reply = Message(role="assistant", content=completion.text)
+        texts = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
+        return [reply, Message(role="user", content="\n\n".join([*texts, *([note] if note else [])]))]
     calls = tuple(action.as_call() for action in actions)
-    told = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
-    said = Message(role="assistant", content=completion.text, tool_calls=calls)
-    return [said, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, told, strict=True))]
+    texts = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
+    reply = Message(role="assistant", content=completion.text, tool_calls=calls)
+    return [reply, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, texts, strict=True))]
 
 
 @dataclass
@@ -539,13 +539,13 @@ def read_summary(reply: str) -> str:
 
 def read_winner(reply: str) -> Literal["a", "b", "tie"]:
     """Which of two candidates the comparison agent prefers. Raises :class:`RatingParseError` for anything else."""
-    said = _WINNER.fullmatch(reply.strip().casefold())
-    if not said:
+    choice = _WINNER.fullmatch(reply.strip().casefold())
+    if not choice:
         chosen = fields_of(read_json(reply)).get("winner")
-        said = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
-    if not said:
+        choice = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
+    if not choice:
         refuse("the reply chooses neither A nor B nor a tie")
-    return "a" if said[1] == "a" else "b" if said[1] == "b" else "tie"
+    return "a" if choice[1] == "a" else "b" if choice[1] == "b" else "tie"
 
 
 def _number(value: Any) -> tuple[float | None, str]:
@@ -644,17 +644,19 @@ def _in_json(data: Any) -> list[Action]:
         if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
             refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
         return [Action(keyed[0], fields[keyed[0]])]
-    given = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
+    written = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
     arguments = (
-        {key: value for key, value in fields.items() if key not in _BESIDES} if given is fields else _arguments(given)
+        {key: value for key, value in fields.items() if key not in _BESIDES}
+        if written is fields
+        else _arguments(written)
     )
     return [Action(name.strip().rpartition(".")[2].casefold(), arguments)]
 
 
-def _arguments(given: Any) -> dict[str, Any]:
+def _arguments(written: Any) -> dict[str, Any]:
     """Arguments as an object, also where they are JSON in a text. Nothing is no argument."""
-    if isinstance(given, str):
-        given = read_json(given) if given.strip().casefold() not in ("", "none", "null", "{}") else {}
-    if isinstance(given, Pairs) or not isinstance(given, dict | None):
+    if isinstance(written, str):
+        written = read_json(written) if written.strip().casefold() not in ("", "none", "null", "{}") else {}
+    if isinstance(written, Pairs) or not isinstance(written, dict | None):
         refuse("the arguments are no JSON object")
-    return {str(key): value for key, value in (given or {}).items()}
+    return {str(key): value for key, value in (written or {}).items()}

@@ -193,8 +193,8 @@ _MAX_LOOSE = 400
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
     for what, find in _FINDERS.items():
-        wanted, there = find(segment.source), find(translation)
-        missing, extra = unmatched(wanted, there), unmatched(there, wanted)
+        originals, copies = find(segment.source), find(translation)
+        missing, extra = unmatched(originals, copies), unmatched(copies, originals)
         times = Counter(mark.key for mark in missing)
         altered: list[tuple[int, int]] = []
         for mark in missing:
@@ -327,8 +327,8 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     wrong_term = "terminology/inappropriate for context"
     for term in segment.terms:
         cased = term.case_sensitive
-        there = markup.occurrences(term.source, segment.source, case_sensitive=cased)
-        if not there:
+        sources = markup.occurrences(term.source, segment.source, case_sensitive=cased)
+        if not sources:
             continue
         if term.forbidden:
             word = term.target or term.source
@@ -339,7 +339,7 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             kept = markup.occurrences(term.source, translation, case_sensitive=True, suffixes=True)
             other_case = [mark for mark in markup.occurrences(term.source, translation) if mark.key != term.source]
             shown = f"{term.source!r} must not be translated"
-            lost = max(0, len(there) - len(kept))
+            lost = max(0, len(sources) - len(kept))
             for mark in other_case[:lost]:
                 yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, term.source)
             for _ in range(lost - len(other_case)):
@@ -412,17 +412,17 @@ def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A sentence that starts with a small letter, where the source's starts with a capital."""
     if scripts.script_of(segment.target_lang) not in _CASED or not _SENTENCE.search(translation[-20:]):
         return
-    wanted, there = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
-    if not wanted or not there or not _SENTENCE.search(segment.source[-20:]):
+    original, first = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
+    if not original or not first or not _SENTENCE.search(segment.source[-20:]):
         return
-    word = there["word"]
+    word = first["word"]
     if (
-        wanted["word"][0].isupper()
+        original["word"][0].isupper()
         and word[0].islower()
         and word.islower()
         and word not in scripts.words(segment.source)
     ):
-        start, end = there.span("word")
+        start, end = first.span("word")
         elided = translation[max(0, start - 1) : start] in ("'", "’")
         if not elided and translation[end : end + 1] not in ("@", ".", "/", "_", ":"):
             capital = word[0].upper() + word[1:]

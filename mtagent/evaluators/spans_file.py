@@ -151,10 +151,10 @@ def _same_source(annotation: Annotation, segment: Segment) -> bool:
     return annotation.source.strip() == segment.source.strip()
 
 
-def _difference(given: str, rated: str) -> str:
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, rated, strict=False)))
+def _difference(text: str, rated: str) -> str:
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, rated, strict=False)))
     begin = max(0, same - 8)
-    return f"{given[begin : begin + _SHOWN]!r} is {rated[begin : begin + _SHOWN]!r} there (character {same + 1})"
+    return f"{text[begin : begin + _SHOWN]!r} is {rated[begin : begin + _SHOWN]!r} there (character {same + 1})"
 
 
 def placed(error: ErrorSpan, translation: str, source: str, where: str) -> tuple[ErrorSpan, str | None]:

@@ -102,9 +102,11 @@ def subtype_of(category: str) -> Subtype | None:
         " ".join(part.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
         for part in _SEPARATOR.split(category)
     ]
-    said = [_OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])]
-    named = {subtype.name: subtype for subtype in SUBTYPES}
-    return next((named[name] for name in reversed(said) if name in named), None)
+    names = [
+        _OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])
+    ]
+    by_name = {subtype.name: subtype for subtype in SUBTYPES}
+    return next((by_name[name] for name in reversed(names) if name in by_name), None)
 
 
 def category_of(written: str) -> str:
