@@ -29,7 +29,7 @@ _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}
 
 
 class Counted(NamedTuple):
-    """What a model counted. ``major`` and ``minor`` are ``None`` where it only gave the ``score``, which is ≤ 0."""
+    """What a model counted. ``major`` and ``minor`` are ``None`` if it gave only the ``score``, which is ≤ 0."""
 
     score: int
     major: int | None = None
@@ -41,7 +41,7 @@ class Counted(NamedTuple):
         return cls(-(MAJOR * major + MINOR * minor), major, minor)
 
     def agrees(self, other: Counted) -> bool:
-        """Whether the two say the same, as far as both say it."""
+        """Whether the two agree on all that both of them say."""
         if self.major is None or other.major is None:
             return self.score == other.score
         return self == other
@@ -116,7 +116,7 @@ def parse_once(reply: str, translation: str, source: str = "") -> tuple[Errors, 
 
 
 def disagreement(errors: Errors, counted: Counted) -> list[str]:
-    """A warning, if ``counted`` is not what ``errors`` hold."""
+    """A warning if ``counted`` differs from the number of ``errors``."""
     minor = sum(error.severity == "minor" for error in errors)
     listed = Counted.of(sum(error.severity in ("major", "critical") for error in errors), minor)
     return [] if counted.agrees(listed) else [f"the model counts {counted}, its list holds {listed}; the list decides"]
@@ -161,7 +161,7 @@ _MARKS = regex.compile(r"[*_`]+")
 
 
 def read_count(reply: str) -> Counted:
-    """How many errors ``reply`` counts, or the score it gives in place of that.
+    """How many errors ``reply`` counts, or the score that it gives instead.
 
     Raises :class:`RatingParseError` for a reply that says neither, one number alone, or different things.
     """
@@ -197,7 +197,7 @@ def read_score(reply: str) -> Counted:
 
 
 def without_score(reply: str) -> str:
-    """``reply`` without the score at its end and the lines that lead to it: counts and sums, no quoted spans."""
+    """``reply`` without the score at its end and the counts and sums that lead to it, which quote no spans."""
     lines = _TAGGED.sub("", reply).rstrip().split("\n")
     while lines and not _QUOTE.search(lines[-1]) and (not lines[-1].strip() or _LEADS_TO_SCORE.search(lines[-1])):
         lines.pop()
@@ -205,7 +205,7 @@ def without_score(reply: str) -> str:
 
 
 def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
-    """The count of both kinds, ``None`` where one is not counted."""
+    """The count of both kinds; ``None`` if either is missing."""
     counts: dict[str, set[int]] = {"major": set(), "minor": set()}
     for match in pattern.finditer(text):
         number = match["number"].casefold()

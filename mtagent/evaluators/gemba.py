@@ -52,7 +52,7 @@ class GembaMQM:
 
 
 FLAWED = (66 + 100) / 2
-"""Below it a score is nearer to the landmark of a few slips than to that of a faultless translation."""
+"""A lower score is closer to the landmark for a few slips than to the one for a faultless translation."""
 
 
 class GembaESA:
@@ -94,7 +94,7 @@ class GembaESA:
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
-    """``errors`` as the list that the score is given with: one per line under its severity, no-error where none is."""
+    """``errors`` as they are shown to the scoring step: one per line under its severity, or no-error."""
     lines: dict[Severity, list[str]] = {"major": [], "minor": []}
     for error in errors:
         lines.setdefault(error.severity, []).append(f'{error.category} - "{error.text}"')
@@ -222,7 +222,7 @@ def parse_score(reply: str) -> float:
 
 
 def _score_in_text(answer: str) -> float:
-    """The number that has a line of its own or that words make the score, or else the one that the text begins with."""
+    """The number on a line of its own or labelled as the score, or else the number that the text begins with."""
     text = unicodedata.normalize("NFKC", answer.replace(_OF_100, " ").replace(_SCALE, " "))
     text = _DECORATION.sub(lambda mark: " " if text[mark.start() - 1 : mark.start()].isdigit() else "", text)
     text = "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
@@ -244,7 +244,7 @@ def _score_in_text(answer: str) -> float:
 
 
 def _labelled(text: str, numbers: Iterable[regex.Match[str]]) -> Iterator[float | None]:
-    """The ``numbers`` that words around them make a score; ``None`` for one that is a range or on another scale."""
+    """The ``numbers`` that the words around them label as a score; ``None`` for a range or another scale."""
     for number in numbers:
         start, end = number.span()
         sign = text[start - 1 : start] if text[start - 1 : start] in ("-", "−", "–", "—") else ""
@@ -260,7 +260,7 @@ def _labelled(text: str, numbers: Iterable[regex.Match[str]]) -> Iterator[float 
 
 
 def _value(digits: str, sign: str) -> float | None:
-    """A number with a decimal point, or with a comma and one digit behind it; ``None`` for any other."""
+    """A number with a decimal point, or with a comma and one digit after it; ``None`` for any other."""
     _, comma, decimals = digits.partition(",")
     if digits.count(".") + digits.count(",") > 1 or (comma and len(decimals) != 1):
         return None

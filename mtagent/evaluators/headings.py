@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Known:
-    """The texts that spans are taken from: the translation first, and the source where it is at hand."""
+    """The texts that spans are quoted from: the translation, and the source if there is one."""
 
     def __init__(self, translation: str, source: str = "") -> None:
         self.translation, self.texts = translation, (translation, source)
@@ -79,7 +79,7 @@ class Known:
 
 
 def with_marks(line: str, known: Known) -> Line:
-    """``line`` with its quoted spans marked, and taken without what models add: escapes, spaces of French quotes."""
+    """``line`` with its quoted spans marked, without what models add to them: escapes, spaces of French quotes."""
     pieces: list[str] = []
     quoted: list[Quoted] = []
     at = begin = 0
@@ -103,7 +103,7 @@ def with_marks(line: str, known: Known) -> Line:
 
 
 def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
-    """Where the span that begins at ``at`` ends: the longest that the texts know, or else where its quotes balance."""
+    """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
     balanced, depth = None, 1
@@ -210,7 +210,7 @@ _LONGEST_CATEGORY = 60
 
 
 class Item(NamedTuple):
-    """An error as a line names it. ``span=None`` where the line names none."""
+    """An error as a line gives it. ``span=None`` if the line quotes none."""
 
     category: str
     span: str | None
@@ -348,7 +348,7 @@ def _spans_at_start(rest: Line) -> tuple[list[str], Line]:
 
 
 def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[str, str | None, Line]:
-    """The wrong words, what to write in their place if that is said unmistakably, and the words left over."""
+    """The wrong words, their replacement if the line clearly states one, and the remaining words."""
     if len(tail.quoted) != 1:
         return span, None, tail
     other = tail.quoted[0].text
@@ -365,7 +365,7 @@ def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[s
 
 
 def _words(line: Line) -> str | None:
-    """What a line says, if it says anything."""
+    """The words of a line, if it has any."""
     words = line.written().strip(_EDGES)
     return words if any(char.isalnum() for char in words) else None
 
@@ -478,7 +478,7 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 remarks.append((line, True))
                 in_remark = True
             else:
-                # A quotation without an end is one that stands so in the texts, or makes the line unreadable.
+                # A quotation mark without a partner must stand in the texts, or the line is unreadable.
                 items = read_listed(Line(line.written()) if line.open else line, known)
                 if line.open and (items is None or any(item.explanation for item in items)):
                     refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
@@ -494,7 +494,7 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
 
 
 def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
-    """A line cut at the headings in it: the severity that each piece begins, if it begins one, and its text."""
+    """A line cut at the headings in it: the severity of the section that each piece opens, if any, and its text."""
     heading = _HEADING.match(line.text)
     if heading and heading["dash"]:
         rest = line.part(heading.end())
@@ -510,7 +510,7 @@ def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
 
 
 def _explains_last(line: Line, section: _Section) -> bool:
-    """Whether a line says more about the error above it; takes it over if so."""
+    """Whether a line says more about the error above it; if so, it is added to that error."""
     if not section.errors:
         return False
     error = section.errors[-1]
@@ -524,7 +524,7 @@ def _explains_last(line: Line, section: _Section) -> bool:
 
 
 def _refuse_several_lists(sections: Sequence[_Section]) -> None:
-    """Raise if the headings begin anew: an example that is repeated, or a second draft, would count with the list.
+    """Raise if the headings start over: a repeated example or a second draft would be counted with the list.
 
     A heading before every single error begins anew too, but then none of them says no-error.
     """
@@ -539,7 +539,7 @@ def _refuse_several_lists(sections: Sequence[_Section]) -> None:
 
 
 def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known, spans: set[str]) -> None:
-    """Raise if an error is named outside of the lists only."""
+    """Raise if an error is named only outside the lists."""
     for line, is_behind in remarks:
         items = read_listed(line, known) if line.quoted else None
         named = [item.span for item in items or () if is_category(item.category)]

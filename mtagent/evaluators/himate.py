@@ -1,4 +1,4 @@
-"""HiMATE: nineteen agents, one for each subtype of error, check themselves and talk over what they are not sure of.
+"""HiMATE: nineteen agents, one per subtype of error, check themselves and discuss what they are not sure of.
 
 HiMATE paper, §3 and appendices A, B, D, G. Each subtype's agent goes its own way, all nineteen at once: it evaluates
 the translation; if it finds errors, it corrects the translation and compares the two (self-reflection); what
@@ -42,7 +42,7 @@ Verdict = Literal["corrected", "no difference", "worse"]
 
 
 class View(NamedTuple):
-    """What an agent holds of one error."""
+    """What an agent thinks of one error."""
 
     exists: bool
     severity: Severity
@@ -56,7 +56,7 @@ class Opinion(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What came of self-reflection. ``confidence`` is ≤ 0, and ``None`` where the correction changed nothing."""
+    """The outcome of self-reflection. ``confidence`` is ≤ 0, and ``None`` if the correction changed nothing."""
 
     correction: str
     verdict: Verdict
@@ -83,7 +83,7 @@ _USED: dict[Stages, int] = {"se": 1, "se+sr": 3, "se+sr+cd": 5}
 
 @dataclass(frozen=True)
 class _Case:
-    """What all agents look at, and the calibrated threshold that holds for it, if there is one."""
+    """What all agents look at, and the calibrated threshold, if there is one."""
 
     segment: Segment
     translation: str
@@ -152,7 +152,7 @@ class HiMATE:
         return self._rating(case, findings), tuple(findings)
 
     async def _follow(self, case: _Case, subtype: Subtype) -> Finding:
-        """One subtype's way through the stages, up to where nothing is left to be decided.
+        """One subtype's way through the stages, until nothing is left to decide.
 
         It begins with subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no
         further.
@@ -279,7 +279,7 @@ class HiMATE:
 
     @property
     def signature(self) -> str:
-        """What ratings depend on, as far as it is known before one; a rating's own says how it came about."""
+        """What ratings depend on, as far as that is known in advance; each rating has a signature of its own."""
         return self._signed(self._kind, "calibrated")
 
     def _signed(self, confidence: str, threshold: str) -> str:
@@ -358,9 +358,9 @@ def story(finding: Finding) -> str:
 # Words are whole; scripts without spaces between words go by characters.
 _TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
 _MOST_LOOKS = 5_000_000
-"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
+"""The most work left to difflib, which looks at all pairs of equal words, again for each difference."""
 _MOST_COMPARED = 200_000_000
-"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
+"""The largest product of the two texts' numbers of words for which all edits are computed: 50 MB."""
 
 
 def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
@@ -377,7 +377,7 @@ def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]
     left_out = []
     for correction in corrections:
         wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
-        # Edits touch that change the same place, or places with nothing in between.
+        # Edits touch if they change the same place, or places with nothing in between.
         pairs = [sorted((place(edit), place(other))) for edit in wanted for other in taken]
         if any(first[1] >= second[0] for first, second in pairs):
             left_out.append(correction)
@@ -429,7 +429,7 @@ _EXISTS = ("exists", "error exists", "error exist", "error exist?", "error", "ha
 
 
 def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[ErrorSpan, ...]:
-    """The errors of ``subtype`` in ``reply``; ``()`` only for a stated "no error". Neutral ones are still among them.
+    """The errors of ``subtype`` in ``reply``, neutral ones included; ``()`` only for a stated "no error".
 
     Raises :class:`RatingParseError`, also for an error that another agent is there for.
     """
@@ -462,14 +462,14 @@ def _says_none(fields: Mapping[str, Any]) -> bool:
 
 
 def _truth(fields: Mapping[str, Any], names: Iterable[str]) -> bool | None:
-    """Whether the first of ``names`` that is there says yes or no; ``None`` where it says neither."""
+    """Whether the first of ``names`` that ``fields`` has says yes or no; ``None`` for neither."""
     value = next((fields[name] for name in names if name in fields), None)
     word = "" if value is None else str(value).strip().rstrip(".").casefold()
     return True if word in _YES else False if word in _NO else None
 
 
 def _severity(value: Any) -> Weighed:
-    """Major, minor or neutral; the scale ends at major, so that critical is major."""
+    """Major, minor or neutral. The scale ends at major, so critical counts as major."""
     severity = read_severity(value).severity
     return Weighed("major" if severity == "critical" else severity)
 
@@ -562,7 +562,7 @@ def _short_answer(reply: str) -> str:
 
 
 def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
-    """An agent's views on the errors that ``standing`` is held of; who agrees need not repeat them.
+    """An agent's views on the errors, given the ``standing`` views; an agent that agrees need not repeat them.
 
     Reads JSON with ``agrees``, ``errors`` and ``comment``. Raises :class:`RatingParseError` where an error is not
     judged, or where agreement and views contradict each other.

@@ -1,4 +1,4 @@
-"""The user's notes and glossaries: cut into entries, and kept in an index in which they are found one by one.
+"""The user's notes and glossaries, cut into entries and kept in a full-text index.
 
 =================  =============================================================================================
 ``.md``            an entry per section, titled with the headings it stands under
@@ -37,7 +37,7 @@ APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
 
 VERSION = 1
-"""Of the tables, and of how words are cut: a query finds only what was cut like it."""
+"""The version of the tables and of the way words are cut: a query finds only what was cut the same way."""
 
 BUSY_SECONDS = 10.0
 _MOST_WORDS = 64  # of a query; what a model writes beyond that says nothing new
@@ -79,7 +79,7 @@ _ADVICE = {
 
 
 def default_path() -> Path:
-    """Where the index is unless the user says otherwise: beside the store."""
+    """Where the index is by default: beside the store."""
     return store_path().with_name("knowledge.db")
 
 
@@ -93,7 +93,7 @@ class Entry(Record):
 
 
 class Added(NamedTuple):
-    """What :meth:`Knowledge.add` did: entries of the source now, and how many of them are new or gone."""
+    """What :meth:`Knowledge.add` did: the source's entries now, and how many are new or gone."""
 
     entries: int
     new: int
@@ -150,7 +150,7 @@ class Knowledge:
         self._connection.close()
 
     def add(self, source: str, entries: Iterable[Entry]) -> Added:
-        """Make ``entries`` those of ``source``, in place of former ones. What comes twice is kept once."""
+        """Replace the entries of ``source`` by ``entries``. Duplicates are kept once."""
         wanted = {(entry.title, entry.text, entry.language): entry.line for entry in reversed(list(entries))}
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (source,))
@@ -177,7 +177,7 @@ class Knowledge:
             return self._connection.execute(f"{counted} GROUP BY sources.id ORDER BY name").fetchall()
 
     def remove(self, source: str) -> int:
-        """Remove ``source``; the number of entries it had. Raises :class:`StoreError` if there is no such source."""
+        """Remove ``source``, and return its number of entries. Raises :class:`StoreError` if there is no such source."""
         with self._writing() as connection:
             row = connection.execute("SELECT id FROM sources WHERE name = ?", (source,)).fetchone()
             if row is None:
@@ -193,7 +193,7 @@ class Knowledge:
         self._connection.executemany("DELETE FROM entries WHERE id = ?", rows)
 
     def search(self, query: str, limit: int = 5) -> list[Found]:
-        """The best ``limit`` entries that hold a word of ``query``, best first (BM25). Nothing in it is syntax."""
+        """The best ``limit`` entries with a word of ``query``, best first (BM25). Nothing in a query is syntax."""
         matched = match(query)
         if not matched:
             return []
@@ -207,7 +207,7 @@ class Knowledge:
             return list(finds.values())
 
     def digest(self) -> str:
-        """A hash of all that can be found, in whatever order and from whichever source it was added."""
+        """A hash of all entries, whatever their order and sources."""
         with self._explained():
             rows = self._connection.execute("SELECT title, text FROM entries ORDER BY title, text")
             hashed = hashlib.sha256()
@@ -241,7 +241,7 @@ class Knowledge:
 
 
 def words(text: str) -> list[str]:
-    """The words that ``text`` is found by. Of scripts without spaces: each character with the next one.
+    """The words by which ``text`` is found. In scripts without spaces: each character with the next one.
 
     The last character of such a run stands alone, so that a query of one character finds it as a beginning.
     """
@@ -271,7 +271,7 @@ def _plain(text: str) -> str:
 
 
 LONGEST = 1_500
-"""Characters: a longer section is cut between paragraphs, so that a find is something a prompt can hold."""
+"""In characters. Longer sections are cut between paragraphs, so that an entry fits into a prompt."""
 
 _HEADING = regex.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = regex.compile(r" {0,3}(`{3,}|~{3,})")
@@ -280,7 +280,7 @@ _LANGUAGES = ("language", "lang")
 
 
 def read_notes(path: Path, title: str | None = None) -> list[Entry]:
-    """The entries of a file, in its order; those without a title of their own have ``title``, or the file's name.
+    """The entries of a file, in order. Those without a title get ``title``, or the file's name.
 
     Raises :class:`InputError`, beginning with ``file:line``.
     """

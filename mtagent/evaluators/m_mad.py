@@ -55,7 +55,7 @@ _ROLES = {"A": "supporter", "B": "opponent"}
 
 
 class MMAD:
-    """4 calls for a translation without errors; one more to merge errors; for each debated dimension its debate.
+    """4 calls for a translation without errors, one more to merge errors, and the calls of each dimension's debate.
 
     The score is −(5 · major + minor), without a cap; a non-translation is one major error. No reference is used.
     Raises :class:`ConfigError` for too few ``rounds``.
@@ -152,7 +152,7 @@ class MMAD:
 
 
 class Turn(NamedTuple):
-    """What somebody turns in the debate; ``errors`` are the annotations of an annotator."""
+    """What one participant says in a debate; ``errors`` are the annotations of an annotator."""
 
     speaker: str
     when: str
@@ -162,7 +162,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Debate:
-    """What all turns of a debate share. ``prompts`` are those of its strategy by name."""
+    """What all turns of a debate share. ``prompts`` holds the prompts of its strategy by name."""
 
     dialogue: Dialogue
     prompts: Mapping[str, Prompt]
@@ -196,7 +196,7 @@ class Debate:
         return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
 
     async def review(self, turns: Sequence[Turn], number: int | None = None, *, alone: bool = False) -> Turn:
-        """What the reviewer asks in round ``number``, or without one tells the judge at the end of a consultation."""
+        """The reviewer's questions in round ``number``; without a number, its report to the judge at the end."""
         values = self._values(turns, closing=None if number else "yes", opposed="yes" if number and not alone else None)
         when = f"round {number}" if number else "closing"
         text = await self.dialogue.ask(
@@ -205,7 +205,7 @@ class Debate:
         return Turn("Reviewer", when if number else "at the end", text)
 
     async def decision(self, turns: Sequence[Turn]) -> Errors:
-        """What the judge of the dimension makes of the whole debate."""
+        """What the judge of the dimension decides after the whole debate."""
         judgement = await self.dialogue.ask(
             self.prompts["decide"],
             self._values(turns),
@@ -329,7 +329,7 @@ def settled(errors: Iterable[ErrorSpan]) -> Errors:
 
 
 def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
-    """``errors``, those that came without context being put where ``former`` errors of the same words stand."""
+    """``errors``; those without context get the place of a ``former`` error with the same words."""
     placed = []
     for error in errors:
         omission = error.category.endswith("omission")
@@ -375,7 +375,7 @@ def parse_statement(reply: str, translation: str, dimension: str | None = None) 
 
 
 def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
-    """A judge's ``annotations`` and ``analysis``."""
+    """The ``annotations`` and the ``analysis`` of a judge."""
     answer = read_answer(reply)
     analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
     return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)

@@ -47,20 +47,20 @@ class InBatches:
         """Rate ``translation``, together with others that wait. Raises whatever the function raises for it."""
         rating: Future[Rating] = Future()
         self._waiting.append(((segment, translation), rating))
-        # Not at once: all that is asked for in the same turn of the loop belongs into one batch.
+        # Not at once: all requests from the same turn of the loop belong in one batch.
         asyncio.get_running_loop().call_soon(self._start)
         return await asyncio.wrap_future(rating)
 
     def _start(self) -> None:
-        """Have a thread rate all that waits. One that is at work does so; after a fork it is not alive any more."""
+        """Start the thread that rates what waits, unless it is at work. After a fork it is no longer alive."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                # A daemon, and no executor: Python would wait for that one's thread, after Ctrl-C for a batch of hours.
+                # A daemon, not an executor: Python waits for an executor's thread, after Ctrl-C for a batch of hours.
                 self._thread = Thread(target=self._rate_waiting, name=self.name, daemon=True)
                 self._thread.start()
 
     def _rate_waiting(self) -> None:
-        """Rate batch after batch, what waits longest first; where nothing waits, the thread ends."""
+        """Rate batch after batch, in order; the thread ends when nothing waits."""
         while True:
             with self._lock:
                 taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]

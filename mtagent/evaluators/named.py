@@ -45,7 +45,7 @@ _CALLED_WITH = "an entry point is called with the configuration, the model (or N
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an evaluator may need besides its options; each goes to the parameter of that name, where there is one.
+    """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
 
     ``data_folder`` is where calibrations and knowledge are kept.
     """
@@ -55,7 +55,7 @@ class Surroundings:
     data_folder: Path
 
     def arguments(self) -> dict[str, Any]:
-        """All that can be passed on, by the parameter that takes it. ``llm`` is left out where there is none."""
+        """What can be passed on, by parameter. ``llm`` is left out if there is none."""
         arguments = {
             "prompts_folder": self.config.prompts,
             "data_folder": self.data_folder,
@@ -81,7 +81,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
 
 
 def evaluator_names() -> list[str]:
-    """All names, those of other packages included."""
+    """All names, including those from other packages."""
     return sorted({*EVALUATORS, *(entry.name for entry in entry_points(group="mtagent.evaluators"))})
 
 

@@ -32,7 +32,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class RatesTogether(Evaluator, Protocol):
-    """An evaluator that rates several translations of a source in one go, the later ones with what it has learnt."""
+    """An evaluator that rates several translations of one source, and uses what it learns for the later ones."""
 
     async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
         """One rating, or the error in its place, for each of ``translations``, in order."""
@@ -41,7 +41,7 @@ class RatesTogether(Evaluator, Protocol):
 
 @runtime_checkable
 class RatesSystems(Evaluator, Protocol):
-    """An evaluator to which it matters whose translation it rates, as what it knows may be about one system alone."""
+    """An evaluator that must know whose translation it rates: what it knows may concern one system only."""
 
     async def rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
         """Rate the ``translation`` that ``system`` made.
@@ -53,28 +53,28 @@ class RatesSystems(Evaluator, Protocol):
 
 @runtime_checkable
 class Suggests(Evaluator, Protocol):
-    """An evaluator that suggests corrections: with ``suggests`` true, a span without one is to stay as it is."""
+    """An evaluator that suggests corrections. If ``suggests`` is true, a span without a suggestion stays as it is."""
 
     suggests: bool
 
 
 @runtime_checkable
 class HasBestScore(Evaluator, Protocol):
-    """An evaluator whose ``best_score`` says that a text is free of errors."""
+    """An evaluator whose ``best_score`` means that a text is free of errors."""
 
     best_score: float
 
 
 @runtime_checkable
 class CountsCalls(Evaluator, Protocol):
-    """An evaluator that knows the fewest and the most calls of one rating: ``mtagent estimate`` goes by it."""
+    """An evaluator that knows the fewest and the most calls of one rating, for ``mtagent estimate``."""
 
     calls: tuple[int, int]
 
 
 @runtime_checkable
 class Signed(Protocol):
-    """An evaluator or a gate that says what its decisions depend on."""
+    """An evaluator or a gate that states what its decisions depend on."""
 
     name: str
 
@@ -85,7 +85,7 @@ class Signed(Protocol):
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:
-    """Whether ``evaluator`` itself suggests every edit that it wants."""
+    """Whether ``evaluator`` suggests every edit that it wants itself."""
     return isinstance(evaluator, Suggests) and evaluator.suggests
 
 
@@ -123,7 +123,7 @@ class Named(Protocol):
 
 
 def checked_evaluator(evaluator: object) -> Evaluator:
-    """``evaluator``, if it looks like one. Raises :class:`ConfigError` that says what it lacks."""
+    """``evaluator``, if it looks like one. Raises :class:`ConfigError`, which says what is missing."""
     kind = type(evaluator).__name__
     if isinstance(evaluator, type):
         raise ConfigError(f"{evaluator.__name__} is a class: pass an object of it; {LOOKS_LIKE}")
@@ -160,7 +160,7 @@ async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) ->
 async def ratings_by(
     evaluator: RatesTogether, segment: Segment, translations: Sequence[str]
 ) -> Sequence[Rating | Exception]:
-    """What ``evaluator`` says about ``translations`` together, unchecked but for their number."""
+    """What ``evaluator`` says about all ``translations``. Only the number of ratings is checked."""
     ratings = await _awaited(evaluator, "rate_all", segment, translations)
     if not isinstance(ratings, Sequence):
         raise EvaluationError(f"{evaluator.name} gave {_shown(ratings)}: `rate_all` must return a list of ratings")

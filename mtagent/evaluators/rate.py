@@ -1,4 +1,4 @@
-"""RATE: a core agent that decides, round by round, whom to ask (RATE/MENT paper, §4, appendix B, figures 15 to 20).
+"""RATE: a core agent decides, round by round, which agent to ask (RATE/MENT paper, §4, appendix B, figures 15–20).
 
 It may have the translation evaluated, background knowledge searched for, the score compared with an anchor's, and must
 finish with a score from 0 to 4. What is learnt about a source, knowledge and anchors, serves its later translations.
@@ -80,7 +80,7 @@ TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
 
 
 class Action(NamedTuple):
-    """A wish of the core agent. ``problem`` says why its arguments cannot be read, if so."""
+    """A tool call by the core agent. ``problem`` says why its arguments cannot be read, if they cannot."""
 
     tool: str
     arguments: dict[str, Any]
@@ -88,7 +88,7 @@ class Action(NamedTuple):
     problem: str = ""
 
     def as_call(self) -> ToolCall:
-        """The call to put on record before its answer. Its arguments are JSON: servers refuse broken ones."""
+        """The call as it is sent back with its answer. Its arguments are whole JSON: servers refuse broken ones."""
         return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
 
 
@@ -113,7 +113,7 @@ class Anchor(NamedTuple):
 
 
 AGENTS = ("evaluate", "search", "summarise", "compare")
-"""Whom the core agent has ask: the prompts ``rate-NAME``."""
+"""The agents that the core agent calls: their prompts are ``rate-NAME``."""
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Memory:
     anchors: dict[int, Anchor] = field(default_factory=dict)
 
     def knowledge(self) -> str | None:
-        """All that was found, one line per search."""
+        """All answers, one line per search."""
         return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
 
 
@@ -171,11 +171,11 @@ class RATE:
 
     @property
     def signature(self) -> str:
-        """Of a translation that is rated alone, with the notes as they are now."""
+        """The signature of a translation that is rated alone, with the notes as they are now."""
         return self._signed(1)
 
     def _signed(self, order: int) -> str:
-        """The signature of the ``order``-th rating of a source, in which those before it have a part."""
+        """The signature of the ``order``-th rating of a source, which depends on the ratings before it."""
         own, finder = self._judges is not self._llm, self._finder
         used = [self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare"))]
         return signed(
@@ -257,7 +257,7 @@ class RATE:
 async def _decide(
     core: Dialogue, messages: Sequence[Message], tools: Sequence[Tool]
 ) -> tuple[Completion, tuple[Action, ...]]:
-    """The core agent's next wish. A reply that calls no tool is asked for once more, with the reason."""
+    """The core agent's next tool calls. A reply without any is asked for once more, with the reason."""
     for is_last in (False, True):
         completion = await core.send(messages, "rate-core", tools=tools)
         try:
@@ -306,7 +306,7 @@ class Case:
         return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
-        """The answer of a tool, or why there is none. What concerns every segment alike is raised."""
+        """The answer of a tool, or why there is none. Errors that concern every segment alike are raised."""
         tools = {"evaluate": self.evaluate, "search": self.search, "compare": self.compare, "finish": self.finish}
         names = [tool.name for tool in offered]
         try:
@@ -342,7 +342,7 @@ class Case:
         return _answer(**{**assessment._asdict(), "errors": errors})
 
     async def search(self, arguments: dict[str, Any]) -> str:
-        """Ask the search agent for queries, and for the answer that the finds give; what was asked before is known.
+        """Have the search agent make queries and sum up what they find. An earlier answer is used again.
 
         A query that fails is an error only if the others find nothing.
         """
@@ -431,7 +431,7 @@ _ADVICE = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
 
 
 def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> tuple[str, float]:
-    """What the outcomes of both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
+    """What the outcomes in both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
     step = _STEPS.get((min(outcomes), max(outcomes)), 0.0)
     on_that_side_already = (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor)
     suggested = tentative if on_that_side_already else min(HIGHEST, max(LOWEST, tentative + step))
@@ -459,7 +459,7 @@ _WINNER = regex.compile(
 
 
 def severity_at(score: float) -> Severity:
-    """The severity of the errors of a translation with this score; the method gives none.
+    """The severity of the errors in a translation with this score; the method itself has no severities.
 
     Below 2 a part of the meaning is lost (major), from 2 on the text can be understood (minor).
     """
@@ -529,7 +529,7 @@ def read_queries(reply: str) -> tuple[str, ...]:
 
 
 def read_summary(reply: str) -> str:
-    """The search agent's answer; ``""`` where it says that the results hold none. Raises :class:`RatingParseError`."""
+    """The search agent's answer; ``""`` if it says that the results hold none. Raises :class:`RatingParseError`."""
     fields = fields_of(read_json(reply))
     if "answer" not in fields:
         refuse("it has no answer")
@@ -580,7 +580,7 @@ def _says_nothing(text: str) -> bool:
 
 
 def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
-    """A text among the arguments; ``None`` where it is absent. Raises :class:`RatingParseError`."""
+    """A text among the arguments; ``None`` if it is absent. Raises :class:`RatingParseError`."""
     text = _text(arguments, name).strip()
     if text.casefold() not in ("", "none", "null"):
         return text
@@ -595,7 +595,7 @@ _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES}
 
 
 def read_turn(completion: Completion) -> tuple[Action, ...]:
-    """What the core agent wants: its tool calls, or where there are none, what its text says.
+    """The core agent's tool calls, or if there are none, those that its text makes.
 
     Raises :class:`RatingParseError` for a text that calls no tool. Broken arguments of a real call are its ``problem``.
     """
@@ -616,7 +616,7 @@ def read_actions(reply: str) -> tuple[Action, ...]:
     :class:`RatingParseError` for anything else.
     """
     text = text_in(reply)
-    # A call that words follow may be one that is only talked about, or that a text asks for.
+    # A call that is followed by words may only be talked about, or come from the translation.
     last = _LAST_LETTER.search(text)
     if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
         refuse("it calls no tool at its end")
@@ -654,7 +654,7 @@ def _in_json(data: Any) -> list[Action]:
 
 
 def _arguments(written: Any) -> dict[str, Any]:
-    """Arguments as an object, also where they are JSON in a text. Nothing is no argument."""
+    """Arguments as an object, also from JSON in a text. Nothing means no arguments."""
     if isinstance(written, str):
         written = read_json(written) if written.strip().casefold() not in ("", "none", "null", "{}") else {}
     if isinstance(written, Pairs) or not isinstance(written, dict | None):

@@ -60,7 +60,7 @@ def fields_of(data: Any) -> dict[str, Any]:
 
 
 class Weighed(NamedTuple):
-    """A severity as a reply gives it: its name, and its number where the scale is one of numbers."""
+    """A severity as a reply gives it: its name, and its number on a scale of numbers."""
 
     severity: Severity
     penalty: float | None = None
@@ -94,7 +94,7 @@ def errors_in(
 
 
 def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
-    """``errors`` with the offsets of those that can mean only one place in ``translation``."""
+    """``errors``, with offsets for those that can mean only one place in ``translation``."""
     errors = list(errors)
     return tuple(
         error.model_copy(update={"start": finding.places[0].start, "end": finding.places[0].end})
@@ -133,7 +133,7 @@ def _item(data: Any) -> Item:
 
 
 def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] = read_severity) -> ErrorSpan | None:
-    """The error that ``item`` tells, without offsets; ``None`` where it says that there is none."""
+    """The error in ``item``, without offsets; ``None`` if it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
     words = span.strip().casefold() if isinstance(span, str) else ""
     stands_there = words in translation.casefold()

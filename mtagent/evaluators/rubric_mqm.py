@@ -24,7 +24,7 @@ _OUT_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*")
 
 
 class RubricMQM:
-    """One call. The score is the negated sum of the severities, numbers on ``scale``; 0 is error-free.
+    """One call. The score is the negated sum of the severities, which are numbers on ``scale``; 0 is error-free.
 
     ``1-4`` is the scale of Multi-agentMT, ``1-100`` that of RUBRIC-MQM before it; scores on different scales do not
     compare. ``forced`` demands at least one error, as the paper does. ``reference=True`` shows the model the reference

@@ -30,7 +30,7 @@ def located(
     explanation: str,
     suggestion: str | None = None,
 ) -> ErrorSpan:
-    """The error ``text[start:end]`` with its neighbourhood and its HiMATE weight."""
+    """The error ``text[start:end]`` with its context and its HiMATE weight."""
     return mqm.weighted(
         ErrorSpan(
             text=text[start:end],
@@ -68,7 +68,7 @@ _FULL_STOPS = {
     "Armn": "։՜՞",
 }
 _SURELY_WHOLE = 60
-"""Of a longer text the end may have been cut off: then a full stop would only hide it."""
+"""In words. The end of a longer text may have been cut off, which a full stop would only hide."""
 _NO_STOP = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Beng", "Ethi"})
 
 
@@ -97,7 +97,7 @@ _FRENCH_MARKS = frozenset(";:!?")
 
 
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A space before a comma, a full stop and the like, but for French high marks.
+    """A space before a comma, a full stop and the like, except before high marks in French.
 
     Text where every mark stands so is tokenised, and left alone; so is a single mark in a short text.
     """
@@ -172,7 +172,7 @@ def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 
 def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """No translation of a source that says something."""
+    """An empty translation of a source that is not empty."""
     if segment.source.strip() and not translation.strip():
         yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
@@ -184,7 +184,7 @@ _FINDERS = {
     "e-mail address": markup.emails,
 }
 _FEW = 50
-"""Where more marks are missing, the text is not misspelt but broken."""
+"""If more marks are missing, the text is not misspelt but broken."""
 _BRACES = ("{", "${", "%{", "#{")
 _WIDE = {narrow: narrow + wide for narrow, wide in zip("%{}$<>()/:", "％｛｝＄＜＞（）／：", strict=True)}
 _MAX_LOOSE = 400
@@ -218,7 +218,7 @@ def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 
 def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-    """Those of ``these`` without a partner among ``others``; of equal ones the last."""
+    """The marks of ``these`` without a partner among ``others``; among equal ones the last."""
     free = Counter(mark.key for mark in others)
     left = []
     for mark in these:
@@ -289,7 +289,7 @@ _APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(
 
 
 def apertium_marks(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Apertium's marks of words that it could not translate or inflect: ``*word``, ``@word``, ``#word``."""
+    """Apertium's marks on words that it could not translate or inflect: ``*word``, ``@word``, ``#word``."""
     for match in _APERTIUM.finditer(translation):
         if match.group()[0] not in segment.source:
             shown = "the MT system did not know this word"
@@ -351,7 +351,7 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield omitted(term.source, wrong_term, "major", shown)
 
 
-# Words that grammar never lets follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
+# Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
 # languages that double words to make new ones (Indonesian, Turkish, Hindi …) are left out on purpose.
 _NEVER_DOUBLED = {
     lang: frozenset(words.split())
@@ -409,7 +409,7 @@ _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 
 
 def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A sentence that starts with a small letter, where the source's starts with a capital."""
+    """A sentence that starts with a small letter where the source starts with a capital."""
     if scripts.script_of(segment.target_lang) not in _CASED or not _SENTENCE.search(translation[-20:]):
         return
     original, first = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
@@ -438,7 +438,7 @@ _SWAP = str.maketrans(",.", ".,")
 
 
 def number_format(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """1,234.5 where the language writes 1.234,5, and the other way round; never a number that could be read as both."""
+    """1,234.5 where the language writes 1.234,5, or the other way round; never a number that can be read both ways."""
     lang = scripts.language_of(segment.target_lang)
     if segment.target_lang in _POINT_REGIONS or lang not in _COMMA_LANGUAGES | _POINT_LANGUAGES:
         return
@@ -484,7 +484,7 @@ RULES: dict[str, Rule] = {
 """All rules by name."""
 
 MOST_SPANS = 500
-"""A rule stops here: more errors of one kind say nothing new about a text."""
+"""The most errors that a rule marks: more of one kind say nothing new about a text."""
 
 
 class Rules:
@@ -510,7 +510,7 @@ class Rules:
         return f"rules|v:1|weights:himate|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
-        """The errors in order of their place; those without a place come last.
+        """The errors in the order of the text; those without a place come last.
 
         Every located span has exact offsets, and no two suggestions overlap: the earlier and then the longer one stays.
         """

@@ -33,12 +33,12 @@ from mtagent.text.masking import key_in, masked
 
 @runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge. A ``signature``, where it has one, says more of what it may find than its name."""
+    """Looks up background knowledge. An optional ``signature`` says more about what it may find than its name."""
 
     name: str
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
-        """The best ``limit`` finds, best first; ``[]`` if there is none. Raises :class:`SearchError`."""
+        """The best ``limit`` results, best first; ``[]`` if there are none. Raises :class:`SearchError`."""
         ...
 
 
@@ -80,7 +80,7 @@ class LocalSearch:
 
 
 MOST_BYTES = 2_000_000
-"""A longer answer is refused: no list of finds needs more."""
+"""Longer answers are refused: no list of results needs more."""
 _PLACE = re.compile(r"\{(query|limit|key)\}")
 
 
@@ -116,7 +116,7 @@ class HTTPSearch:
         self._template, self._variable, self._hint, self._timeout = template, key, hint, timeout
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
-        """The first ``limit`` finds of the server, in its order. Raises :class:`SearchError`."""
+        """The first ``limit`` results of the server, in its order. Raises :class:`SearchError`."""
         if not query.strip() or limit < 1:
             return []
         key = os.environ.get(self._variable, "").strip() if self._variable else ""
@@ -135,7 +135,7 @@ class HTTPSearch:
         finds = []
         for item in filter(lambda item: isinstance(item, dict), results):
             texts = (item.get("title"), item.get("content", item.get("text")), item.get("url"))
-            # A server may say its key in what a model reads and the store keeps, most likely in an address.
+            # A server may repeat its key in a result, most likely in an address; models read and the store keeps these.
             title, text, url = (
                 masked(text.strip(), key, hexadecimal=False) if isinstance(text, str) else "" for text in texts
             )
@@ -149,7 +149,7 @@ class HTTPSearch:
         from aiohttp import ClientError, ClientSession, ClientTimeout
         from yarl import URL
 
-        # In one pass, as a query may itself hold {key}; braces that are no place go as they are.
+        # In one pass, because a query may itself contain {key}; other braces stay as they are.
         filled = _PLACE.sub(lambda place: quote(values[place[1]], safe=""), self._template)
         headers, key = {"Accept": "application/json"}, values["key"]
         if key and "{key}" not in self._template:
@@ -178,7 +178,7 @@ class HTTPSearch:
         raise self._failure(f"{reason}; is the address right, and the server there?")
 
     def _status(self, status: int, location: str | None, key: str) -> str:
-        """What to do about an answer that is none."""
+        """What a status other than 200 means, and what to do about it."""
         if 300 <= status < 400 and location:
             return f"status {status}: {redirected(location, key, 'write it in the search')}"
         if status in (401, 403):

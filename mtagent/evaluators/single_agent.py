@@ -22,7 +22,7 @@ _KINDS = ("category", "core", "subcategory", "subtype", "type")
 
 
 class SingleAgent:
-    """One call, no reference. The score is minus the HiMATE weights of the errors (Table 6); 0 is error-free."""
+    """One call, no reference. The score is the negated sum of the HiMATE weights (Table 6); 0 is error-free."""
 
     name = "single-agent"
     calls = (1, 1)

@@ -1,4 +1,4 @@
-"""The ``spans-file`` evaluator: errors that people or other tools have marked already, read from a file."""
+"""The ``spans-file`` evaluator: errors that people or other tools have marked, read from a file."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class Annotations:
         return fitting
 
     def left_out(self, annotations: Iterable[Annotation]) -> list[str]:
-        """What the file says about other texts of the same system's same segments, which a rating cannot count in."""
+        """What the file says about the same system's other translations of these segments, which a rating leaves out."""
         return list(dict.fromkeys(line for a in annotations for line in self._elsewhere.get(a.where, ())))
 
     def _by_number(self, segment: Segment, system: str | None, alone: bool) -> list[Annotation]:
-        """The annotations without texts of the segment with this id, of the one system that is meant."""
+        """The annotations without texts for the segment's id and the one system that is meant."""
         same = [name for name in self._systems if same_system(name, system)]
         meant = [name for name in same if name == system] or same
         if not meant and not alone:
@@ -158,7 +158,7 @@ def _difference(text: str, rated: str) -> str:
 
 
 def placed(error: ErrorSpan, translation: str, source: str, where: str) -> tuple[ErrorSpan, str | None]:
-    """``error`` with its words and, in the translation, its place; and what had to be done about it, if anything.
+    """``error`` with its words and its place in the translation, and a warning if something had to be done for that.
 
     An error of the source's side keeps its words alone: offsets are into the translation everywhere. The same goes for
     an omission, unless it marks a mere place of the translation.
@@ -183,7 +183,7 @@ def _located(error: ErrorSpan, text: str, where: str) -> tuple[ErrorSpan, str | 
             return nowhere, f"{where}the span {start}–{end} {why}"
     elif not error.text or error.side == "omission":
         return error, None
-    # Only its words tell the place, if they stand in one place alone.
+    # Only the words tell the place, if they occur in one place only.
     span = f"{where}the span {error.text!r}"
     wrong = "" if start is None else f" is not at {start}–{end}"
     finding = find_spans(text, [nowhere])[0]
