@@ -141,49 +141,49 @@ async def test_a_confidence_at_the_threshold_is_kept_without_a_discussion() -> N
     assert (steps(rating)["discuss"], rating.score) == (0, -6)
 
 
-def one(talk: list[dict[str, Any]], severity: str = "major") -> Panel:
-    return Panel(
-        flagged={SPELLING: [error("arretée", severity)]},
-        corrected={SPELLING: TEXT.replace("arretée", "arrêtée")},
-        talk={SPELLING: talk},
-    )
+VIEWS = {"no": view(False), "taste": view(True), "minor": view(True, "minor"), "major": view(True, "major")}
+
+
+def spelling(talk: str = "") -> Panel:
+    """One misspelt word, and what is said of it in turn: a severity, with ``!`` if the agent says that it disagrees."""
+    turns = [
+        AGREE if word == "agree" else opinion(VIEWS[word.strip("!")], **({"agrees": False} if "!" in word else {}))
+        for word in talk.split()
+    ]
+    corrected = {SPELLING: TEXT.replace("arretée", "arrêtée")}
+    return Panel({SPELLING: [error("arretée", "major")]}, corrected, talk={SPELLING: turns})
 
 
 @pytest.mark.parametrize(
-    ("talk", "turns", "score"),
+    ("talk", "score"),
     [
-        ([opinion(view(True, "major")), AGREE], 2, -5),
-        ([opinion(view(True, "minor")), AGREE], 2, -1),
-        ([opinion(view(False)), AGREE], 2, 0),
-        ([opinion(view(True, "neutral")), AGREE], 2, 0),
-        ([opinion(view(True, "major")), opinion(view(True, "major"), agrees=False)], 2, -5),
-        ([opinion(view(False)), opinion(view(True, "minor"), agrees=False), opinion(view(True, "minor"))], 3, -1),
-        ([opinion(view(False)), opinion(view(True, "minor"), agrees=False), AGREE], 3, -1),
-        (
-            [opinion(view(False)), opinion(view(True, "minor"), agrees=False), opinion(view(True, "major")), AGREE],
-            4,
-            -5,
-        ),
+        ("major agree", -5),
+        ("minor agree", -1),
+        ("no agree", 0),
+        ("taste agree", 0),
+        ("major major!", -5),
+        ("no minor! minor", -1),
+        ("no minor! agree", -1),
+        ("no minor! major agree", -5),
     ],
 )
-async def test_a_discussion_ends_with_agreement(talk: list[dict[str, Any]], turns: int, score: float) -> None:
-    rating = await HiMATE(one(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
-    assert (steps(rating)["discuss"], rating.score, rating.warnings) == (turns, score, ())
-    assert len(kept(rating)) == (score < 0)
-    assert all(text == "arretée" for _, text, _ in kept(rating))
+async def test_a_discussion_ends_with_agreement(talk: str, score: float) -> None:
+    rating = await HiMATE(spelling(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
+    assert (steps(rating)["discuss"], rating.score, rating.warnings) == (len(talk.split()), score, ())
+    assert [text for _, text, _ in kept(rating)] == ["arretée"] * (score < 0)
 
 
 async def test_without_agreement_the_last_statement_decides() -> None:
-    stubborn = [opinion(view(False)), opinion(view(True, "minor"), agrees=False)] * 2
-    rating = await HiMATE(one(stubborn).model(), threshold=0.0).rate(SEGMENT, TEXT)
+    stubborn = spelling("no minor! no minor!")
+    rating = await HiMATE(stubborn.model(), threshold=0.0).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score) == (4, -1)
     assert rating.warnings == ("fluency/spelling: no agreement in 4 turns; the last one decided",)
-    rating = await HiMATE(one(stubborn).model(), threshold=0.0, turns=3).rate(SEGMENT, TEXT)
+    rating = await HiMATE(stubborn.model(), threshold=0.0, turns=3).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score, rating.correction) == (3, 0, None)
 
 
 async def test_the_agents_of_a_discussion_see_each_other_and_know_what_is_theirs() -> None:
-    llm = one([opinion(view(False)), opinion(view(True, "minor"), agrees=False), AGREE]).model()
+    llm = spelling("no minor! agree").model()
     await HiMATE(llm, threshold=0.0).rate(SEGMENT, TEXT)
     first, second, third = (request for request in llm.requests if request.purpose.startswith("discuss"))
     assert "fluency/register" in first.messages[0].content
@@ -342,7 +342,7 @@ async def test_an_unreadable_verification_is_asked_for_again_and_its_second_conf
         def _verdict(self, messages: Sequence[Message], category: str) -> Completion | str:
             return verifications.pop(0)
 
-    rating = await HiMATE(Hesitating(**vars(one([]))).model(), threshold=-0.1).rate(SEGMENT, TEXT)
+    rating = await HiMATE(Hesitating(**vars(spelling())).model(), threshold=-0.1).rate(SEGMENT, TEXT)
     assert (rating.score, len(rating.calls)) == (-5, 22)
 
 

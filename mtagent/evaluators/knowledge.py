@@ -177,7 +177,7 @@ class Knowledge:
             return self._connection.execute(f"{counted} GROUP BY sources.id ORDER BY name").fetchall()
 
     def remove(self, source: str) -> int:
-        """Remove ``source``, and return its number of entries. Raises :class:`StoreError` if there is no such source."""
+        """Remove ``source``, and return its number of entries. Raises :class:`StoreError` if it is unknown."""
         with self._writing() as connection:
             row = connection.execute("SELECT id FROM sources WHERE name = ?", (source,)).fetchone()
             if row is None:

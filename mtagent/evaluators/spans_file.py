@@ -84,7 +84,7 @@ class Annotations:
         return fitting
 
     def left_out(self, annotations: Iterable[Annotation]) -> list[str]:
-        """What the file says about the same system's other translations of these segments, which a rating leaves out."""
+        """What the file says about other translations of the same segments by the same system, which do not count."""
         return list(dict.fromkeys(line for a in annotations for line in self._elsewhere.get(a.where, ())))
 
     def _by_number(self, segment: Segment, system: str | None, alone: bool) -> list[Annotation]:
