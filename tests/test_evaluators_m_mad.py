@@ -75,6 +75,13 @@ def debating(dimensions: Sequence[str] = ("accuracy",), checker: str = "no") -> 
     return Script({**marked, **talk}, judge='{"analysis": "merged", ' + annotated(OPEN)[1:])
 
 
+async def rated(script: Script, **options: Any) -> ScriptedLLM:
+    """The model that was asked for a rating."""
+    llm = ScriptedLLM(script)
+    await MMAD(llm, **options).rate(SEGMENT, TEXT)
+    return llm
+
+
 def asked(llm: ScriptedLLM, dimension: str = "accuracy") -> list[str]:
     start = f"m-mad {dimension} "
     return [one.purpose.removeprefix(start) for one in llm.requests if one.purpose.startswith(start)]
@@ -147,8 +154,7 @@ async def test_the_other_strategies_end_with_a_judge_of_the_dimension(strategy: 
 
 async def test_the_opponent_starts_from_the_same_errors_with_every_major_turned_minor() -> None:
     reply = annotated(("carretera major", "mistranslation", "major"), MAJOR)
-    llm = ScriptedLLM(debating().but(accuracy_annotate=reply))
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating().but(accuracy_annotate=reply))
     first, second = openings(request(llm, "accuracy round 1 opponent"))
     assert [[item["severity"] for item in side] for side in (first, second)] == [["major", "minor"], ["minor"] * 2]
     # the published prototype replaces the word "major" inside the spans, too
@@ -161,8 +167,7 @@ def openings(content: str) -> list[list[dict[str, str]]]:
 
 
 async def test_the_opponent_denies_a_non_translation() -> None:
-    llm = ScriptedLLM(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
     first, second = openings(request(llm, "accuracy round 1 opponent"))
     assert ([item["error_span"] for item in first], second) == (["all"], [])
     system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
@@ -170,8 +175,7 @@ async def test_the_opponent_denies_a_non_translation() -> None:
 
 
 async def test_in_a_round_both_see_the_round_before_and_not_each_others_turn() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating())
     for role, letter in (("supporter", "A"), ("opponent", "B")):
         first, third = (request(llm, f"accuracy round {number} {role}") for number in (1, 3))
         assert "round 1:" not in first
@@ -189,14 +193,12 @@ async def test_in_a_round_both_see_the_round_before_and_not_each_others_turn() -
 async def test_with_and_without_consensus_the_supporters_last_statement_stands(
     checker: str, said_by: str, mark: Mark
 ) -> None:
-    llm = ScriptedLLM(debating(checker=checker).but(**{said_by: annotated(("banco", "mistranslation", "minor"), mark)}))
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating(checker=checker).but(**{said_by: annotated(("banco", "mistranslation", "minor"), mark)}))
     assert re.findall(r'"error_span": "(\w+)"', request(llm, "judge")) == ["banco", mark[0]]
 
 
 async def test_the_checker_sees_both_annotations_and_no_context() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(debating(), rounds=1)
     content = request(llm, "accuracy round 1 checker")
     assert re.findall(r'"severity": "(\w+)"', content) == ["major", "minor"]
     assert "before" not in content
@@ -204,14 +206,12 @@ async def test_the_checker_sees_both_annotations_and_no_context() -> None:
 
 
 async def test_only_dimensions_with_a_major_error_are_debated() -> None:
-    llm = ScriptedLLM(debating(("fluency",)).but(style_annotate=annotated(("banco", "awkward", "minor"))))
-    await MMAD(llm, rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(debating(("fluency",)).but(style_annotate=annotated(("banco", "awkward", "minor"))), rounds=1)
     assert [len(asked(llm, name)) for name in DIMENSIONS] == [1, 4, 1, 1]
 
 
 async def test_a_reviewers_questions_are_answered_in_the_next_round() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, strategy="interactive-review").rate(SEGMENT, TEXT)
+    llm = await rated(debating(), strategy="interactive-review")
     assert "Reviewer" not in request(llm, "accuracy round 1 supporter")
     for role in ("supporter", "opponent"):
         assert "Reviewer, round 1:\nWhy is it grave?" in request(llm, f"accuracy round 2 {role}")
@@ -223,8 +223,9 @@ async def test_a_reviewers_questions_are_answered_in_the_next_round() -> None:
 
 
 async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports_to_the_judge() -> None:
-    llm = ScriptedLLM(debating().but(closing_reviewer="It is minor after all."))
-    await MMAD(llm, strategy="consultancy-review", rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(
+        debating().but(closing_reviewer="It is minor after all."), strategy="consultancy-review", rounds=1
+    )
     transcript = request(llm, "accuracy judge")
     assert "Annotator B" not in transcript
     assert "Reviewer, at the end:\nIt is minor after all." in transcript
@@ -262,8 +263,7 @@ def test_what_is_debated_and_what_the_opponent_starts_from_depend_on_the_topic(
     [("severity", "about the severity"), ("category", "about the categories"), ("entirety", "as a whole")],
 )
 async def test_the_debaters_are_told_the_topic(topic: Any, words: str) -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, topic=topic, rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(debating(), topic=topic, rounds=1)
     system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
     assert words in system
     assert system.count("The debate is about") == 1
