@@ -36,6 +36,24 @@ def test_the_same_span_twice_is_kept_twice_unlike_the_paper() -> None:
     assert [(error.text, error.suggestion) for error in parse(reply, TEXT)] == [("banco", "a"), ("banco", "b")]
 
 
+def test_spans_keep_their_case_and_get_offsets() -> None:
+    (error,) = parse('[{"span": "Banco", "severity": 1, "category": "style", "suggestion": "banco"}]', TEXT)
+    assert (error.text, error.start, error.end) == ("Banco", 3, 8)
+
+
+@pytest.mark.parametrize("suggestion", ["null", '["a", "b"]', "3"])
+def test_a_bad_suggestion_leaves_the_span_and_the_other_errors(suggestion: str) -> None:
+    reply = f'[{{"span": "ayer", "severity": 1, "category": "style", "suggestion": {suggestion}}}, {ONE}]'
+    assert [(error.text, error.suggestion) for error in parse(reply, TEXT)] == [
+        ("ayer", None), ("perro rojo", "gato rojo"),
+    ]  # fmt: skip
+
+
+def test_categories_of_several_words_come_through() -> None:
+    (error,) = parse(ONE.replace("mistranslation", "untranslated text"), TEXT)
+    assert error.category == "untranslated text"
+
+
 @pytest.mark.parametrize(("scale", "severity", "score"), [("1-4", 3, -3), ("1-8", 6, -6), ("1-100", 62, -62)])
 async def test_a_score_is_minus_the_sum_on_the_scale_that_was_asked_for(
     scale: mqm.Scale, severity: int, score: float
