@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -11,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mtagent.config import _refuse_unknown, _typed, parse_spec, typed_options
+from mtagent.config import parse_spec, typed_options
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
 from mtagent.llm.protocol import LLM
@@ -101,18 +102,16 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(make):
         raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
-    try:
+    known = list(options)
+    with suppress(ValueError):  # a callable that does not tell takes any option, as one with **options does
         parameters = list(inspect.signature(make).parameters.values())
-    except ValueError:  # a callable that does not tell
-        parameters = []
-    if parameters and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        behind = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is _KEYWORD]
-        known = [
-            parameter.name for parameter in behind if parameter.kind in (_KEYWORD, parameter.POSITIONAL_OR_KEYWORD)
-        ]
-        _refuse_unknown(f"evaluator {entry.name}", options, known)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            behind = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is _KEYWORD]
+            by_name = (_KEYWORD, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            known = [parameter.name for parameter in behind if parameter.kind in by_name]
     try:
-        evaluator = make(surroundings.config, surroundings.llm, **_typed(f"evaluator {entry.name}", make, options))
+        typed = typed_options(f"evaluator {entry.name}", make, options, known)
+        evaluator = make(surroundings.config, surroundings.llm, **typed)
     except MtagentError:
         raise
     except Exception as error:
