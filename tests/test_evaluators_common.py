@@ -122,7 +122,7 @@ async def test_two_unreadable_replies_are_an_error_that_keeps_the_calls(spec: st
 
 
 class Slow(ScriptedLLM):
-    """Takes a tenth of a second, and counts how many requests of each purpose wait at once; categories and dimensions aside."""
+    """Takes a tenth of a second, and counts how many requests of each kind wait at once."""
 
     def __init__(self) -> None:
         super().__init__(simulated)

@@ -209,15 +209,15 @@ def test_the_examples_of_rubric_mqm_differ_in_numbers_alone_and_their_replies_co
     assert [prompts.load(name).user for name in SCALES.values()] == [prompts.load("rubric-mqm").user] * 3
     by_scale = []
     for scale, name in SCALES.items():
-        told = []
+        examples = []
         for example in prompts.load(name).examples:
             errors, text = on_scale(scale, example), example.values["translation"]
             changes = edits.locate(text, errors)
             assert {edit.outcome for edit in changes} <= {"applied"}
             assert CORRECTED[example.values["source"]] == edits.apply(text, changes)
             without_numbers = [error.model_copy(update={"penalty": None}) for error in errors]
-            told.append((example.lp, example.default, example.unless, example.values, without_numbers))
-        by_scale.append(told)
+            examples.append((example.lp, example.default, example.unless, example.values, without_numbers))
+        by_scale.append(examples)
     assert by_scale == [by_scale[0]] * 3
     assert shown("rubric-mqm", "en>is", forced="yes") == OTHERS
 

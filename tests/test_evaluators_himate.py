@@ -98,7 +98,7 @@ def steps(rating: Rating) -> Counter[str]:
 
 def kept(rating: Rating) -> list[tuple[str, str, str]]:
     assert rating.errors is not None
-    return [(found.category, found.text, found.severity) for found in rating.errors]
+    return [(span.category, span.text, span.severity) for span in rating.errors]
 
 
 async def test_nothing_flagged_takes_nineteen_calls_and_is_error_free() -> None:
@@ -124,12 +124,12 @@ async def test_three_flagged_and_one_discussed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stages", "calls", "score", "found"),
+    ("stages", "calls", "score", "errors"),
     [("se", 19, -7, 3), ("se+sr", 25, -6, 2), ("se+sr+cd", 27, -2, 2)],
 )
-async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: float, found: int) -> None:
+async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: float, errors: int) -> None:
     rating = await HiMATE(THREE.model(), stages=stages, threshold=-0.5).rate(SEGMENT, TEXT)
-    assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, found)
+    assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, errors)
     assert f"|stages:{stages}|" in rating.signature
     used = PROMPTS[: {"se": 1, "se+sr": 3, "se+sr+cd": 5}[stages]]
     assert re.findall(r"\|prompt:([\w-]+)@", rating.signature) == list(used)
@@ -236,7 +236,7 @@ async def test_an_omission_marks_the_source() -> None:
     panel = Panel(flagged={"accuracy/omission": [missing]})
     rating = await HiMATE(panel.model(), stages="se").rate(SEGMENT, "La horloge s'est arrêtée.")
     assert rating.errors is not None
-    assert [(found.side, found.text, found.start) for found in rating.errors] == [("omission", "old", None)]
+    assert [(span.side, span.text, span.start) for span in rating.errors] == [("omission", "old", None)]
 
 
 async def test_one_corrected_text_holds_what_does_not_contradict() -> None:
@@ -350,11 +350,14 @@ def panel_of(example: Mapping[str, Any], translation: str) -> Panel:
     """The agents of one of the paper's examples, sure of what the paper says they were sure of."""
 
     def category(name: str) -> str:
-        found = subtype_of(name)
-        assert found is not None
-        return found.category
+        subtype = subtype_of(name)
+        assert subtype is not None
+        return subtype.category
 
-    flagged = {category(one["subtype"]): [error(one["span"], one["severity"])] for one in example["subtype_evaluation"]}
+    flagged = {
+        category(finding["subtype"]): [error(finding["span"], finding["severity"])]
+        for finding in example["subtype_evaluation"]
+    }
     reflection = {category(name): said for name, said in example["self_reflection"].items()}
     sure = {category(name): -0.001 for name in example.get("confident_after_reflection", ())}
     talk = {
@@ -386,7 +389,7 @@ async def test_the_papers_examples_go_the_papers_way(number: int, data: Path) ->
     rating, findings = await HiMATE(panel_of(example, translation).model(), threshold=-0.5).assess(segment, translation)
     by_name = {finding.subtype.name: finding for finding in findings if finding.flagged}
 
-    assert set(by_name) == {one["subtype"] for one in example["subtype_evaluation"]}
+    assert set(by_name) == {finding["subtype"] for finding in example["subtype_evaluation"]}
     verdicts = {name: finding.check.verdict for name, finding in by_name.items() if finding.check}
     assert verdicts == {name: said["verdict"] for name, said in example["self_reflection"].items()}
     after = set(example.get("after_self_reflection", ())) or {n for n, v in verdicts.items() if v == "corrected"}
@@ -394,7 +397,7 @@ async def test_the_papers_examples_go_the_papers_way(number: int, data: Path) ->
     assert (
         {name for name, finding in by_name.items() if finding.talk} == set(example["discussion"]) == after - confident
     )
-    final = {(one["severity"], one["subtype"], one["span"]) for one in example["final"]}
+    final = {(finding["severity"], finding["subtype"], finding["span"]) for finding in example["final"]}
     assert {(e.severity, e.category.partition("/")[2], e.text) for e in rating.errors or ()} == final
     assert rating.score == example["final_score"]
     flagged, discussed = len(example["subtype_evaluation"]), len(example["discussion"])
@@ -407,5 +410,5 @@ async def test_the_papers_ablation_after_self_reflection(data: Path) -> None:
     segment = Segment(id="1", source=example["source"], source_lang="zh", target_lang="en")
     text = example["translation"]
     rating = await HiMATE(panel_of(example, text).model(), stages="se+sr").rate(segment, text)
-    assert {found.category.partition("/")[2] for found in rating.errors or ()} == set(example["after_self_reflection"])
+    assert {span.category.partition("/")[2] for span in rating.errors or ()} == set(example["after_self_reflection"])
     assert rating.score == -7

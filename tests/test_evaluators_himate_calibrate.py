@@ -78,23 +78,23 @@ def config(tmp_path: Path) -> Config:
 
 async def calibrated(config: Config, files: Files, llm: ScriptedLLM, **more: object) -> Calibration:
     chains: list[Chain] = []
-    found, run = await calibrate_file(
+    calibration, run = await calibrate_file(
         config, files, given=Given(llm=llm), on_start=lambda *_: None, on_chain=chains.append, **more  # type: ignore[arg-type]
     )  # fmt: skip
     assert len(chains) == run.counts.done + run.counts.failed
-    return found
+    return calibration
 
 
 async def test_the_threshold_is_the_percentile_of_all_verifications(config: Config, files: Files) -> None:
     llm = scripted()
-    found = await calibrated(config, files, llm)
+    calibration = await calibrated(config, files, llm)
     # two verdicts of 8 and two of 3 tokens, -0.25 each: -2, -2, -0.75, -0.75
-    assert found == Calibration(
-        model="m/1", pair="en-es", threshold=found.threshold, percentile=60, n=4, smallest=-2, largest=-0.75,
-        confidence="logprobs", prompts=found.prompts, segments=4, failed=0,
+    assert calibration == Calibration(
+        model="m/1", pair="en-es", threshold=calibration.threshold, percentile=60, n=4, smallest=-2, largest=-0.75,
+        confidence="logprobs", prompts=calibration.prompts, segments=4, failed=0,
     )  # fmt: skip
-    assert found.threshold == pytest.approx(-1)
-    assert "himate-verify@" in found.prompts
+    assert calibration.threshold == pytest.approx(-1)
+    assert "himate-verify@" in calibration.prompts
     assert len(llm.requests) == 4 * 19 + 4 * 2
 
 
@@ -132,10 +132,10 @@ async def test_a_calibration_that_was_stopped_goes_on_where_it_was(config: Confi
 
 
 async def test_a_segment_that_fails_is_left_out_counted_and_tried_again(config: Config, files: Files) -> None:
-    found = await calibrated(config, files, scripted(fails="Tres"))
-    assert (found.n, found.segments, found.failed) == (4, 4, 1)
-    found = await calibrated(config, files, scripted())
-    assert (found.n, found.segments, found.failed) == (4, 4, 0)
+    calibration = await calibrated(config, files, scripted(fails="Tres"))
+    assert (calibration.n, calibration.segments, calibration.failed) == (4, 4, 1)
+    calibration = await calibrated(config, files, scripted())
+    assert (calibration.n, calibration.segments, calibration.failed) == (4, 4, 0)
 
 
 async def test_fewer_than_two_confidences_are_refused(config: Config, files: Files) -> None:
@@ -145,8 +145,12 @@ async def test_fewer_than_two_confidences_are_refused(config: Config, files: Fil
 
 async def test_without_log_probabilities_the_threshold_is_one_for_words(config: Config, files: Files) -> None:
     for llm, kind in ((scripted(logprobs=False), "logprobs"), (scripted(), "verbal")):
-        found = await calibrated(config.model_copy(update={"run": kind}), files, llm, kind=kind)
-        assert (found.confidence, found.smallest, found.largest) == ("verbal", math.log(0.3), math.log(0.9))
+        calibration = await calibrated(config.model_copy(update={"run": kind}), files, llm, kind=kind)
+        assert (calibration.confidence, calibration.smallest, calibration.largest) == (
+            "verbal",
+            math.log(0.3),
+            math.log(0.9),
+        )
 
 
 async def test_several_language_pairs_are_refused(config: Config, tmp_path: Path) -> None:

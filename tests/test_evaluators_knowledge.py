@@ -26,14 +26,17 @@ def knowledge(tmp_path: Path) -> Iterator[Knowledge]:
 
 
 def titles(knowledge: Knowledge, query: str, limit: int = 5) -> list[str]:
-    return [found.title for found in knowledge.search(query, limit)]
+    return [result.title for result in knowledge.search(query, limit)]
 
 
 def test_the_best_match_comes_first_with_its_place(knowledge: Knowledge) -> None:
     others = [Entry(title=f"Note {n}", text="Water and sand.") for n in range(9)]
     knowledge.add("notes.md", [RIVER, BANK, *others])
-    found = knowledge.search("the money of a bank")
-    assert [(one.title, one.source) for one in found] == [("Bank", "notes.md:1"), ("River bank", "notes.md:4")]
+    results = knowledge.search("the money of a bank")
+    assert [(result.title, result.source) for result in results] == [
+        ("Bank", "notes.md:1"),
+        ("River bank", "notes.md:4"),
+    ]
     assert titles(knowledge, "river bank", limit=1) == ["River bank"]
     assert titles(knowledge, "mountain") == []
 
@@ -108,7 +111,7 @@ def test_a_changed_source_replaces_its_entries_and_only_its(knowledge: Knowledge
     knowledge.add("b", [Entry(title="Lake", text="A bank of sand.")])
     moved = BANK.model_copy(update={"line": 9})
     assert knowledge.add("a", [moved]) == Added(entries=1, new=0, gone=1)
-    assert {found.source for found in knowledge.search("bank")} == {"a:9", "b"}
+    assert {result.source for result in knowledge.search("bank")} == {"a:9", "b"}
     assert knowledge.search("river") == []
 
 
@@ -117,7 +120,7 @@ def test_the_same_content_of_two_sources_is_found_once(knowledge: Knowledge) -> 
     knowledge.add("b", [BANK])
     assert titles(knowledge, "bank") == ["Bank"]
     assert knowledge.remove("a") == 1
-    assert [found.source for found in knowledge.search("bank")] == ["b:1"]
+    assert [result.source for result in knowledge.search("bank")] == ["b:1"]
 
 
 def test_removing_what_is_not_there_is_an_error(knowledge: Knowledge) -> None:

@@ -54,9 +54,9 @@ class Script:
         return script
 
     def __call__(self, messages: Sequence[Message], purpose: str) -> str:
-        found = next((reply for key, reply in self.replies.items() if reply and purpose.endswith(key)), None)
-        if found is not None:
-            return found
+        reply = next((reply for key, reply in self.replies.items() if reply and purpose.endswith(key)), None)
+        if reply is not None:
+            return reply
         assert purpose.endswith("annotate"), f"no reply for {purpose}"
         return annotated()
 
@@ -84,12 +84,12 @@ async def rated(script: Script, **options: Any) -> ScriptedLLM:
 
 def asked(llm: ScriptedLLM, dimension: str = "accuracy") -> list[str]:
     start = f"m-mad {dimension} "
-    return [one.purpose.removeprefix(start) for one in llm.requests if one.purpose.startswith(start)]
+    return [sent.purpose.removeprefix(start) for sent in llm.requests if sent.purpose.startswith(start)]
 
 
 def request(llm: ScriptedLLM, purpose: str) -> str:
     """What was sent last for ``purpose``, without the system message."""
-    return next(without_codes(one.messages[-1].content) for one in llm.requests if one.purpose == f"m-mad {purpose}")
+    return next(without_codes(sent.messages[-1].content) for sent in llm.requests if sent.purpose == f"m-mad {purpose}")
 
 
 def seen(errors: tuple[ErrorSpan, ...] | None) -> list[tuple[str, str, str]]:
@@ -162,15 +162,15 @@ async def test_the_opponent_starts_from_the_same_errors_with_every_major_turned_
 
 
 def openings(content: str) -> list[list[dict[str, str]]]:
-    found = re.findall(r"Annotator [AB], at the start:\n(.*)", content)
-    return [json.loads(one.removesuffix("</debate>"))["annotations"] for one in found]
+    standpoints = re.findall(r"Annotator [AB], at the start:\n(.*)", content)
+    return [json.loads(text.removesuffix("</debate>"))["annotations"] for text in standpoints]
 
 
 async def test_the_opponent_denies_a_non_translation() -> None:
     llm = await rated(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
     first, second = openings(request(llm, "accuracy round 1 opponent"))
     assert ([item["error_span"] for item in first], second) == (["all"], [])
-    system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
+    system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
     assert "A marks the text as a non-translation" in system
 
 
@@ -229,7 +229,7 @@ async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports
     transcript = request(llm, "accuracy judge")
     assert "Annotator B" not in transcript
     assert "Reviewer, at the end:\nIt is minor after all." in transcript
-    system = {one.purpose: one.messages[0].content for one in llm.requests}
+    system = {sent.purpose: sent.messages[0].content for sent in llm.requests}
     assert "you defend the annotations" in system["m-mad accuracy round 1 supporter"]
     assert "Ask up to three questions" in system["m-mad accuracy round 1 reviewer"]
     assert "Nobody else disputes them" in system["m-mad accuracy round 1 reviewer"]
@@ -264,7 +264,7 @@ def test_what_is_debated_and_what_the_opponent_starts_from_depend_on_the_topic(
 )
 async def test_the_debaters_are_told_the_topic(topic: Any, words: str) -> None:
     llm = await rated(debating(), topic=topic, rounds=1)
-    system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
+    system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
     assert words in system
     assert system.count("The debate is about") == 1
     assert system.count("An error of ") == 1

@@ -31,11 +31,11 @@ class Giving:
 
     name = "mine"
 
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    def __init__(self, result: Any) -> None:
+        self.result = result
 
     async def rate(self, segment: Segment, translation: str) -> Any:
-        return self.found() if callable(self.found) else self.found
+        return self.result() if callable(self.result) else self.result
 
 
 class Picky:
@@ -58,7 +58,7 @@ def edited(**parts: Any) -> Chain:
     return chain
 
 
-def one(evaluator: Any) -> Rated:
+def rated_by(evaluator: Any) -> Rated:
     (rated,) = rate(["A text."], ["a bad text"], "en", "es", evaluator=evaluator)
     return rated
 
@@ -76,18 +76,18 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("found", "message"), WRONG)
-def test_what_is_no_rating_with_a_finite_score_is_an_error_everywhere(found: Any, message: str) -> None:
-    rated = one(Giving(found))
+@pytest.mark.parametrize(("result", "message"), WRONG)
+def test_what_is_no_rating_with_a_finite_score_is_an_error_everywhere(result: Any, message: str) -> None:
+    rated = rated_by(Giving(result))
     assert (rated.rating, rated.error) == (None, f"EvaluationError: {message}")
-    (as_evaluator,) = edited(evaluator=Giving(found)).steps
+    (as_evaluator,) = edited(evaluator=Giving(result)).steps
     assert (as_evaluator.verdict, as_evaluator.reason) == ("failed", f"EvaluationError: {message}")
-    chain = edited(evaluator=Picky(), judge=Giving(found), gate="rate")
+    chain = edited(evaluator=Picky(), judge=Giving(result), gate="rate")
     assert (chain.text, chain.steps[0].reason) == ("a bad text", f"EvaluationError: {message}")
 
 
 def test_a_score_that_is_none_is_paid_for_once() -> None:
-    assert one(Giving(scored(math.nan))).calls == (PAID,)
+    assert rated_by(Giving(scored(math.nan))).calls == (PAID,)
     assert edited(evaluator=Giving(scored(math.nan))).usage.cost == 0.5
 
 
@@ -155,7 +155,7 @@ def test_what_is_no_evaluator_is_refused_at_once_with_what_one_looks_like(
 
 def test_what_only_shows_when_it_is_asked_is_an_error_of_the_rating() -> None:
     unseen = SimpleNamespace(name="mine", rate=functools.partial(lambda *_: scored(0.0)))
-    rated = one(unseen)
+    rated = rated_by(unseen)
     assert rated.error is not None
     assert rated.error.startswith("EvaluationError: mine gave Rating ")
     assert rated.error.endswith("without being awaited: `rate` is not async")
@@ -179,21 +179,21 @@ class Wrapped(Picky):
 
 @pytest.mark.parametrize("evaluator", [Delegating(), Wrapped(), Picky()])
 def test_whatever_can_be_awaited_will_do(evaluator: Any) -> None:
-    rating = one(evaluator).rating
+    rating = rated_by(evaluator).rating
     assert rating is not None
     assert rating.score == -5
 
 
 class Together(Picky):
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    def __init__(self, result: Any) -> None:
+        self.result = result
 
     async def rate_all(self, segment: Segment, translations: list[str]) -> Any:
-        return self.found
+        return self.result
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("result", "message"),
     [
         ([7], f"picky gave int 7: {MUST}"),
         ([scored(math.nan)], f"picky gave the score nan: {MUST}"),
@@ -201,8 +201,8 @@ class Together(Picky):
         ([], "picky gave 0 ratings for 1 translations"),
     ],
 )
-def test_ratings_made_together_are_checked_likewise(found: Any, message: str) -> None:
-    assert one(Together(found)).error == f"EvaluationError: {message}"
+def test_ratings_made_together_are_checked_likewise(result: Any, message: str) -> None:
+    assert rated_by(Together(result)).error == f"EvaluationError: {message}"
 
 
 # --- entry points

@@ -184,8 +184,8 @@ async def test_what_is_wrong_with_a_call_is_told_and_can_be_mended() -> None:
     ]
     rating, llm = await rated(*(reply for reply, _ in wrong), EVALUATE, assessed(3), finish(3))
     assert rating.score == 3
-    told = asked(llm, "rate-core")[1:]
-    assert [reason in text for (_, reason), text in zip(wrong, told, strict=False)] == [True] * len(wrong)
+    answers = asked(llm, "rate-core")[1:]
+    assert [reason in text for (_, reason), text in zip(wrong, answers, strict=False)] == [True] * len(wrong)
     assert len(rating.warnings) == len(wrong)
 
 
@@ -199,9 +199,9 @@ async def test_a_score_off_the_scale_is_told_and_never_taken(score: Any) -> None
 async def test_a_final_score_needs_its_reasons_and_to_be_called_alone() -> None:
     rating, llm = await rated(f"{EVALUATE}\n{finish(4)}", assessed(2), call("finish", score=4), finish(2))
     assert rating.score == 2
-    told = asked(llm, "rate-core")
-    assert "'finish' cannot be called here, only evaluate, compare" in told[1]
-    assert "'rationale' is missing" in told[2]
+    answers = asked(llm, "rate-core")
+    assert "'finish' cannot be called here, only evaluate, compare" in answers[1]
+    assert "'rationale' is missing" in answers[2]
 
 
 async def test_a_final_score_that_is_given_twice_alike_is_one() -> None:
@@ -290,7 +290,7 @@ async def test_a_comparison_without_anchors_says_what_is_missing_and_can_be_repa
 
     llm = ScriptedLLM(reply)
     rating = await RATE(llm).rate(SEGMENT, TEXT)
-    told = asked(llm, "rate-core")
+    answers = asked(llm, "rate-core")
     for number, said in (
         (2, "there are no anchors yet"),
         (3, "there are no anchors yet"),
@@ -299,7 +299,7 @@ async def test_a_comparison_without_anchors_says_what_is_missing_and_can_be_repa
         (6, '"anchor_score": 4.0'),
         (6, '"suggested_score": 4.0'),
     ):
-        assert said in told[number]
+        assert said in answers[number]
     assert rating.score == 4
     assert len(asked(llm, "rate-compare")) == 4
 
@@ -386,10 +386,10 @@ async def test_the_same_search_is_not_made_twice() -> None:
     again = call("search", query=" 夺笋啊  a"), call("search", query="OTHER")
     _, llm = await rated(*search, *again, *GOOD, finder=finder)
     assert finder.asked == ["a", "b"]
-    told = asked(llm, "rate-core")
-    assert told[1] == told[3] == 'Answer of search: {"answer": "So mean."}'
-    assert told[2] == told[4]
-    assert "nothing was found" in told[2]
+    answers = asked(llm, "rate-core")
+    assert answers[1] == answers[3] == 'Answer of search: {"answer": "So mean."}'
+    assert answers[2] == answers[4]
+    assert "nothing was found" in answers[2]
 
 
 async def test_a_query_that_fails_does_not_lose_what_the_others_found() -> None:
@@ -427,12 +427,12 @@ async def test_what_is_learnt_serves_the_later_translations_and_nothing_stays_in
     llm = ScriptedLLM([*first, EVALUATE, assessed(3), compare(3), TIE, TIE, finish(3), *GOOD])
     evaluator = RATE(llm, finder=finder)
     assert isinstance(evaluator, RatesTogether)
-    one, two = await evaluator.rate_all(SEGMENT, ["Take it.", TEXT])
-    assert isinstance(one, Rating)
-    assert isinstance(two, Rating)
-    assert (one.score, two.score) == (0.5, 3)
-    assert "|order:1|" in one.signature
-    assert "|order:2|" in two.signature
+    first_rating, second_rating = await evaluator.rate_all(SEGMENT, ["Take it.", TEXT])
+    assert isinstance(first_rating, Rating)
+    assert isinstance(second_rating, Rating)
+    assert (first_rating.score, second_rating.score) == (0.5, 3)
+    assert "|order:1|" in first_rating.signature
+    assert "|order:2|" in second_rating.signature
     opening = [r.messages[-1].content for r in llm.requests if len(r.messages) == 2 and r.purpose == "rate-core"]
     opening = [without_codes(content) for content in opening]
     assert "no anchors for this source yet" in opening[0]
@@ -442,7 +442,7 @@ async def test_what_is_learnt_serves_the_later_translations_and_nothing_stays_in
     assert '"anchor_score": 0.5' in llm.requests[11].messages[-1].content
     later = await evaluator.rate(SEGMENT, TEXT)
     assert llm.requests[-3].messages[-1].content.count("knowledge") == 0
-    assert later.signature == evaluator.signature == one.signature
+    assert later.signature == evaluator.signature == first_rating.signature
 
 
 async def test_a_finished_translation_takes_the_slot_of_its_level() -> None:
@@ -553,13 +553,13 @@ def test_real_tool_calls_go_before_the_text_and_broken_arguments_are_a_problem()
 
 
 def test_arguments_are_read_by_kind() -> None:
-    given = {"a": " x ", "b": "None", "c": "", "d": 3}
-    assert [text_of(given, name) for name in ("a", "b", "c", "z")] == ["x", None, None, None]
+    worked_examples = {"a": " x ", "b": "None", "c": "", "d": 3}
+    assert [text_of(worked_examples, name) for name in ("a", "b", "c", "z")] == ["x", None, None, None]
     assert [read_score(value) for value in (3, "3.5", "3/4")] == [3.0, 3.5, 3.0]
     with pytest.raises(UnreadableReply, match="no text"):
-        text_of(given, "d")
+        text_of(worked_examples, "d")
     with pytest.raises(UnreadableReply, match="'b' is missing"):
-        text_of(given, "b", required=True)
+        text_of(worked_examples, "b", required=True)
     for value in (7, "high", None, True, "75%"):
         with pytest.raises(UnreadableReply, match="score"):
             read_score(value)
@@ -590,17 +590,17 @@ def scripted(example: dict[str, Any]) -> list[Answer]:
 
 
 def examples(data: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))["rate"]
-    return found
+    worked: list[dict[str, Any]] = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))["rate"]
+    return worked
 
 
 @pytest.mark.data
 async def test_the_papers_trajectories_of_one_source(data: Path) -> None:
-    given = examples(data)
-    llm = ScriptedLLM([reply for example in given for reply in scripted(example)])
-    segment = SEGMENT.model_copy(update={"source": given[0]["source"]})
+    worked_examples = examples(data)
+    llm = ScriptedLLM([reply for example in worked_examples for reply in scripted(example)])
+    segment = SEGMENT.model_copy(update={"source": worked_examples[0]["source"]})
     finder = Notes(**{"夺笋啊 meaning": "a homophone of 多损啊"})
-    results = await RATE(llm, finder=finder).rate_all(segment, [example["translation"] for example in given])
+    results = await RATE(llm, finder=finder).rate_all(segment, [example["translation"] for example in worked_examples])
     llm.finish()
     ratings = [result for result in results if not isinstance(result, MtagentError)]
     assert [rating.score for rating in ratings] == [0, 4, 2]

@@ -31,8 +31,8 @@ def segment(number: str = "1", source: str = SOURCE, document: str | None = None
     return Segment(id=number, source=source, source_lang="en", target_lang="de", document=document)
 
 
-def rate(path: Path, one: Segment | None = None, translation: str = TEXT, **options: Any) -> Rating:
-    return asyncio.run(SpansFile(path=path, **options).rate(one or segment(), translation))
+def rate(path: Path, rated: Segment | None = None, translation: str = TEXT, **options: Any) -> Rating:
+    return asyncio.run(SpansFile(path=path, **options).rate(rated or segment(), translation))
 
 
 def short(errors: tuple[ErrorSpan, ...] | None) -> list[Short]:
@@ -63,7 +63,7 @@ CATEGORIES = ["accuracy/mistranslation", "Fluency/Punctuation", "Style/Unnatural
 @st.composite
 def cases(draw: st.DrawFn) -> list[Case]:
     """Several segments of one system, with spans that may touch, overlap and come twice."""
-    found = []
+    cases = []
     for number in range(1, draw(st.integers(1, 4)) + 1):
         source, translation = f"{number} {draw(WORDS)}", draw(WORDS)
         errors = []
@@ -74,8 +74,8 @@ def cases(draw: st.DrawFn) -> list[Case]:
             category = draw(st.sampled_from(CATEGORIES))
             text = translation[start:end]
             errors.append(ErrorSpan(text=text, category=category, severity=severity, start=start, end=end))
-        found.append(Case(str(number), source, translation, tuple(errors)))
-    return found
+        cases.append(Case(str(number), source, translation, tuple(errors)))
+    return cases
 
 
 def made(kind: str, folder: Path, *cases: Case) -> Path:
@@ -323,7 +323,9 @@ def rate_systems(
     """Exit code, scores by system, all that went wrong, and what was said."""
     done = shell(f"rate -s en.txt -t {translations} -l en-es --evaluator spans-file:path={spec}")
     rows = [json.loads(line) for line in done.out.splitlines()]
-    scores = {row["system"]: [one["score"] for one in rows if one["system"] == row["system"]] for row in rows}
+    scores: dict[str, list[float | None]] = {row["system"]: [] for row in rows}
+    for row in rows:
+        scores[row["system"]].append(row["score"])
     return done.code, scores, [row["error"] for row in rows if row["error"]], done.err
 
 

@@ -21,8 +21,8 @@ from tests.simulator.settings import Behaviour, Fault, Settings, parse_fault
 def load_behaviour(spec: str) -> Behaviour:
     """The function that ``module:function`` names."""
     module, _, name = spec.partition(":")
-    found: Behaviour = getattr(importlib.import_module(module), name)
-    return found
+    behaviour: Behaviour = getattr(importlib.import_module(module), name)
+    return behaviour
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
