@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators.eaprompt import Counted, EAPrompt, disagreement, parse, parse_once
+from mtagent.evaluators.eaprompt import EAPrompt, parse_once
 from mtagent.jobs.agent import Agent
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage
@@ -39,48 +39,35 @@ async def test_two_steps_and_the_second_sees_the_list_alone() -> None:
     assert rating.seconds > 0
 
 
-async def test_the_list_decides_where_the_count_disagrees_and_the_rating_warns() -> None:
-    rating = await EAPrompt(ScriptedLLM([LIST, "Major: 3, Minor: 1"])).rate(SEGMENT, TEXT)
-    assert rating.score == -11
-    assert rating.warnings == (
-        "the model counts 3 major and 1 minor, its list holds 2 major and 1 minor; the list decides",
+MANY = (
+    "Major errors:\n" + "\n".join(f'({n}) "gratis" - mistranslation' for n in range(1, 8)) + "\nMinor errors:\nno-error"
+)
+CRITICAL = 'Critical:\n(1) "gratis" - Mistranslation\nMajor:\nno-error\nMinor:\nno-error'
+
+
+@pytest.mark.parametrize(
+    ("listed", "count", "score", "warning"),
+    [
+        (LIST, "Major: 3, Minor: 1", -11, "counts 3 major and 1 minor, its list holds 2 major and 1 minor"),
+        (LIST, "1, 6", -11, "counts 1 major and 6 minor"),  # which is the same score
+        (LIST, "<score>-11</score>", -11, None),
+        (LIST, "<score>-10</score>", -11, "counts a score of -10"),
+        (NONE, "0, 0", 0, None),
+        (NONE, "1, 0", 0, "counts 1 major and 0 minor, its list holds 0 major and 0 minor"),
+        (CRITICAL, "1, 0", -5, None),
+        (CRITICAL, "0, 0", -5, "its list holds 1 major and 0 minor"),
+        (MANY, "7, 0", -35, None),
+    ],
+)
+async def test_the_list_decides_and_a_count_that_disagrees_is_warned_of(
+    listed: str, count: str, score: float, warning: str | None
+) -> None:
+    rating = await EAPrompt(ScriptedLLM([listed, count])).rate(SEGMENT, TEXT)
+    assert rating.score == score
+    assert len(rating.errors or ()) == listed.count('"') / 2
+    assert [text.endswith("; the list decides") and (warning or "?") in text for text in rating.warnings] == (
+        [True] if warning else []
     )
-    assert rating.errors is not None
-    assert len(rating.errors) == 3
-
-
-async def test_a_list_of_equal_score_but_other_errors_disagrees_too() -> None:
-    rating = await EAPrompt(ScriptedLLM([LIST, "1, 6"])).rate(SEGMENT, TEXT)
-    assert len(rating.warnings) == 1
-
-
-async def test_a_count_given_as_a_score_is_compared_as_a_score() -> None:
-    agreeing = await EAPrompt(ScriptedLLM([LIST, "<score>-11</score>"])).rate(SEGMENT, TEXT)
-    other = await EAPrompt(ScriptedLLM([LIST, "<score>-10</score>"])).rate(SEGMENT, TEXT)
-    assert (agreeing.warnings, len(other.warnings)) == ((), 1)
-
-
-async def test_no_error_is_counted_too() -> None:
-    rating = await EAPrompt(ScriptedLLM([NONE, "0, 0"])).rate(SEGMENT, TEXT)
-    assert (rating.score, rating.errors, rating.warnings) == (0, (), ())
-    doubtful = await EAPrompt(ScriptedLLM([NONE, "1, 0"])).rate(SEGMENT, TEXT)
-    assert doubtful.warnings == (
-        "the model counts 1 major and 0 minor, its list holds 0 major and 0 minor; the list decides",
-    )
-
-
-def test_a_critical_error_is_counted_as_major() -> None:
-    errors = parse('Critical:\n(1) "x" - Mistranslation\nMajor:\nno-error\nMinor:\nno-error', "x y")
-    assert disagreement(errors, Counted.of(1, 0)) == []
-    assert disagreement(errors, Counted.of(0, 0)) != []
-
-
-async def test_there_is_no_cap() -> None:
-    many = "\n".join(f'({n}) "gratis" - mistranslation' for n in range(1, 8))
-    rating = await EAPrompt(ScriptedLLM([f"Major errors:\n{many}\nMinor errors:\nno-error", "7, 0"])).rate(
-        SEGMENT, TEXT
-    )
-    assert (rating.score, rating.warnings) == (-35, ())
 
 
 async def test_a_count_that_cannot_be_read_twice_fails_and_keeps_account_of_what_was_paid() -> None:
