@@ -52,27 +52,6 @@ async def test_mqm_marks_and_scores() -> None:
     llm.finish()
 
 
-@pytest.mark.parametrize(
-    ("major", "minor", "critical", "score"),
-    [
-        (0, 1, 0, -1),
-        (2, 3, 0, -13),
-        (4, 1, 0, -21),
-        (9, 9, 0, -25),
-        (1, 9, 0, -9),
-        (0, 1, 2, -25),
-    ],
-)
-async def test_mqm_scores_by_hand(major: int, minor: int, critical: int, score: float) -> None:
-    def under(heading: str, number: int) -> str:
-        return f"{heading}:\n" + ("\n".join(['style/awkward - "ayer"'] * number) or "no-error")
-
-    reply = "\n".join([under("Critical", critical), under("Major", major), under("Minor", minor)])
-    rating = await GembaMQM(ScriptedLLM([reply])).rate(SEGMENT, TEXT)
-    assert rating.score == score
-    assert len(rating.errors or ()) == major + minor + critical
-
-
 @pytest.mark.parametrize("heading", ["Critical", "Major", "Minor"])
 async def test_mqm_gives_a_non_translation_the_lowest_score(heading: str) -> None:
     rating = await GembaMQM(ScriptedLLM([f"{heading}:\nnon-translation"])).rate(SEGMENT, TEXT)
