@@ -483,9 +483,9 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
     if regex.match(r"\s*(?:```\w*\s*)?\{", reply) and not translation.lstrip().startswith("{"):
         fields = fields_of(read_json(reply))
         inside = next((fields[name] for name in _TEXT_KEYS if name in fields), None)
-        reply = (
-            inside if isinstance(inside, str) else refuse("it is JSON; give the corrected translation as plain text")
-        )
+        if not isinstance(inside, str):
+            refuse("it is JSON; give the corrected translation as plain text")
+        reply = inside
     text = text_in(reply, translation)
     if _REMARK.match(text) and SequenceMatcher(None, text, translation).ratio() < _ALIKE:
         refuse("it is a remark; give the whole translation, unchanged if there is nothing to correct")
@@ -578,10 +578,12 @@ def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
         return Opinion(standing, comment.strip()) if agrees else refuse("it says of no error whether it exists")
     items = [items] if isinstance(items, dict) else items
     by_number: dict[str, View] = {}
-    for place, item in enumerate(items if isinstance(items, list) else refuse("its errors are no list"), start=1):
+    if not isinstance(items, list):
+        refuse("its errors are no list")
+    for place, item in enumerate(items, start=1):
         judged = fields_of(item)
         if (exists := _truth(judged, _EXISTS)) is None:
-            refuse(f"whether an error exists is said by yes or no, and not so: {str(item)[:40]!r}")
+            refuse(f"it says neither yes nor no to whether an error exists: {str(item)[:40]!r}")
         severity = _severity(judged.get("severity")).severity if exists else "neutral"
         by_number[str(judged.get("number", place))] = View(exists, severity)
     numbers = [str(number) for number in range(1, len(standing) + 1)]
