@@ -24,6 +24,10 @@ from mtagent.text import edits, mqm
 
 Errors = tuple[ErrorSpan, ...]
 SCALES: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}
+RUBRIC_CATEGORIES = {
+    *("addition", "mistranslation", "omission", "untranslated text", "grammar"),
+    *("inconsistency", "punctuation", "word order", "terminology", "style"),
+}
 SUBTYPE_NAMES = {subtype.category for subtype in SUBTYPES}
 
 
@@ -67,7 +71,7 @@ def of_typology(example: Example) -> Errors:
 
 Reader = Callable[[Example], Errors]
 READERS: dict[str, tuple[Reader, set[str] | None]] = {
-    **{name: (partial(on_scale, scale), set(mqm.RUBRIC_CATEGORIES)) for scale, name in SCALES.items()},
+    **{name: (partial(on_scale, scale), RUBRIC_CATEGORIES) for scale, name in SCALES.items()},
     "gemba-mqm": (headed, None),
     "gemba-esa": (headed, None),
     "eaprompt-errors": (itemised, None),

@@ -177,7 +177,7 @@ def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
 
-_FINDERS = {
+_FINDERS: dict[str, Callable[[str], Sequence[scripts.Mark]]] = {
     "placeholder": markup.placeholders,
     "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
     "URL": markup.urls,
