@@ -210,6 +210,8 @@ CORRECTED = {
 
 def test_the_examples_of_rubric_mqm_differ_in_numbers_alone_and_their_replies_correct_them() -> None:
     assert set(get_args(mqm.Scale)) == set(SCALES)
+    schema: Any = prompts.load("rubric-mqm").reply_schema
+    assert set(schema["properties"]["errors"]["items"]["properties"]["category"]["enum"]) == RUBRIC_CATEGORIES
     assert [prompts.load(name).user for name in SCALES.values()] == [prompts.load("rubric-mqm").user] * 3
     by_scale = []
     for scale, name in SCALES.items():
