@@ -36,12 +36,12 @@ def rated(evaluator: InBatches, translations: Sequence[str], segments: Sequence[
 
 def test_cometkiwi_rates_without_spans_in_one_batch(fake: Fake) -> None:
     evaluator = by_comet.cometkiwi(model="fake/kiwi", python=fake.python)
-    found = rated(evaluator, ["x", "", "xxx"], SEGMENTS)
-    assert [one.score for one in found] == [0.01, 0, 0.03]
-    assert {one.errors for one in found} == {None}
-    assert {one.evaluator for one in found} == {"cometkiwi"}
+    ratings = rated(evaluator, ["x", "", "xxx"], SEGMENTS)
+    assert [rating.score for rating in ratings] == [0.01, 0, 0.03]
+    assert {rating.errors for rating in ratings} == {None}
+    assert {rating.evaluator for rating in ratings} == {"cometkiwi"}
     signature = "cometkiwi|model:fake/kiwi|comet:unknown|torch:unknown|reference:no|version:0.1.0"
-    assert {one.signature for one in found} == {evaluator.signature} == {signature}
+    assert {rating.signature for rating in ratings} == {evaluator.signature} == {signature}
     assert [len(call) for call in fake.calls] == [3]
 
 
@@ -49,8 +49,8 @@ def test_xcomet_s_spans_have_the_translation_s_own_words_and_place(fake: Fake) -
     evaluator = by_comet.xcomet(model="fake/xcomet", python=fake.python)
     first, second, third = rated(evaluator, ["Un día bad, y bad", "¡Muy bien!", "bad"])
     assert first.errors is not None
-    assert [(one.text, one.start, one.end) for one in first.errors] == [("bad", 7, 10), ("bad", 14, 17)]
-    assert {(one.severity, one.category, one.explanation) for one in first.errors} == {
+    assert [(error.text, error.start, error.end) for error in first.errors] == [("bad", 7, 10), ("bad", 14, 17)]
+    assert {(error.severity, error.category, error.explanation) for error in first.errors} == {
         ("major", "other", "confidence 0.88")
     }
     assert second.errors == ()
@@ -59,31 +59,31 @@ def test_xcomet_s_spans_have_the_translation_s_own_words_and_place(fake: Fake) -
 
 
 def test_a_mark_on_no_characters_is_kept_and_told(fake: Fake) -> None:
-    (found,) = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["!"], BARE[:1])
-    assert found.errors is not None
-    assert (found.errors[0].severity, found.errors[0].start, found.errors[0].end) == ("critical", 0, 0)
-    assert found.warnings == ("a critical error at 0 has no characters",)
+    (rating,) = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["!"], BARE[:1])
+    assert rating.errors is not None
+    assert (rating.errors[0].severity, rating.errors[0].start, rating.errors[0].end) == ("critical", 0, 0)
+    assert rating.warnings == ("a critical error at 0 has no characters",)
 
 
 def test_a_mark_on_white_space_alone_keeps_its_place(fake: Fake) -> None:
-    (found,) = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["a  gap"], BARE[:1])
-    assert found.errors is not None
-    assert [(one.text, one.start, one.end) for one in found.errors] == [("  ", 1, 3)]
-    assert found.warnings == ()
+    (rating,) = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["a  gap"], BARE[:1])
+    assert rating.errors is not None
+    assert [(error.text, error.start, error.end) for error in rating.errors] == [("  ", 1, 3)]
+    assert rating.warnings == ()
 
 
 def test_equal_texts_are_rated_once_and_scores_have_six_digits(fake: Fake) -> None:
-    found = rated(by_comet.cometkiwi(model="fake/kiwi", python=fake.python), ["third", "third", "x"], [BARE[0]] * 3)
-    assert [one.score for one in found] == [0.333333, 0.333333, 0.01]
+    ratings = rated(by_comet.cometkiwi(model="fake/kiwi", python=fake.python), ["third", "third", "x"], [BARE[0]] * 3)
+    assert [rating.score for rating in ratings] == [0.333333, 0.333333, 0.01]
     assert [len(call) for call in fake.calls] == [2]
 
 
 def test_xcomet_sees_references_only_if_told_to_and_where_there_are_some(fake: Fake) -> None:
     mixed = [SEGMENTS[0], BARE[1], SEGMENTS[2]]
     hidden = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python), ["x"] * 3, mixed)
-    assert [one.score for one in hidden] == [0.01] * 3
+    assert [rating.score for rating in hidden] == [0.01] * 3
     shown = rated(by_comet.xcomet(model="fake/xcomet", python=fake.python, reference=True), ["x"] * 3, mixed)
-    assert [one.score for one in shown] == [0.51, 0.01, 0.51]
+    assert [rating.score for rating in shown] == [0.51, 0.01, 0.51]
     assert "|reference:yes|" in shown[0].signature
 
 
@@ -94,12 +94,12 @@ def test_what_cannot_be_rated_harms_no_other(fake: Fake) -> None:
         texts = ["x", "nan", "raise", "outside", "xx", "inf", "before"]
         return await asyncio.gather(*(evaluator.rate(BARE[0], text) for text in texts), return_exceptions=True)
 
-    found = asyncio.run(each())
-    assert [one.score if isinstance(one, Rating) else type(one) for one in found] == [
+    ratings = asyncio.run(each())
+    assert [rating.score if isinstance(rating, Rating) else type(rating) for rating in ratings] == [
         0.01, EvaluationError, MetricError, EvaluationError, 0.02, EvaluationError,
         EvaluationError,
     ]  # fmt: skip
-    assert "segment s0: xcomet marked 3–30 in a text of 7 characters" in str(found[3])
+    assert "segment s0: xcomet marked 3–30 in a text of 7 characters" in str(ratings[3])
 
 
 @pytest.mark.parametrize(("model", "message"), [("crash", "exit code 3"), ("regression", "compares with references")])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +119,41 @@ async def test_two_unreadable_replies_are_an_error_that_keeps_the_calls(spec: st
     with pytest.raises(RatingParseError) as caught:
         await evaluator.rate(SEGMENT, TEXT)
     assert sum(call.reply == "The translation is excellent!" for call in caught.value.calls) >= 2
+
+
+class Slow(ScriptedLLM):
+    """Takes a tenth of a second, and counts how many requests of each kind wait at once."""
+
+    def __init__(self) -> None:
+        super().__init__(simulated)
+        self.waiting, self.most = Counter[str](), Counter[str]()
+
+    async def complete(self, messages: Sequence[Message], **asked: Any) -> Completion:
+        step = re.sub(r" [\w ]+/.*|m-mad (\w+ (?=\w))?|round \d ", "", asked["purpose"])
+        self.waiting[step] += 1
+        self.most[step] = max(self.most[step], self.waiting[step])
+        await asyncio.sleep(0.1)
+        self.waiting[step] -= 1
+        return await super().complete(messages, **asked)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "at_once"),
+    [
+        ("himate", "errado ajeno roto", {"evaluate": 19, "correct": 3, "verify": 3, "discuss": 3}),
+        (
+            "m-mad:rounds=1",
+            "errado ajeno",
+            {"annotate": 4, "supporter": 2, "opponent": 2, "checker": 2, "judge": 1},
+        ),
+        ("rate", "errado", {"rate-core": 1, "rate-evaluate": 1, "rate-compare": 2}),
+    ],
+)
+async def test_independent_calls_go_out_at_the_same_time(spec: str, words: str, at_once: dict[str, int]) -> None:
+    llm = Slow()
+    evaluator = make_evaluator(spec, Surroundings(llm=llm, config=Config(), data_folder=Path("nowhere")))
+    await evaluator.rate(SEGMENT, TEXT.replace("errado", words))
+    assert llm.most == at_once
 
 
 @pytest.mark.parametrize("spec", ALL)

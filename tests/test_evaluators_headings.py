@@ -63,8 +63,8 @@ def test_what_people_marked_comes_back_whole(data: Path, form: Callable[[str, st
     rows = list(human_errors(data))
     assert len(rows) > 500
     for source, translation, errors in rows:
-        found = read_headed(written(errors, form), translation, source=source)
-        assert [(e.severity, e.category, e.text) for e in found] == errors
+        errors_read = read_headed(written(errors, form), translation, source=source)
+        assert [(e.severity, e.category, e.text) for e in errors_read] == errors
 
 
 @pytest.mark.parametrize("form", FORMS[:3])
@@ -78,11 +78,11 @@ def test_a_reply_cut_off_anywhere_gives_no_error_that_it_does_not_name_whole(for
     assert spans(reply) == errors
     for end in range(len(reply)):
         try:
-            found = spans(reply[:end])
+            errors_read = spans(reply[:end])
         except RatingParseError:
             continue
-        assert found
-        assert found == errors[: len(found)]
+        assert errors_read
+        assert errors_read == errors[: len(errors_read)]
 
 
 PIECES = st.sampled_from(

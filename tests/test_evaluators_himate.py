@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mtagent.errors import ConfigError, RatingParseError
+from mtagent.errors import ConfigError
 from mtagent.evaluators.confidence import Calibration, file_of, write
-from mtagent.evaluators.himate import PROMPTS, HiMATE, parse_subtype
+from mtagent.evaluators.himate import PROMPTS, HiMATE
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
-from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, Message, Rating, Segment, Term, TokenLogprob, Usage
+from mtagent.records import Completion, Message, Rating, Segment, TokenLogprob, Usage
 
 SEGMENT = Segment(id="1", source="The old clock on the wall stopped.", source_lang="en", target_lang="fr")
 TEXT = "La vieille horloge sur la mure s'est arretée."
@@ -101,7 +98,7 @@ def steps(rating: Rating) -> Counter[str]:
 
 def kept(rating: Rating) -> list[tuple[str, str, str]]:
     assert rating.errors is not None
-    return [(found.category, found.text, found.severity) for found in rating.errors]
+    return [(span.category, span.text, span.severity) for span in rating.errors]
 
 
 async def test_nothing_flagged_takes_nineteen_calls_and_is_error_free() -> None:
@@ -127,12 +124,12 @@ async def test_three_flagged_and_one_discussed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stages", "calls", "score", "found"),
+    ("stages", "calls", "score", "errors"),
     [("se", 19, -7, 3), ("se+sr", 25, -6, 2), ("se+sr+cd", 27, -2, 2)],
 )
-async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: float, found: int) -> None:
+async def test_the_stages_can_be_switched_off(stages: Any, calls: int, score: float, errors: int) -> None:
     rating = await HiMATE(THREE.model(), stages=stages, threshold=-0.5).rate(SEGMENT, TEXT)
-    assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, found)
+    assert (len(rating.calls), rating.score, len(kept(rating))) == (calls, score, errors)
     assert f"|stages:{stages}|" in rating.signature
     used = PROMPTS[: {"se": 1, "se+sr": 3, "se+sr+cd": 5}[stages]]
     assert re.findall(r"\|prompt:([\w-]+)@", rating.signature) == list(used)
@@ -144,49 +141,49 @@ async def test_a_confidence_at_the_threshold_is_kept_without_a_discussion() -> N
     assert (steps(rating)["discuss"], rating.score) == (0, -6)
 
 
-def one(talk: list[dict[str, Any]], severity: str = "major") -> Panel:
-    return Panel(
-        flagged={SPELLING: [error("arretée", severity)]},
-        corrected={SPELLING: TEXT.replace("arretée", "arrêtée")},
-        talk={SPELLING: talk},
-    )
+VIEWS = {"no": view(False), "taste": view(True), "minor": view(True, "minor"), "major": view(True, "major")}
+
+
+def spelling(talk: str = "") -> Panel:
+    """One misspelt word, and what is said of it in turn: a severity, with ``!`` if the agent says that it disagrees."""
+    turns = [
+        AGREE if word == "agree" else opinion(VIEWS[word.strip("!")], **({"agrees": False} if "!" in word else {}))
+        for word in talk.split()
+    ]
+    corrected = {SPELLING: TEXT.replace("arretée", "arrêtée")}
+    return Panel({SPELLING: [error("arretée", "major")]}, corrected, talk={SPELLING: turns})
 
 
 @pytest.mark.parametrize(
-    ("talk", "turns", "score"),
+    ("talk", "score"),
     [
-        ([opinion(view(True, "major")), AGREE], 2, -5),
-        ([opinion(view(True, "minor")), AGREE], 2, -1),
-        ([opinion(view(False)), AGREE], 2, 0),
-        ([opinion(view(True, "neutral")), AGREE], 2, 0),
-        ([opinion(view(True, "major")), opinion(view(True, "major"), agrees=False)], 2, -5),
-        ([opinion(view(False)), opinion(view(True, "minor"), agrees=False), opinion(view(True, "minor"))], 3, -1),
-        ([opinion(view(False)), opinion(view(True, "minor"), agrees=False), AGREE], 3, -1),
-        (
-            [opinion(view(False)), opinion(view(True, "minor"), agrees=False), opinion(view(True, "major")), AGREE],
-            4,
-            -5,
-        ),
+        ("major agree", -5),
+        ("minor agree", -1),
+        ("no agree", 0),
+        ("taste agree", 0),
+        ("major major!", -5),
+        ("no minor! minor", -1),
+        ("no minor! agree", -1),
+        ("no minor! major agree", -5),
     ],
 )
-async def test_a_discussion_ends_with_agreement(talk: list[dict[str, Any]], turns: int, score: float) -> None:
-    rating = await HiMATE(one(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
-    assert (steps(rating)["discuss"], rating.score, rating.warnings) == (turns, score, ())
-    assert len(kept(rating)) == (score < 0)
-    assert all(text == "arretée" for _, text, _ in kept(rating))
+async def test_a_discussion_ends_with_agreement(talk: str, score: float) -> None:
+    rating = await HiMATE(spelling(talk).model(), threshold=0.0).rate(SEGMENT, TEXT)
+    assert (steps(rating)["discuss"], rating.score, rating.warnings) == (len(talk.split()), score, ())
+    assert [text for _, text, _ in kept(rating)] == ["arretée"] * (score < 0)
 
 
 async def test_without_agreement_the_last_statement_decides() -> None:
-    stubborn = [opinion(view(False)), opinion(view(True, "minor"), agrees=False)] * 2
-    rating = await HiMATE(one(stubborn).model(), threshold=0.0).rate(SEGMENT, TEXT)
+    stubborn = spelling("no minor! no minor!")
+    rating = await HiMATE(stubborn.model(), threshold=0.0).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score) == (4, -1)
     assert rating.warnings == ("fluency/spelling: no agreement in 4 turns; the last one decided",)
-    rating = await HiMATE(one(stubborn).model(), threshold=0.0, turns=3).rate(SEGMENT, TEXT)
+    rating = await HiMATE(stubborn.model(), threshold=0.0, turns=3).rate(SEGMENT, TEXT)
     assert (steps(rating)["discuss"], rating.score, rating.correction) == (3, 0, None)
 
 
 async def test_the_agents_of_a_discussion_see_each_other_and_know_what_is_theirs() -> None:
-    llm = one([opinion(view(False)), opinion(view(True, "minor"), agrees=False), AGREE]).model()
+    llm = spelling("no minor! agree").model()
     await HiMATE(llm, threshold=0.0).rate(SEGMENT, TEXT)
     first, second, third = (request for request in llm.requests if request.purpose.startswith("discuss"))
     assert "fluency/register" in first.messages[0].content
@@ -220,19 +217,11 @@ async def test_what_is_neutral_goes_no_further() -> None:
     assert (rating.errors, rating.score, len(rating.calls)) == ((), 0, 19)
 
 
-async def test_a_correction_that_changes_nothing_drops_the_error_without_a_comparison() -> None:
-    panel = Panel(flagged={SPELLING: [error("arretée")]}, corrected={SPELLING: TEXT})
+@pytest.mark.parametrize(("fix", "verdict", "verified"), [("arretée", "", 0), ("arrettée", "worse", 1)])
+async def test_what_a_correction_does_not_correct_was_no_error(fix: str, verdict: str, verified: int) -> None:
+    panel = Panel({SPELLING: [error("arretée")]}, {SPELLING: TEXT.replace("arretée", fix)}, {SPELLING: verdict})
     rating = await HiMATE(panel.model()).rate(SEGMENT, TEXT)
-    assert (rating.errors, steps(rating)) == ((), {"evaluate": 19, "correct": 1})
-
-
-async def test_a_correction_for_the_worse_drops_the_error() -> None:
-    panel = Panel(
-        flagged={SPELLING: [error("arretée")]},
-        corrected={SPELLING: TEXT.replace("arretée", "arrettée")},
-        verdicts={SPELLING: "worse"},
-    )
-    assert (await HiMATE(panel.model()).rate(SEGMENT, TEXT)).errors == ()
+    assert (rating.errors, len(rating.calls)) == ((), 20 + verified)
 
 
 async def test_minor_punctuation_weighs_a_tenth() -> None:
@@ -247,7 +236,7 @@ async def test_an_omission_marks_the_source() -> None:
     panel = Panel(flagged={"accuracy/omission": [missing]})
     rating = await HiMATE(panel.model(), stages="se").rate(SEGMENT, "La horloge s'est arrêtée.")
     assert rating.errors is not None
-    assert [(found.side, found.text, found.start) for found in rating.errors] == [("omission", "old", None)]
+    assert [(span.side, span.text, span.start) for span in rating.errors] == [("omission", "old", None)]
 
 
 async def test_one_corrected_text_holds_what_does_not_contradict() -> None:
@@ -267,25 +256,15 @@ async def test_one_corrected_text_holds_what_does_not_contradict() -> None:
 
 
 async def test_without_log_probabilities_the_agents_are_asked_and_it_is_said() -> None:
-    panel = Panel(
-        flagged=THREE.flagged,
-        corrected=THREE.corrected,
-        verdicts=THREE.verdicts,
-        sure=None,
-        percent=50,
-        talk=THREE.talk,
-    )
-    rating = await HiMATE(panel.model(), threshold=math.log(0.5)).rate(SEGMENT, TEXT)
+    rating = await HiMATE(replace(THREE, sure=None, percent=50).model(), threshold=math.log(0.5)).rate(SEGMENT, TEXT)
     assert (rating.score, steps(rating)["verify"], steps(rating)["discuss"]) == (-6, 6, 0)
     assert "|confidence:verbal(no logprobs)|" in rating.signature
     assert "the server gives no log-probabilities" in rating.warnings[0]
 
 
 async def test_confidence_in_words_asks_once() -> None:
-    panel = Panel(flagged=THREE.flagged, corrected=THREE.corrected, verdicts=THREE.verdicts, percent=10, talk={
-        SPELLING: [opinion(view(False)), AGREE], GRAMMAR: [opinion(view(True, "major")), AGREE]
-    })  # fmt: skip
-    llm = panel.model()
+    talk = {SPELLING: [opinion(view(False)), AGREE], GRAMMAR: [opinion(view(True, "major")), AGREE]}
+    llm = replace(THREE, percent=10, talk=talk).model()
     rating = await HiMATE(llm, confidence="verbal", threshold=math.log(0.5)).rate(SEGMENT, TEXT)
     assert (rating.score, steps(rating)["verify"], rating.warnings) == (-5, 3, ())
     assert "|confidence:verbal|" in rating.signature
@@ -293,7 +272,7 @@ async def test_confidence_in_words_asks_once() -> None:
 
 
 async def test_without_a_threshold_every_confirmed_error_is_discussed_and_it_is_said(tmp_path: Path) -> None:
-    panel = Panel(**{**vars(THREE), "talk": {SPELLING: [opinion(view(True, "minor")), AGREE], **THREE.talk}})
+    panel = replace(THREE, talk={SPELLING: [opinion(view(True, "minor")), AGREE], **THREE.talk})
     rating = await HiMATE(panel.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
     assert steps(rating)["discuss"] == 4
     assert "|threshold:none(all discussed)|" in rating.signature
@@ -322,38 +301,28 @@ async def test_the_calibrated_threshold_of_model_and_language_pair_is_used(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("changes", "confidence", "message"),
+    ("changes", "confidence", "sure", "message"),
     [
-        ({"prompts": "old"}, "logprobs", r"with other prompts \(old, now himate-subtype@.*mtagent himate calibrate"),
         (
+            {"prompts": "old"},
+            "logprobs",
             {},
-            "verbal",
-            r"one for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again",
+            r"other prompts \(old, now himate-subtype@.*mtagent himate calibrate",
         ),
-        ({"confidence": "verbal"}, "logprobs", "one for confidences in words, but there are log-prob"),
+        ({}, "verbal", {}, r"for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again"),
+        ({"confidence": "verbal"}, "logprobs", {}, "one for confidences in words, but there are log-prob"),
+        ({}, "logprobs", None, "is one for log-probabilities, but there are confidences in words"),
     ],
 )
 async def test_a_threshold_that_was_calibrated_otherwise_is_refused(
-    changes: dict[str, Any], confidence: Any, message: str, tmp_path: Path
+    changes: dict[str, Any], confidence: Any, sure: Any, message: str, tmp_path: Path
 ) -> None:
     calibrated(tmp_path, **changes)
+    llm = replace(THREE, sure=sure).model()
     with pytest.raises(ConfigError, match=message):
-        await HiMATE(THREE.model(), confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
-
-
-async def test_what_cannot_be_used_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
-    calibrated(tmp_path)
-    llm = THREE.model()
-    with pytest.raises(ConfigError):
-        await HiMATE(llm, confidence="verbal", data_folder=tmp_path).rate(SEGMENT, TEXT)
-    assert llm.requests == []
-
-
-async def test_a_threshold_for_log_probabilities_is_not_used_for_words(tmp_path: Path) -> None:
-    calibrated(tmp_path)
-    panel = Panel(**{**vars(THREE), "sure": None})
-    with pytest.raises(ConfigError, match="is one for log-probabilities, but there are confidences in words"):
-        await HiMATE(panel.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
+        await HiMATE(llm, confidence=confidence, data_folder=tmp_path).rate(SEGMENT, TEXT)
+    known_before = "prompts" in changes or confidence == "verbal"
+    assert (llm.requests == []) == known_before, "nothing is paid for that cannot be used"
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"model": 1}', "\udcff"])
@@ -365,122 +334,30 @@ async def test_a_broken_calibration_is_named(content: str, tmp_path: Path) -> No
         await HiMATE(THREE.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
 
 
-async def test_one_agent_that_cannot_be_understood_leaves_no_rating_but_its_costs() -> None:
-    def reply(messages: Sequence[Message], purpose: str) -> str:
-        return "The translation is excellent!" if purpose == "evaluate style/awkward" else '{"errors": []}'
-
-    with pytest.raises(RatingParseError) as caught:
-        await HiMATE(ScriptedLLM(reply)).rate(SEGMENT, TEXT)
-    assert sum("awkward" in call.purpose for call in caught.value.calls) == 2
-
-
 async def test_an_unreadable_verification_is_asked_for_again_and_its_second_confidence_counts() -> None:
     tokens = (TokenLogprob(token="corrected", logprob=-0.01),)
-    verifications = ["Hm.", Completion(text="corrected", model="m", logprobs=tokens)]
+    verifications: list[Completion | str] = ["Hm.", Completion(text="corrected", model="m", logprobs=tokens)]
 
-    def reply(messages: Sequence[Message], purpose: str) -> Completion | str:
-        if purpose.startswith("verify"):
+    class Hesitating(Panel):
+        def _verdict(self, messages: Sequence[Message], category: str) -> Completion | str:
             return verifications.pop(0)
-        panel = one([])
-        return {"evaluate": json.dumps({"errors": panel.flagged.get(purpose[9:], [])})}.get(
-            purpose[:8], panel.corrected[SPELLING]
-        )
 
-    rating = await HiMATE(ScriptedLLM(reply), threshold=-0.1).rate(SEGMENT, TEXT)
+    rating = await HiMATE(Hesitating(**vars(spelling())).model(), threshold=-0.1).rate(SEGMENT, TEXT)
     assert (rating.score, len(rating.calls)) == (-5, 22)
-
-
-class Slow:
-    """A model that takes its time and notes how many requests of a kind are under way."""
-
-    model = "slow"
-
-    def __init__(self, seconds: Mapping[str, float], llm: ScriptedLLM) -> None:
-        self.seconds, self.under_way, self.most = seconds, Counter[str](), Counter[str]()
-        self._llm = llm
-
-    async def complete(self, messages: Sequence[Message], *, purpose: str = "", **options: Any) -> Completion:
-        step = purpose.partition(" ")[0]
-        self.under_way[step] += 1
-        self.most[step] = max(self.most[step], self.under_way[step])
-        await asyncio.sleep(self.seconds[step])
-        self.under_way[step] -= 1
-        return await self._llm.complete(messages, purpose=purpose, **options)
-
-
-async def test_independent_agents_are_asked_at_the_same_time() -> None:
-    llm = Slow({"evaluate": 0.2, "correct": 0.05, "verify": 0.05, "discuss": 0.05}, THREE.model())
-    began = time.perf_counter()
-    rating = await HiMATE(llm, threshold=-0.5).rate(SEGMENT, TEXT)
-    assert llm.most == {"evaluate": 19, "correct": 3, "verify": 3, "discuss": 1}
-    assert len(rating.calls) == 27
-    assert time.perf_counter() - began < 2.0  # 0.4 seconds of waiting; one agent after the other would wait for 4.2
-
-
-LANGUAGES = {"zh-Hans>en": "Chinese source", "en-GB>de-AT": "German translation", "fr>it": "", "en>is": ""}
-
-
-@pytest.mark.parametrize(("pair", "shown"), LANGUAGES.items())
-async def test_each_agent_sees_two_examples_one_with_its_error_and_one_without(pair: str, shown: str) -> None:
-    source_lang, _, target_lang = pair.partition(">")
-    llm = Panel().model()
-    await HiMATE(llm).rate(SEGMENT.model_copy(update={"source_lang": source_lang, "target_lang": target_lang}), TEXT)
-    sources = set()
-    for request, subtype in zip(llm.requests, SUBTYPES, strict=True):
-        asked, answered = request.messages[1:-1:2], request.messages[2:-1:2]
-        assert subtype.definition in request.messages[0].content
-        assert [bool(json.loads(message.content)["errors"]) for message in answered] == [True, False]
-        assert all(shown in message.content for message in asked)
-        sources.add(asked[0].content)
-    assert len(sources) == 19
-
-
-@pytest.mark.parametrize("example", prompts.load("himate-subtype").examples, ids=lambda e: f"{e.when} {e.lp}")
-def test_the_examples_are_right(example: prompts.Example) -> None:
-    assert example.when is not None
-    subtype = subtype_of(example.when) if "/" in example.when else None
-    if subtype is None:
-        assert example.reply == '{"errors": []}'
-        return
-    assert subtype.category == example.when
-    text = example.values["translation"]
-    errors = parse_subtype(example.reply, text, subtype)
-    assert errors
-    for found in errors:
-        assert found.explanation
-        if found.side == "omission":
-            assert found.text in example.values["source"]
-            assert any(f"{found.before}{gap}{found.after}" in text for gap in ("", " "))
-        else:
-            assert found.start is not None
-            assert f"{found.before or ''}{found.text}{found.after or ''}" in text
-
-
-def test_every_subtype_has_an_example_for_each_set_of_languages() -> None:
-    shown = {(example.when, example.lp) for example in prompts.load("himate-subtype").examples}
-    names = {subtype.category for subtype in SUBTYPES} | {subtype.core for subtype in SUBTYPES}
-    assert shown == {(name, lp) for name in names for lp in ("zh-en", "en-de", "mul")}
-
-
-RICH = SEGMENT.model_copy(
-    update={
-        "domain": "horology",
-        "notes": "NOTED",
-        "context": "CONTEXT",
-        "terms": (Term(source="clock", target="pendule"),),
-    }
-)
 
 
 def panel_of(example: Mapping[str, Any], translation: str) -> Panel:
     """The agents of one of the paper's examples, sure of what the paper says they were sure of."""
 
     def category(name: str) -> str:
-        found = subtype_of(name)
-        assert found is not None
-        return found.category
+        subtype = subtype_of(name)
+        assert subtype is not None
+        return subtype.category
 
-    flagged = {category(one["subtype"]): [error(one["span"], one["severity"])] for one in example["subtype_evaluation"]}
+    flagged = {
+        category(finding["subtype"]): [error(finding["span"], finding["severity"])]
+        for finding in example["subtype_evaluation"]
+    }
     reflection = {category(name): said for name, said in example["self_reflection"].items()}
     sure = {category(name): -0.001 for name in example.get("confident_after_reflection", ())}
     talk = {
@@ -512,7 +389,7 @@ async def test_the_papers_examples_go_the_papers_way(number: int, data: Path) ->
     rating, findings = await HiMATE(panel_of(example, translation).model(), threshold=-0.5).assess(segment, translation)
     by_name = {finding.subtype.name: finding for finding in findings if finding.flagged}
 
-    assert set(by_name) == {one["subtype"] for one in example["subtype_evaluation"]}
+    assert set(by_name) == {finding["subtype"] for finding in example["subtype_evaluation"]}
     verdicts = {name: finding.check.verdict for name, finding in by_name.items() if finding.check}
     assert verdicts == {name: said["verdict"] for name, said in example["self_reflection"].items()}
     after = set(example.get("after_self_reflection", ())) or {n for n, v in verdicts.items() if v == "corrected"}
@@ -520,7 +397,7 @@ async def test_the_papers_examples_go_the_papers_way(number: int, data: Path) ->
     assert (
         {name for name, finding in by_name.items() if finding.talk} == set(example["discussion"]) == after - confident
     )
-    final = {(one["severity"], one["subtype"], one["span"]) for one in example["final"]}
+    final = {(finding["severity"], finding["subtype"], finding["span"]) for finding in example["final"]}
     assert {(e.severity, e.category.partition("/")[2], e.text) for e in rating.errors or ()} == final
     assert rating.score == example["final_score"]
     flagged, discussed = len(example["subtype_evaluation"]), len(example["discussion"])
@@ -533,5 +410,5 @@ async def test_the_papers_ablation_after_self_reflection(data: Path) -> None:
     segment = Segment(id="1", source=example["source"], source_lang="zh", target_lang="en")
     text = example["translation"]
     rating = await HiMATE(panel_of(example, text).model(), stages="se+sr").rate(segment, text)
-    assert {found.category.partition("/")[2] for found in rating.errors or ()} == set(example["after_self_reflection"])
+    assert {span.category.partition("/")[2] for span in rating.errors or ()} == set(example["after_self_reflection"])
     assert rating.score == -7

@@ -26,14 +26,17 @@ def knowledge(tmp_path: Path) -> Iterator[Knowledge]:
 
 
 def titles(knowledge: Knowledge, query: str, limit: int = 5) -> list[str]:
-    return [found.title for found in knowledge.search(query, limit)]
+    return [result.title for result in knowledge.search(query, limit)]
 
 
 def test_the_best_match_comes_first_with_its_place(knowledge: Knowledge) -> None:
     others = [Entry(title=f"Note {n}", text="Water and sand.") for n in range(9)]
     knowledge.add("notes.md", [RIVER, BANK, *others])
-    found = knowledge.search("the money of a bank")
-    assert [(one.title, one.source) for one in found] == [("Bank", "notes.md:1"), ("River bank", "notes.md:4")]
+    results = knowledge.search("the money of a bank")
+    assert [(result.title, result.source) for result in results] == [
+        ("Bank", "notes.md:1"),
+        ("River bank", "notes.md:4"),
+    ]
     assert titles(knowledge, "river bank", limit=1) == ["River bank"]
     assert titles(knowledge, "mountain") == []
 
@@ -96,11 +99,6 @@ def test_no_query_breaks_the_search(query: str) -> None:
         connection.close()
 
 
-def test_a_long_query_is_no_trouble(knowledge: Knowledge) -> None:
-    knowledge.add("a", [BANK])
-    assert titles(knowledge, "bank " + " ".join(f"word{n}" for n in range(5_000)) + "长" * 5_000) == ["Bank"]
-
-
 def test_adding_again_changes_nothing(knowledge: Knowledge) -> None:
     assert knowledge.add("a", [BANK, RIVER, BANK]) == Added(entries=2, new=2, gone=0)
     assert knowledge.add("a", [BANK, RIVER]) == Added(entries=2, new=0, gone=0)
@@ -113,7 +111,7 @@ def test_a_changed_source_replaces_its_entries_and_only_its(knowledge: Knowledge
     knowledge.add("b", [Entry(title="Lake", text="A bank of sand.")])
     moved = BANK.model_copy(update={"line": 9})
     assert knowledge.add("a", [moved]) == Added(entries=1, new=0, gone=1)
-    assert {found.source for found in knowledge.search("bank")} == {"a:9", "b"}
+    assert {result.source for result in knowledge.search("bank")} == {"a:9", "b"}
     assert knowledge.search("river") == []
 
 
@@ -122,7 +120,7 @@ def test_the_same_content_of_two_sources_is_found_once(knowledge: Knowledge) -> 
     knowledge.add("b", [BANK])
     assert titles(knowledge, "bank") == ["Bank"]
     assert knowledge.remove("a") == 1
-    assert [found.source for found in knowledge.search("bank")] == ["b:1"]
+    assert [result.source for result in knowledge.search("bank")] == ["b:1"]
 
 
 def test_removing_what_is_not_there_is_an_error(knowledge: Knowledge) -> None:
@@ -194,14 +192,12 @@ def cut(folder: Path, name: str, content: str) -> list[tuple[str, str, int | Non
 
 
 def test_markdown_is_cut_at_its_headings(tmp_path: Path) -> None:
-    content = (
-        "Before.\n\n# Slang #\n\n夺笋: harsh.\nMore.\n\n## Old\nx\n\n```sh\n# no heading\n```\n# Law\n\n#tag\n# \n"
-    )
+    content = "Before.\n\n# Slang #\n\n夺笋: harsh.\nMore.\n\n## Old\nx\n\n````sh\n# no\n```\n````\n# Law\n\n#tag\n# \n"
     assert cut(tmp_path, "notes.md", "\ufeff" + content) == [
         ("notes", "Before.", 1),
         ("Slang", "夺笋: harsh.\nMore.", 5),
-        ("Slang › Old", "x\n\n```sh\n# no heading\n```", 9),
-        ("Law", "#tag", 16),
+        ("Slang › Old", "x\n\n````sh\n# no\n```\n````", 9),
+        ("Law", "#tag", 17),
     ]
 
 
@@ -211,11 +207,6 @@ def test_a_word_in_the_title_counts_more_than_in_the_text(tmp_path: Path) -> Non
         entries = [Entry(title="Money", text="A bank beside a bank."), Entry(title="Bank", text="A house of money.")]
         knowledge.add("n", [*entries, *filler])
         assert titles(knowledge, "bank")[0] == "Bank"
-
-
-def test_a_fence_is_closed_by_its_own_marks_only(tmp_path: Path) -> None:
-    content = "# A\n````\n```\n# no heading\n````\n# B\nx\n"
-    assert [title for title, _, _ in cut(tmp_path, "n.md", content)] == ["A", "B"]
 
 
 def test_a_long_section_is_cut_between_paragraphs(tmp_path: Path) -> None:
@@ -272,12 +263,6 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path, name: str, content: s
         cut(tmp_path, name, content)
 
 
-def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "n.txt").write_bytes("é".encode("latin-1"))
-    with pytest.raises(InputError, match=r"n\.txt:1:1: byte 0xE9 is not UTF-8"):
-        read_notes(tmp_path / "n.txt")
-
-
 def test_the_command_adds_lists_searches_and_removes(shell: Shell) -> None:
     notes = shell.write("slang.md", "# 夺笋", "Harsh, sarcastic.", "", "# Bank", "Money.")
     done = shell("knowledge add slang.md")
@@ -308,9 +293,3 @@ def test_a_bad_file_among_good_ones_adds_nothing(shell: Shell) -> None:
     assert done.code == 1
     assert "b.jsonl:1" in done.err
     assert "no knowledge yet" in shell("knowledge list").err
-
-
-def test_wrong_usage_is_told(shell: Shell) -> None:
-    assert shell("knowledge add").code == 2
-    assert shell("knowledge search x --limit 0").code == 2
-    assert "no source 'x'" in shell("knowledge remove x --knowledge k.db").err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,19 @@ from typing import Any
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators.m_mad import DIMENSIONS, MMAD, disputed, opposed, parse
-from mtagent.llm import prompts
+from mtagent.evaluators.m_mad import (
+    DIMENSIONS,
+    MMAD,
+    as_json,
+    disputed,
+    opposed,
+    parse,
+    parse_statement,
+    remembered,
+    settled,
+)
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, ErrorSpan, Message, Segment, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Segment
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The major road by the bank is closed.", source_lang="en", target_lang="es")
@@ -46,9 +54,9 @@ class Script:
         return script
 
     def __call__(self, messages: Sequence[Message], purpose: str) -> str:
-        found = next((reply for key, reply in self.replies.items() if reply and purpose.endswith(key)), None)
-        if found is not None:
-            return found
+        reply = next((reply for key, reply in self.replies.items() if reply and purpose.endswith(key)), None)
+        if reply is not None:
+            return reply
         assert purpose.endswith("annotate"), f"no reply for {purpose}"
         return annotated()
 
@@ -67,14 +75,21 @@ def debating(dimensions: Sequence[str] = ("accuracy",), checker: str = "no") -> 
     return Script({**marked, **talk}, judge='{"analysis": "merged", ' + annotated(OPEN)[1:])
 
 
+async def rated(script: Script, **options: Any) -> ScriptedLLM:
+    """The model that was asked for a rating."""
+    llm = ScriptedLLM(script)
+    await MMAD(llm, **options).rate(SEGMENT, TEXT)
+    return llm
+
+
 def asked(llm: ScriptedLLM, dimension: str = "accuracy") -> list[str]:
     start = f"m-mad {dimension} "
-    return [one.purpose.removeprefix(start) for one in llm.requests if one.purpose.startswith(start)]
+    return [sent.purpose.removeprefix(start) for sent in llm.requests if sent.purpose.startswith(start)]
 
 
 def request(llm: ScriptedLLM, purpose: str) -> str:
     """What was sent last for ``purpose``, without the system message."""
-    return next(without_codes(one.messages[-1].content) for one in llm.requests if one.purpose == f"m-mad {purpose}")
+    return next(without_codes(sent.messages[-1].content) for sent in llm.requests if sent.purpose == f"m-mad {purpose}")
 
 
 def seen(errors: tuple[ErrorSpan, ...] | None) -> list[tuple[str, str, str]]:
@@ -110,35 +125,16 @@ async def test_how_many_calls_a_rating_takes(script: Script, rounds: int, calls:
     assert (rating.errors == ()) is (calls == 4)
 
 
+REVIEWED = "round 1 supporter/round 1 opponent/round 1 reviewer/round 2 supporter/round 2 opponent/judge"
+CONSULTED = "round 1 reviewer/round 1 supporter/round 2 reviewer/round 2 supporter/closing reviewer/judge"
+
+
 @pytest.mark.parametrize(
     ("strategy", "purposes"),
     [
-        (
-            "deliberation",
-            ["round 1 supporter", "round 1 opponent", "round 2 supporter", "round 2 opponent", "judge"],
-        ),
-        (
-            "interactive-review",
-            [
-                "round 1 supporter",
-                "round 1 opponent",
-                "round 1 reviewer",
-                "round 2 supporter",
-                "round 2 opponent",
-                "judge",
-            ],
-        ),
-        (
-            "consultancy-review",
-            [
-                "round 1 reviewer",
-                "round 1 supporter",
-                "round 2 reviewer",
-                "round 2 supporter",
-                "closing reviewer",
-                "judge",
-            ],
-        ),
+        ("deliberation", REVIEWED.replace("round 1 reviewer/", "").split("/")),
+        ("interactive-review", REVIEWED.split("/")),
+        ("consultancy-review", CONSULTED.split("/")),
     ],
 )
 async def test_the_other_strategies_end_with_a_judge_of_the_dimension(strategy: Any, purposes: list[str]) -> None:
@@ -153,115 +149,33 @@ async def test_the_other_strategies_end_with_a_judge_of_the_dimension(strategy: 
 # ---- stage 1
 
 
-async def test_the_agents_of_stage_1_and_the_debates_work_at_the_same_time() -> None:
-    llm = Slow(debating(tuple(DIMENSIONS), checker="yes"))
-    await MMAD(llm).rate(SEGMENT, TEXT)
-    assert llm.most_in_flight["annotate"] == 4
-    assert llm.most_in_flight["supporter"] == llm.most_in_flight["opponent"] == 4
-    assert llm.most == 8
-    assert llm.most_in_flight["checker"] == 4
-
-
-class Slow:
-    """A model that takes 50 ms, and counts how many requests wait at once, in all and by the last word of a purpose."""
-
-    model = "slow"
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
-        self.waiting: Counter[str] = Counter()
-        self.most_in_flight: Counter[str] = Counter()
-        self.most = 0
-
-    async def complete(self, messages: Sequence[Message], *, purpose: str = "", **_: Any) -> Completion:
-        role = purpose.rpartition(" ")[2]
-        self.waiting[role] += 1
-        self.most_in_flight[role] = max(self.most_in_flight[role], self.waiting[role])
-        self.most = max(self.most, self.waiting.total())
-        await asyncio.sleep(0.05)
-        self.waiting[role] -= 1
-        return Completion(text=self.reply(messages, purpose), model=self.model, usage=Usage(calls=1))
-
-
-@pytest.mark.parametrize("name", DIMENSIONS)
-def test_the_examples_are_right(name: str) -> None:
-    prompt = prompts.load(f"m-mad-{name}")
-    categories = [*(f"{name}/{subcategory}" for subcategory in DIMENSIONS[name]), "non-translation"]
-    schema: Any = prompt.reply_schema
-    assert schema["properties"]["annotations"]["items"]["properties"]["category"]["enum"] == categories
-    assert Counter(example.lp for example in prompt.examples) == {"zh-en": 4, "en-de": 4, "other": 4}
-    for number, example in enumerate(prompt.examples):
-        text, source = example.values["translation"], example.values["source"]
-        errors = parse(example.reply, text, name)
-        written = json.loads(example.reply)["annotations"]
-        assert len(errors) == len(written)
-        assert [error.category for error in errors] == [item["category"] for item in written]
-        for error, item in zip(errors, written, strict=True):
-            if error.category == "accuracy/omission":
-                assert error.side == "omission"
-                assert item["error_span"] in source
-                assert f"{item['before']}{item['after']}" in text
-            elif error.category != "non-translation":
-                assert text[error.start : error.end] == item["error_span"]
-                assert f"{item['before']}{item['error_span']}{item['after']}" in text
-                assert error.category.split("/")[1] in DIMENSIONS[name]
-        kinds = {error.category == "non-translation" for error in errors}
-        assert kinds == ({True} if number % 4 == 3 else set() if number % 4 == 1 else {False})
-    assert {error.severity for example in prompt.examples for error in parse(example.reply, "x", name)} == {
-        "major",
-        "minor",
-    }
-
-
-@pytest.mark.parametrize("pair", [("zh-CN", "en-GB"), ("en", "de-AT"), ("is", "pl"), ("ja", "en"), ("en", "es")])
-async def test_each_pair_sees_four_examples_the_fourth_a_non_translation(pair: tuple[str, str]) -> None:
-    llm = ScriptedLLM(Script({}))
-    await MMAD(llm).rate(SEGMENT.model_copy(update={"source_lang": pair[0], "target_lang": pair[1]}), TEXT)
-    for one in llm.requests:
-        assert [message.role for message in one.messages] == ["system", *("user", "assistant") * 4, "user"]
-        assert "non-translation" in one.messages[-2].content
-        assert one.schema is not None
-    chinese = any("Chinese source" in message.content for message in llm.requests[0].messages[:-1])
-    assert chinese == (pair == ("zh-CN", "en-GB"))
-
-
 # ---- stage 2
 
 
 async def test_the_opponent_starts_from_the_same_errors_with_every_major_turned_minor() -> None:
     reply = annotated(("carretera major", "mistranslation", "major"), MAJOR)
-    llm = ScriptedLLM(debating().but(accuracy_annotate=reply))
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating().but(accuracy_annotate=reply))
     first, second = openings(request(llm, "accuracy round 1 opponent"))
-    assert [item["severity"] for item in first] == ["major", "minor"]
-    assert [item["severity"] for item in second] == ["minor", "minor"]
+    assert [[item["severity"] for item in side] for side in (first, second)] == [["major", "minor"], ["minor"] * 2]
     # the published prototype replaces the word "major" inside the spans, too
-    assert (
-        [item["error_span"] for item in second]
-        == [item["error_span"] for item in first]
-        == ["carretera major", "major"]
-    )
+    assert [[item["error_span"] for item in side] for side in (first, second)] == [["carretera major", "major"]] * 2
 
 
 def openings(content: str) -> list[list[dict[str, str]]]:
-    found = re.findall(r"Annotator [AB], at the start:\n(.*)", content)
-    return [json.loads(one.removesuffix("</debate>"))["annotations"] for one in found]
+    standpoints = re.findall(r"Annotator [AB], at the start:\n(.*)", content)
+    return [json.loads(text.removesuffix("</debate>"))["annotations"] for text in standpoints]
 
 
 async def test_the_opponent_denies_a_non_translation() -> None:
-    reply = annotated(("all", "non-translation", "major"))
-    llm = ScriptedLLM(debating().but(accuracy_annotate=reply))
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
     first, second = openings(request(llm, "accuracy round 1 opponent"))
-    assert [item["error_span"] for item in first] == ["all"]
-    assert second == []
-    system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
+    assert ([item["error_span"] for item in first], second) == (["all"], [])
+    system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
     assert "A marks the text as a non-translation" in system
 
 
 async def test_in_a_round_both_see_the_round_before_and_not_each_others_turn() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm).rate(SEGMENT, TEXT)
+    llm = await rated(debating())
     for role, letter in (("supporter", "A"), ("opponent", "B")):
         first, third = (request(llm, f"accuracy round {number} {role}") for number in (1, 3))
         assert "round 1:" not in first
@@ -273,24 +187,18 @@ async def test_in_a_round_both_see_the_round_before_and_not_each_others_turn() -
         )
 
 
-async def test_what_both_agree_on_is_the_supporters_last_statement() -> None:
-    conceded = annotated(("abierta", "mistranslation", "minor"), MAJOR)
-    llm = ScriptedLLM(debating(checker="yes").but(round_1_supporter=conceded))
-    await MMAD(llm).rate(SEGMENT, TEXT)
-    assert '"severity": "major"' not in request(llm, "judge")
-    assert '"error_span": "major"' in request(llm, "judge")
-
-
-async def test_without_consensus_the_supporters_last_statement_stands() -> None:
-    last = annotated(("carretera", "mistranslation", "major"))
-    llm = ScriptedLLM(debating().but(round_3_supporter=last))
-    await MMAD(llm).rate(SEGMENT, TEXT)
-    assert re.findall(r'"error_span": "(\w+)"', request(llm, "judge")) == ["carretera"]
+@pytest.mark.parametrize(
+    ("checker", "said_by", "mark"), [("yes", "round_1_supporter", MAJOR), ("no", "round_3_supporter", OPEN)]
+)
+async def test_with_and_without_consensus_the_supporters_last_statement_stands(
+    checker: str, said_by: str, mark: Mark
+) -> None:
+    llm = await rated(debating(checker=checker).but(**{said_by: annotated(("banco", "mistranslation", "minor"), mark)}))
+    assert re.findall(r'"error_span": "(\w+)"', request(llm, "judge")) == ["banco", mark[0]]
 
 
 async def test_the_checker_sees_both_annotations_and_no_context() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(debating(), rounds=1)
     content = request(llm, "accuracy round 1 checker")
     assert re.findall(r'"severity": "(\w+)"', content) == ["major", "minor"]
     assert "before" not in content
@@ -298,16 +206,12 @@ async def test_the_checker_sees_both_annotations_and_no_context() -> None:
 
 
 async def test_only_dimensions_with_a_major_error_are_debated() -> None:
-    llm = ScriptedLLM(debating(("fluency",)).but(style_annotate=annotated(("banco", "awkward", "minor"))))
-    await MMAD(llm, rounds=1).rate(SEGMENT, TEXT)
-    assert {name: len(asked(llm, name)) for name in DIMENSIONS} == {
-        "accuracy": 1, "fluency": 4, "terminology": 1, "style": 1,
-    }  # fmt: skip
+    llm = await rated(debating(("fluency",)).but(style_annotate=annotated(("banco", "awkward", "minor"))), rounds=1)
+    assert [len(asked(llm, name)) for name in DIMENSIONS] == [1, 4, 1, 1]
 
 
 async def test_a_reviewers_questions_are_answered_in_the_next_round() -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, strategy="interactive-review").rate(SEGMENT, TEXT)
+    llm = await rated(debating(), strategy="interactive-review")
     assert "Reviewer" not in request(llm, "accuracy round 1 supporter")
     for role in ("supporter", "opponent"):
         assert "Reviewer, round 1:\nWhy is it grave?" in request(llm, f"accuracy round 2 {role}")
@@ -319,12 +223,13 @@ async def test_a_reviewers_questions_are_answered_in_the_next_round() -> None:
 
 
 async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports_to_the_judge() -> None:
-    llm = ScriptedLLM(debating().but(closing_reviewer="It is minor after all."))
-    await MMAD(llm, strategy="consultancy-review", rounds=1).rate(SEGMENT, TEXT)
+    llm = await rated(
+        debating().but(closing_reviewer="It is minor after all."), strategy="consultancy-review", rounds=1
+    )
     transcript = request(llm, "accuracy judge")
     assert "Annotator B" not in transcript
     assert "Reviewer, at the end:\nIt is minor after all." in transcript
-    system = {one.purpose: one.messages[0].content for one in llm.requests}
+    system = {sent.purpose: sent.messages[0].content for sent in llm.requests}
     assert "you defend the annotations" in system["m-mad accuracy round 1 supporter"]
     assert "Ask up to three questions" in system["m-mad accuracy round 1 reviewer"]
     assert "Nobody else disputes them" in system["m-mad accuracy round 1 reviewer"]
@@ -332,25 +237,25 @@ async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports
     assert "Report to the judge" in system["m-mad accuracy closing reviewer"]
 
 
-MINOR_SPAN = ErrorSpan(text="major", category="accuracy/omission", severity="minor")
+SMALL = ErrorSpan(text="major", category="accuracy/omission", severity="minor")
+GRAVE = SMALL.model_copy(update={"severity": "major"})
 WHOLE = ErrorSpan(text="x", category="non-translation", severity="major", start=0, end=1)
 
 
-def test_what_is_debated_depends_on_the_topic() -> None:
-    assert not disputed((MINOR_SPAN,), "severity")
-    assert disputed((MINOR_SPAN,), "category")
-    assert disputed((MINOR_SPAN,), "entirety")
-    for topic in ("severity", "category", "entirety"):
-        assert not disputed((), topic)  # type: ignore[arg-type]
-        assert disputed((WHOLE,), topic)  # type: ignore[arg-type]
-        assert opposed((WHOLE,), topic) == ()  # type: ignore[arg-type]
-
-
-def test_what_the_opponent_starts_from_depends_on_the_topic() -> None:
-    major = MINOR_SPAN.model_copy(update={"severity": "major"})
-    assert opposed((major, MINOR_SPAN), "severity") == (MINOR_SPAN, MINOR_SPAN)
-    assert opposed((major,), "category") == (major.model_copy(update={"category": "not accuracy/omission"}),)
-    assert opposed((major,), "entirety") == ()
+@pytest.mark.parametrize(
+    ("topic", "small_is_disputed", "opponent"),
+    [
+        ("severity", False, (SMALL, SMALL)),
+        ("category", True, tuple(e.model_copy(update={"category": f"not {e.category}"}) for e in (GRAVE, SMALL))),
+        ("entirety", True, ()),
+    ],
+)
+def test_what_is_debated_and_what_the_opponent_starts_from_depend_on_the_topic(
+    topic: Any, small_is_disputed: bool, opponent: tuple[ErrorSpan, ...]
+) -> None:
+    assert disputed((SMALL,), topic) is small_is_disputed
+    assert (disputed((), topic), disputed((WHOLE,), topic), opposed((WHOLE,), topic)) == (False, True, ())
+    assert opposed((GRAVE, SMALL), topic) == opponent
 
 
 @pytest.mark.parametrize(
@@ -358,9 +263,8 @@ def test_what_the_opponent_starts_from_depends_on_the_topic() -> None:
     [("severity", "about the severity"), ("category", "about the categories"), ("entirety", "as a whole")],
 )
 async def test_the_debaters_are_told_the_topic(topic: Any, words: str) -> None:
-    llm = ScriptedLLM(debating())
-    await MMAD(llm, topic=topic, rounds=1).rate(SEGMENT, TEXT)
-    system = next(one.messages[0].content for one in llm.requests if one.purpose.endswith("opponent"))
+    llm = await rated(debating(), topic=topic, rounds=1)
+    system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
     assert words in system
     assert system.count("The debate is about") == 1
     assert system.count("An error of ") == 1
@@ -437,14 +341,73 @@ async def test_calls_under_way_when_another_fails_stand_on_the_error() -> None:
     assert len(raised.value.calls) == 5
 
 
-async def test_ratings_do_not_depend_on_each_other() -> None:
-    evaluator = MMAD(ScriptedLLM(debating()))
-    ratings = [
-        await evaluator.rate(SEGMENT, TEXT),
-        *await asyncio.gather(*(evaluator.rate(SEGMENT, TEXT) for _ in range(3))),
+# ---- lists of errors
+
+
+GERMAN = "Die „große“ Straße ist gesperrt,\nweil die große Brücke — 3 m breit — repariert wird."
+FIELDS = '"category": "accuracy/mistranslation", "severity": "major", "is_source_error": "no"'
+ERROR = f'{{"error_span": "Brücke", "before": "große ", "after": " — 3", {FIELDS}}}'
+
+
+def test_a_statement_keeps_its_reasons_but_not_its_thoughts() -> None:
+    reply = f'<think>let me see</think>\nB is right about the bridge.\n```json\n{{"annotations": [{ERROR}]}}\n```'
+    statement = parse_statement(reply, GERMAN, "accuracy")
+    assert statement.text.startswith("B is right about the bridge.")
+    assert "let me see" not in statement.text
+
+
+def span(text: str, category: str, severity: str, start: int | None = None, **more: object) -> ErrorSpan:
+    end = None if start is None else start + len(text)
+    return ErrorSpan.model_validate(
+        {"text": text, "category": category, "severity": severity, "start": start, "end": end, **more}
+    )
+
+
+def test_a_place_keeps_its_worst_error_and_of_equals_the_first_of_the_typology() -> None:
+    style, grammar = span("ab", "style/awkward", "minor", 0), span("ab", "fluency/grammar", "minor", 0)
+    term, other = span("ab", "terminology/inconsistent use", "major", 0), span("ab", "other", "minor", 0)
+    assert settled([other, style, grammar]) == (grammar,)
+    assert settled([style, grammar, term]) == (term,)
+    assert settled([style, other]) == (style,)
+    overlapping, unlocated = span("abc", "style/awkward", "minor", 0), span("ab", "style/awkward", "minor")
+    assert settled([style, overlapping, unlocated, unlocated]) == (style, overlapping, unlocated, unlocated)
+
+
+def test_an_error_without_context_is_remembered_where_it_was() -> None:
+    first = span("der", "fluency/grammar", "major", 7, before="mit ", after=" Frau")
+    again = span("der", "fluency/grammar", "minor")
+    assert remembered([again], [first]) == (first.model_copy(update={"severity": "minor"}),)
+    assert remembered([again], [first, span("der", "fluency/grammar", "major", 20)]) == (again,)
+    elsewhere = span("der", "fluency/grammar", "minor", 30, before="auf ")
+    assert remembered([elsewhere], [first]) == (elsewhere,)
+    assert remembered([again], [span("den", "fluency/grammar", "major", 7)]) == (again,)
+
+
+def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_chance() -> None:
+    first = span("on", "accuracy/omission", "major", side="omission", before="bleibt ", after="zu")
+    (said,) = parse(
+        '[{"error_span": "on", "category": "omission", "severity": "minor"}]', "Sie bleibt zu on.", "accuracy"
+    )
+    assert said.side == "translation"
+    assert [(error.side, error.before, error.start) for error in remembered([said], [first])] == [
+        ("omission", "bleibt ", None)
     ]
-    assert len({(rating.score, rating.errors, rating.usage.calls) for rating in ratings}) == 1
-    assert seen(ratings[0].errors) == [("abierta", "mistranslation", "major")]
+
+
+def test_a_missing_word_is_not_put_where_the_same_word_was_wrong() -> None:
+    wrong = span("on", "accuracy/mistranslation", "major", 14)
+    missing = span("on", "accuracy/omission", "minor", side="omission")
+    assert remembered([missing], [wrong]) == (missing,)
+
+
+def test_annotations_are_shown_as_they_are_asked_for_and_can_be_read_again() -> None:
+    errors = parse(f'{{"annotations": [{ERROR}]}}', GERMAN, "accuracy")
+    assert parse(as_json(errors), GERMAN) == errors
+    assert json.loads(as_json(errors, context=False)) == {
+        "annotations": [{"error_span": "Brücke", **json.loads(f"{{{FIELDS}}}")}]
+    }
+    whole = parse('[{"error_span": "all", "category": "non-translation", "severity": "major"}]', GERMAN)
+    assert json.loads(as_json(whole))["annotations"][0]["error_span"] == "all"
 
 
 # ---- the paper's example
@@ -476,12 +439,7 @@ async def test_the_worked_example_of_the_paper(data: Path) -> None:
     segment = Segment(id="1", source="表的走时是很准的…", source_lang="zh", target_lang="en")
     rating = await MMAD(llm).rate(segment, text)
 
-    assert {name: len(asked(llm, name)) for name in DIMENSIONS} == {
-        "accuracy": 7,
-        "fluency": 1,
-        "terminology": 1,
-        "style": 1,
-    }
+    assert [len(asked(llm, name)) for name in DIMENSIONS] == [7, 1, 1, 1]
     shown = request(llm, "judge")
     assert '"severity": "major"' not in shown
     assert shown.count('"severity": "minor"') == len(example["stage_1"])

@@ -12,11 +12,12 @@ from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings, parse_spec
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import EVALUATORS
+from mtagent.evaluators.protocol import signature_of
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import named_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.request import Sampling
-from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.records import ErrorSpan, Rating, Segment, Step
 from tests.comet_environment import Fake
 
 
@@ -85,13 +86,30 @@ def test_the_judge_may_be_another_evaluator_in_file_option_and_python(tmp_path: 
         configuration.load(tmp_path / "c.toml")
 
 
-class Strict:
-    """A judge that likes nothing."""
+def spotted(span: str, suggestion: str) -> str:
+    return json.dumps(
+        {"errors": [{"span": span, "severity": 3, "category": "mistranslation", "suggestion": suggestion}]}
+    )
 
-    name = "strict"
+
+BAD, NONE = spotted("bad", "good"), '{"errors": []}'
+
+
+def edited(*replies: str, source: str = "A bad word.", text: str = "Una bad palabra.", **settings: Any) -> Step:
+    """The post-edit step of a text in the gate ``rate``."""
+    agent = Agent(llm=ScriptedLLM(replies), gate="rate", stages="pe", model="m", **settings)
+    (chain,) = agent.postedit([source], [text], "en", "es")
+    return chain.steps[0]
+
+
+class Own:
+    """An evaluator of one's own, who likes everything longer."""
+
+    name = "own"
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
-        return Rating(evaluator=self.name, score=-len(translation), errors=())
+        span = ErrorSpan(text="bad", category="style", severity="major", suggestion="splendid")
+        return Rating(evaluator=self.name, score=len(translation), errors=(span,))
 
 
 @pytest.mark.parametrize(
@@ -102,104 +120,53 @@ class Strict:
     ],
 )
 def test_a_judge_by_name_decides_in_the_gate(span: str, suggestion: str, verdict: str, reason: str) -> None:
-    reply = json.dumps([{"span": span, "severity": 3, "category": "mistranslation", "suggestion": suggestion}])
-    agent = Agent(llm=ScriptedLLM([reply]), judge="rules", gate="rate", stages="pe", model="m")
-    (chain,) = agent.postedit(["You have %d files."], ["Tienes archivos."], "en", "es")
-    assert chain.steps[0].verdict == verdict
-    assert chain.steps[0].reason.startswith(reason)
-    assert [rating.evaluator for rating in chain.steps[0].ratings] == ["rubric-mqm", "rules", "rules"]
-
-
-def test_a_judge_object_goes_before_a_named_one() -> None:
-    reply = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'
-    agent = Agent(llm=ScriptedLLM([reply]), judge=Strict(), gate="rate", stages="pe", model="m")
-    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-    assert chain.steps[0].reason.startswith("strict")
-
-
-class Generous(Strict):
-    """An editor of one's own, who likes everything longer."""
-
-    name = "generous"
-
-    async def rate(self, segment: Segment, translation: str) -> Rating:
-        span = ErrorSpan(text="bad", category="style", severity="major", suggestion="splendid")
-        return Rating(evaluator=self.name, score=len(translation), errors=(span,))
+    reply = spotted(span, suggestion)
+    step = edited(reply, source="You have %d files.", text="Tienes archivos.", judge="rules")
+    assert (step.verdict, step.reason.partition(" keeps")[0]) == (verdict, reason)
+    assert [rating.evaluator for rating in step.ratings] == ["rubric-mqm", "rules", "rules"]
 
 
 @pytest.mark.parametrize(
-    ("settings", "judge"),
+    ("settings", "editor", "judge"),
     [
-        ({}, "generous"),
-        ({"forced": True}, "generous"),
-        ({"judge": "rubric-mqm"}, "rubric-mqm"),
-        ({"judge": "rules"}, "rules"),
+        ({"judge": Own()}, "rubric-mqm", "own"),
+        ({"evaluator": Own()}, "own", "own"),
+        ({"evaluator": Own(), "forced": True}, "own", "own"),
+        ({"evaluator": Own(), "judge": "rubric-mqm"}, "own", "rubric-mqm"),
+        ({"evaluator": Own(), "judge": "rules"}, "own", "rules"),
     ],
 )
-def test_an_evaluator_object_judges_too_unless_a_judge_is_named(settings: dict[str, Any], judge: str) -> None:
-    llm = ScriptedLLM(['{"errors": []}'] * 2)
-    agent = Agent(llm=llm, evaluator=Generous(), gate="rate", stages="pe", model="m", **settings)
-    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-    assert [rating.evaluator for rating in chain.steps[0].ratings] == [
-        "generous",
-        judge,
-        judge,
-    ]
+def test_an_evaluator_object_judges_too_unless_a_judge_is_named(
+    settings: dict[str, Any], editor: str, judge: str
+) -> None:
+    step = edited(*[NONE if editor == "own" else BAD] * 2, **settings)
+    assert [rating.evaluator for rating in step.ratings] == [editor, judge, judge]
 
 
 def test_the_judge_is_asked_like_the_post_editor_and_apart_from_it_where_its_model_is_another() -> None:
     like = Config(model="big", postedit=ModelSettings(model="small", seed=3))
     assert like.model_for("judge") == like.model_for("postedit") != like.model_for("proofread")
     assert like.model_copy(update={"judge_model": "other"}).model_for("judge").seed == 3
-    llm = ScriptedLLM(['{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "x"}]}'] * 5)
-    for judge_model, asked in ((None, 2), ("other", 3)):
-        agent = Agent(llm=llm, gate="rate", stages="pe", model="m", judge_model=judge_model)
-        (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-        assert len(chain.steps[0].calls) == asked
+    shared, apart = edited(BAD, BAD), edited(BAD, BAD, BAD, judge_model="other")
+    assert [(rating.role, len(rating.calls)) for rating in shared.ratings] == [
+        ("editor", 1),
+        ("before", 0),
+        ("after", 1),
+    ]
+    assert (len(shared.calls), len(apart.calls)) == (2, 3)
 
 
-def test_the_judge_of_a_forced_editor_may_find_nothing() -> None:
-    error = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "splendid"}]}'
-    llm = ScriptedLLM([error, error, '{"errors": []}'])
-    agent = Agent(llm=llm, gate="rate", stages="pe", model="m", forced=True)
-    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-    editor, before, after = chain.steps[0].ratings
-    assert [f"forced:{word}" in one.signature for one, word in ((editor, "yes"), (before, "no"), (after, "no"))] == [
-        True
-    ] * 3
-
-
-def test_a_rating_that_editor_and_gate_share_is_paid_for_once() -> None:
-    llm = ScriptedLLM(['{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'] * 2)
-    agent = Agent(llm=llm, gate="rate", stages="pe", model="m")
-    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-    (step,) = chain.steps
-    assert [(rating.role, len(rating.calls)) for rating in step.ratings] == [("editor", 1), ("before", 0), ("after", 1)]
-    assert len(step.calls) == 2
-
-
-def test_an_option_may_be_given_once() -> None:
-    with pytest.raises(ConfigError, match="the option rounds is given twice"):
-        parse_spec("m-mad:rounds=2,rounds=3")
-
-
-def test_the_judge_need_not_find_an_error_where_the_editor_must() -> None:
-    first = '{"errors": [{"span": "bad", "severity": 3, "category": "style", "suggestion": "good"}]}'
-    llm = ScriptedLLM([first, first, '{"errors": []}'])
-    agent = Agent(llm=llm, evaluator="rubric-mqm:forced=yes", gate="rate", stages="pe", model="m")
-    (chain,) = agent.postedit(["A bad word."], ["Una bad palabra."], "en", "es")
-    assert ["forced:yes" in rating.signature for rating in chain.steps[0].ratings] == [True, False, False]
+@pytest.mark.parametrize("settings", [{"forced": True}, {"evaluator": "rubric-mqm:forced=yes"}])
+def test_the_judge_of_a_forced_editor_may_find_nothing(settings: dict[str, Any]) -> None:
+    step = edited(BAD, BAD, NONE, **settings)
+    assert ["forced:yes" in rating.signature for rating in step.ratings] == [True, False, False]
 
 
 @pytest.mark.parametrize("gate", ["guards", "pairwise", "none"])
 def test_a_judge_that_would_decide_nothing_is_refused(gate: str) -> None:
-    with pytest.raises(
-        ConfigError, match=f"the judge rules decides in the gates rate and qe only, and the gate is {gate}"
-    ):
+    why = f"the judge rules decides in the gates rate and qe only, and the gate is {gate}"
+    with pytest.raises(ConfigError, match=why):
         Agent(judge="rules", gate=gate, model="m")
-
-
-def test_a_named_judge_decides_offline_too() -> None:
     assert Agent(judge="rules").config.effective(offline=True).gate == "rate"
 
 
@@ -208,9 +175,10 @@ def test_an_empty_name_is_no_name() -> None:
         Agent(evaluator="", model="m")
 
 
-def test_an_option_may_hold_several_values() -> None:
-    assert named_evaluator(Config(), "rules:skip=final-mark+double-spaces", None).signature.startswith(  # type: ignore[attr-defined]
-        "rules|v:1|weights:himate|skip:double-spaces,final-mark|"
-    )
+def test_an_option_may_hold_several_values_and_is_given_once() -> None:
+    rules = named_evaluator(Config(), "rules:skip=final-mark+double-spaces", None)
+    assert signature_of(rules).startswith("rules|v:1|weights:himate|skip:double-spaces,final-mark|")
     with pytest.raises(ConfigError, match="unknown rule 'finalmark'"):
         named_evaluator(Config(), "rules:skip=finalmark", None)
+    with pytest.raises(ConfigError, match="the option rounds is given twice"):
+        parse_spec("m-mad:rounds=2,rounds=3")

@@ -1,11 +1,10 @@
-"""RATE: the core agent's loop, its tools, what it survives, and the paper's trajectories."""
+"""RATE: the core agent's loop, its tools and anchors, what it survives, and the paper's trajectories."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,28 @@ from mtagent.errors import (
     RatingParseError,
     SearchError,
     ServerError,
+    UnreadableReply,
 )
 from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import RatesTogether
-from mtagent.evaluators.rate import LONGEST_FIND, RATE
-from mtagent.llm.cache import Cached
-from mtagent.llm.client import OpenAIClient
-from mtagent.llm.fake import Answer, ForbiddenLLM, ScriptedLLM
+from mtagent.evaluators.rate import (
+    LONGEST_FIND,
+    RATE,
+    Action,
+    Anchor,
+    Outcome,
+    calibrate,
+    closest,
+    level,
+    read_actions,
+    read_score,
+    read_turn,
+    text_of,
+)
+from mtagent.llm.fake import Answer, ScriptedLLM
 from mtagent.records import Completion, Found, Message, Rating, Segment, ToolCall, Usage
-from mtagent.store import Store
 from tests.codes import without_codes
-from tests.simulator import Settings, Simulator
-from tests.simulator.replies import calling
 
 SEGMENT = Segment(id="1", source="夺笋啊", source_lang="zh", target_lang="en")
 TEXT = "How ridiculous!"
@@ -49,13 +57,24 @@ def finish(score: float | str, rationale: str = "In sum.") -> str:
     return call("finish", score=score, rationale=rationale)
 
 
+def compare(score: float) -> str:
+    return call("compare", tentative_score=score)
+
+
+def anchored(score: float = 2) -> str:
+    return call("compare", tentative_score=score, low_anchor="Take bamboo!", high_anchor="So mean!")
+
+
 def assessed(score: float, confidence: float = 0.9, errors: Sequence[Any] = (), gaps: Sequence[str] = ()) -> str:
     fields = {"score": score, "confidence": confidence, "rationale": "So.", "errors": list(errors), "gaps": list(gaps)}
     return json.dumps(fields, ensure_ascii=False)
 
 
-def anchored(score: float = 2) -> str:
-    return call("compare", tentative_score=score, low_anchor="Take bamboo!", high_anchor="So mean!")
+def searched(*replies: Answer, query: str = "x") -> list[Answer]:
+    return [call("search", query=query), *replies]
+
+
+GOOD = (EVALUATE, assessed(4), finish(4))
 
 
 def tools_called(*calls: tuple[str, str], text: str = "") -> Completion:
@@ -148,7 +167,7 @@ async def test_what_the_core_agent_says_reaches_the_other_agents() -> None:
 
 
 async def test_a_text_without_a_call_is_asked_for_again_with_the_reason() -> None:
-    rating, llm = await rated("I shall evaluate it.", EVALUATE, assessed(4), finish(4))
+    rating, llm = await rated("I shall evaluate it.", *GOOD)
     assert "That reply could not be used: it calls no tool" in llm.requests[1].messages[-1].content
     assert rating.calls[0].error is not None
     assert rating.calls[1].error is None
@@ -165,8 +184,8 @@ async def test_what_is_wrong_with_a_call_is_told_and_can_be_mended() -> None:
     ]
     rating, llm = await rated(*(reply for reply, _ in wrong), EVALUATE, assessed(3), finish(3))
     assert rating.score == 3
-    told = [request.messages[-1].content for request in llm.requests if request.purpose == "rate-core"][1:]
-    assert [reason in text for (_, reason), text in zip(wrong, told, strict=False)] == [True] * len(wrong)
+    answers = asked(llm, "rate-core")[1:]
+    assert [reason in text for (_, reason), text in zip(wrong, answers, strict=False)] == [True] * len(wrong)
     assert len(rating.warnings) == len(wrong)
 
 
@@ -178,13 +197,11 @@ async def test_a_score_off_the_scale_is_told_and_never_taken(score: Any) -> None
 
 
 async def test_a_final_score_needs_its_reasons_and_to_be_called_alone() -> None:
-    beside = f"{EVALUATE}\n{finish(4)}"
-    without = call("finish", score=4)
-    rating, llm = await rated(beside, assessed(2), without, finish(2))
+    rating, llm = await rated(f"{EVALUATE}\n{finish(4)}", assessed(2), call("finish", score=4), finish(2))
     assert rating.score == 2
-    told = [request.messages[-1].content for request in llm.requests if request.purpose == "rate-core"]
-    assert "'finish' cannot be called here, only evaluate, compare" in told[1]
-    assert "'rationale' is missing" in told[2]
+    answers = asked(llm, "rate-core")
+    assert "'finish' cannot be called here, only evaluate, compare" in answers[1]
+    assert "'rationale' is missing" in answers[2]
 
 
 async def test_a_final_score_that_is_given_twice_alike_is_one() -> None:
@@ -215,14 +232,10 @@ async def test_without_an_end_the_last_tentative_score_is_taken_with_a_warning()
 
 
 async def test_without_an_evaluation_there_is_no_rating() -> None:
-    broken = [ServerError("503"), ServerError("503")]
-    with pytest.raises(
-        EvaluationError,
-        match=r"did not finish in 3 rounds, and there was no evaluation \(evaluate failed: ServerError: 503\)",
-    ):
-        await rated(EVALUATE, broken[0], EVALUATE, broken[1], finish(4), rounds=3)
-    with pytest.raises(ConfigError, match="rounds=1 is too few"):
-        RATE(ForbiddenLLM(), rounds=1)
+    broken = (EVALUATE, ServerError("503"))
+    why = r"did not finish in 3 rounds, and there was no evaluation \(evaluate failed: ServerError: 503\)"
+    with pytest.raises(EvaluationError, match=why):
+        await rated(*broken, *broken, finish(4), rounds=3)
 
 
 @pytest.mark.parametrize("failure", [ServerError("timeout"), ServerError("500"), "The translation is excellent!"])
@@ -247,89 +260,97 @@ async def test_what_concerns_every_segment_alike_is_raised(error: Exception) -> 
 # Comparing
 
 
-async def test_a_comparison_asks_in_both_orders_at_once() -> None:
-    seen: list[str] = []
-    both = asyncio.Event()
-
-    class Judge(ScriptedLLM):
-        async def complete(self, messages: Sequence[Message], **more: Any) -> Completion:
-            seen.append(without_codes(messages[-1].content))
-            if len(seen) == 2:
-                both.set()
-            await asyncio.wait_for(both.wait(), 5)
-            return await super().complete(messages, **more)
-
-    core = ScriptedLLM([EVALUATE, anchored(2), finish(2)])
-
+async def test_a_comparison_asks_in_both_orders() -> None:
     def judge(messages: Sequence[Message], purpose: str) -> str:
+        shown = without_codes(messages[-1].content)
         if purpose == "rate-evaluate":
-            both.clear()
             return assessed(2)
-        return (
-            '{"winner": "A"}'
-            if f"<translation_a>{TEXT}" in without_codes(messages[-1].content)
-            else '{"winner": "Tie"}'
-        )
+        return '{"winner": "A"}' if f"<translation_a>{TEXT}" in shown else TIE
 
-    evaluating = ScriptedLLM(judge)
-    judging = Judge(judge)
-
-    class Both:
-        model = "judge"
-
-        async def complete(self, messages: Sequence[Message], *, purpose: str = "", **more: Any) -> Completion:
-            one = evaluating if purpose == "rate-evaluate" else judging
-            return await one.complete(messages, purpose=purpose, **more)
-
-    await RATE(core, Both()).rate(SEGMENT, TEXT)
+    core, judging = ScriptedLLM([EVALUATE, anchored(2), finish(2)]), ScriptedLLM(judge, model="judge")
+    rating = await RATE(core, judging).rate(SEGMENT, TEXT)
     answer = core.requests[-1].messages[-1].content
     assert '"anchor_score": 1.0, "outcomes": ["win", "tie"], "advice": "confirm", "suggested_score": 2.0' in answer
-    assert len(seen) == 2
-    assert f"<translation_a>{TEXT}</translation_a>" in seen[0]
-    assert f"<translation_b>{TEXT}</translation_b>" in seen[1]
-    assert "<translation_b>Take bamboo!</translation_b>" in seen[0]
-
-
-def winning(messages: Sequence[Message], core: Callable[[int], str], turn: list[int], purpose: str) -> str:
-    if purpose == "rate-core":
-        turn[0] += 1
-        return core(turn[0])
-    if purpose == "rate-evaluate":
-        return assessed(2)
-    return '{"winner": "A"}' if f"<translation_a>{TEXT}" in without_codes(messages[-1].content) else '{"winner": "B"}'
+    first, second = asked(judging, "rate-compare")
+    assert f"<translation_a>{TEXT}</translation_a>" in first
+    assert "<translation_b>Take bamboo!</translation_b>" in first
+    assert f"<translation_b>{TEXT}</translation_b>" in second
+    assert {made.model for made in rating.calls} == {"scripted", "judge"}
 
 
 async def test_a_comparison_without_anchors_says_what_is_missing_and_can_be_repaired() -> None:
-    again, higher = call("compare", tentative_score=1), call("compare", tentative_score=3)
     half = call("compare", tentative_score=1, low_anchor="Take!")
-    steps = [EVALUATE, again, half, anchored(1), again, higher, finish(4)]
-    turn = [0]
-    llm = ScriptedLLM(lambda messages, purpose: winning(messages, lambda n: steps[n - 1], turn, purpose))
+    steps = iter([EVALUATE, compare(1), half, anchored(1), compare(1), compare(3), finish(4)])
+
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        if purpose == "rate-core":
+            return next(steps)
+        is_a = f"<translation_a>{TEXT}" in without_codes(messages[-1].content)
+        return assessed(2) if purpose == "rate-evaluate" else json.dumps({"winner": "A" if is_a else "B"})
+
+    llm = ScriptedLLM(reply)
     rating = await RATE(llm).rate(SEGMENT, TEXT)
-    told = [request.messages[-1].content for request in llm.requests if request.purpose == "rate-core"]
-    assert "there are no anchors yet" in told[2]
-    assert "there are no anchors yet" in told[3]
-    assert '"advice": "upgrade", "suggested_score": 2.0' in told[4]
-    assert "1 has been compared already: decide now" in told[5]
-    assert '"anchor_score": 4.0' in told[6]
-    assert '"suggested_score": 4.0' in told[6]
+    answers = asked(llm, "rate-core")
+    for number, said in (
+        (2, "there are no anchors yet"),
+        (3, "there are no anchors yet"),
+        (4, '"advice": "upgrade", "suggested_score": 2.0'),
+        (5, "1 has been compared already: decide now"),
+        (6, '"anchor_score": 4.0'),
+        (6, '"suggested_score": 4.0'),
+    ):
+        assert said in answers[number]
     assert rating.score == 4
     assert len(asked(llm, "rate-compare")) == 4
 
 
 async def test_a_comparison_that_failed_may_be_repeated() -> None:
     def judge(messages: Sequence[Message], purpose: str) -> Answer:
-        if purpose != "rate-compare":
-            return assessed(2)
-        return TIE if len(judging.requests) > 3 else ServerError("503")
+        return assessed(2) if purpose != "rate-compare" else TIE if len(judging.requests) > 3 else ServerError("503")
 
-    core = ScriptedLLM([EVALUATE, anchored(2), call("compare", tentative_score=2), finish(2)])
-    judging = ScriptedLLM(judge, model="judge")
+    core, judging = ScriptedLLM([EVALUATE, anchored(2), compare(2), finish(2)]), ScriptedLLM(judge)
     rating = await RATE(core, judging).rate(SEGMENT, TEXT)
     assert rating.warnings == ("compare failed: ServerError: 503",)
     assert '"outcomes": ["tie", "tie"], "advice": "confirm"' in core.requests[-1].messages[-1].content
-    assert {made.model for made in rating.calls} == {"scripted", "judge"}
-    assert [made.purpose for made in rating.calls][:2] == ["rate-core", "rate-evaluate"]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "above", "level_with", "below"),
+    [
+        (("win", "win"), ("confirm", 3), ("upgrade", 3), ("upgrade", 2)),
+        (("win", "tie"), ("confirm", 3), ("adjust", 2.5), ("adjust", 1.5)),
+        (("tie", "win"), ("confirm", 3), ("adjust", 2.5), ("adjust", 1.5)),
+        (("tie", "tie"), ("confirm", 3), ("confirm", 2), ("confirm", 1)),
+        (("win", "lose"), ("confirm", 3), ("confirm", 2), ("confirm", 1)),
+        (("lose", "win"), ("confirm", 3), ("confirm", 2), ("confirm", 1)),
+        (("lose", "tie"), ("adjust", 2.5), ("adjust", 1.5), ("confirm", 1)),
+        (("tie", "lose"), ("adjust", 2.5), ("adjust", 1.5), ("confirm", 1)),
+        (("lose", "lose"), ("downgrade", 2), ("downgrade", 1), ("confirm", 1)),
+    ],
+)
+def test_what_a_comparison_with_an_anchor_of_2_makes_of_3_and_2_and_1(
+    outcomes: tuple[Outcome, Outcome],
+    above: tuple[str, float],
+    level_with: tuple[str, float],
+    below: tuple[str, float],
+) -> None:
+    assert [calibrate(score, 2, outcomes) for score in (3, 2, 1)] == [above, level_with, below]
+
+
+def test_no_score_leaves_the_scale() -> None:
+    assert calibrate(4, 4, ("win", "win")) == ("confirm", 4)
+    assert calibrate(3.5, 4, ("win", "win")) == ("upgrade", 4)
+    assert calibrate(0, 0, ("lose", "lose")) == ("confirm", 0)
+    assert calibrate(0.5, 0, ("lose", "lose")) == ("downgrade", 0)
+
+
+def test_the_closest_anchor_and_of_two_the_lower() -> None:
+    anchors = [Anchor("d", 4), Anchor("a", 0), Anchor("b", 1)]
+    assert [closest(anchors, score).text for score in (0, 0.5, 2, 2.5, 3, 4)] == ["a", "a", "b", "b", "d", "d"]
+
+
+def test_halves_go_to_the_level_above() -> None:
+    assert [level(score) for score in (0, 0.4, 0.5, 1, 1.5, 2.5, 3.49, 3.5, 4)] == [0, 0, 1, 1, 2, 3, 3, 4, 4]
 
 
 # Searching
@@ -337,13 +358,15 @@ async def test_a_comparison_that_failed_may_be_repeated() -> None:
 
 async def test_a_search_makes_queries_and_a_summary_that_the_others_see() -> None:
     finder = Notes(a="a pun", b="a pun on 多损啊")
-    search = call("search", query="meaning of 夺笋啊"), '{"queries": ["a", "b", "c"]}', '{"answer": "So mean."}'
-    rating, llm = await rated(*search, EVALUATE, assessed(4), finish(4), finder=finder)
+    search = searched('{"queries": ["a", "b", "c"]}', '{"answer": "So mean."}', query="meaning of 夺笋啊")
+    rating, llm = await rated(*search, *GOOD, finder=finder)
     assert sorted(finder.asked) == ["a", "b", "c"]
     assert [made.purpose for made in rating.calls][:4] == ["rate-core", "rate-search", "rate-summarise", "rate-core"]
     assert "[1] a\na pun\n\n[2] b\na pun on 多损啊" in asked(llm, "rate-summarise")[0]
     assert "<knowledge>- meaning of 夺笋啊: So mean.</knowledge>" in asked(llm, "rate-evaluate")[0]
     assert [tool.name for tool in llm.requests[0].tools] == ["evaluate", "search", "compare", "finish"]
+    _, without = await rated(*GOOD)
+    assert ["- search: " in model.requests[0].messages[0].content for model in (llm, without)] == [True, False]
 
 
 async def test_a_find_is_read_once_and_only_its_beginning() -> None:
@@ -351,35 +374,27 @@ async def test_a_find_is_read_once_and_only_its_beginning() -> None:
         async def find(self, query: str, *, limit: int = 5) -> list[Found]:
             return [Found(title="t", text="x" * LONGEST_FIND + "END", source="s")]
 
-    search = call("search", query="q"), '{"queries": ["a", "b"]}', '{"answer": "So mean."}'
-    _, llm = await rated(*search, EVALUATE, assessed(4), finish(4), finder=Twins())
+    search = searched('{"queries": ["a", "b"]}', '{"answer": "So mean."}')
+    _, llm = await rated(*search, *GOOD, finder=Twins())
     (shown,) = asked(llm, "rate-summarise")
     assert ("[1] t\nx" in shown, "[2]" in shown, "END" in shown) == (True, False, False)
 
 
-async def test_no_search_is_offered_without_one() -> None:
-    _, with_one = await rated(EVALUATE, assessed(4), finish(4), finder=Notes())
-    _, without = await rated(EVALUATE, assessed(4), finish(4))
-    assert ["- search: " in llm.requests[0].messages[0].content for llm in (with_one, without)] == [True, False]
-
-
 async def test_the_same_search_is_not_made_twice() -> None:
     finder = Notes(a="x")
-    search = call("search", query="夺笋啊 A"), '["a"]', '{"answer": "So mean."}'
-    nothing = call("search", query="other"), '["b"]'
+    search = searched('["a"]', '{"answer": "So mean."}', query="夺笋啊 A") + searched('["b"]', query="other")
     again = call("search", query=" 夺笋啊  a"), call("search", query="OTHER")
-    _, llm = await rated(*search, *nothing, *again, EVALUATE, assessed(4), finish(4), finder=finder)
+    _, llm = await rated(*search, *again, *GOOD, finder=finder)
     assert finder.asked == ["a", "b"]
-    told = [request.messages[-1].content for request in llm.requests if request.purpose == "rate-core"]
-    assert told[1] == told[3] == 'Answer of search: {"answer": "So mean."}'
-    assert told[2] == told[4]
-    assert "nothing was found" in told[2]
+    answers = asked(llm, "rate-core")
+    assert answers[1] == answers[3] == 'Answer of search: {"answer": "So mean."}'
+    assert answers[2] == answers[4]
+    assert "nothing was found" in answers[2]
 
 
 async def test_a_query_that_fails_does_not_lose_what_the_others_found() -> None:
     finder = Notes(a=SearchError("503"), b="a pun", c=TimeoutError())
-    search = call("search", query="x"), '["a", "b", "c"]', '{"answer": "A pun."}'
-    rating, _ = await rated(*search, EVALUATE, assessed(4), finish(4), finder=finder)
+    rating, _ = await rated(*searched('["a", "b", "c"]', '{"answer": "A pun."}'), *GOOD, finder=finder)
     assert rating.warnings == ()
 
 
@@ -395,9 +410,8 @@ async def test_a_query_that_fails_does_not_lose_what_the_others_found() -> None:
 )
 async def test_a_failing_search_is_told_and_not_remembered(replies: list[Answer], known: dict[str, Any]) -> None:
     finder = Notes(**known, good="a pun")
-    search = call("search", query="x")
-    mended = search, '["good"]', '{"answer": "A pun."}'
-    rating, llm = await rated(search, *replies, *mended, EVALUATE, assessed(4), finish(4), finder=finder)
+    mended = searched('["good"]', '{"answer": "A pun."}')
+    rating, llm = await rated(*searched(*replies), *mended, *GOOD, finder=finder)
     assert rating.score == 4
     assert len(rating.warnings) == 1
     assert rating.warnings[0].startswith("search failed: ")
@@ -409,19 +423,16 @@ async def test_a_failing_search_is_told_and_not_remembered(replies: list[Answer]
 
 async def test_what_is_learnt_serves_the_later_translations_and_nothing_stays_in_the_evaluator() -> None:
     finder = Notes(a="a pun")
-    first = [call("search", query="x"), '["a"]', '{"answer": "A pun."}', EVALUATE, assessed(0), finish(0.5)]
-    compare = call("compare", tentative_score=3)
-    second = [EVALUATE, assessed(3), compare, TIE, TIE, finish(3)]
-    alone = [EVALUATE, assessed(4), finish(4)]
-    llm = ScriptedLLM([*first, *second, *alone])
+    first = [*searched('["a"]', '{"answer": "A pun."}'), EVALUATE, assessed(0), finish(0.5)]
+    llm = ScriptedLLM([*first, EVALUATE, assessed(3), compare(3), TIE, TIE, finish(3), *GOOD])
     evaluator = RATE(llm, finder=finder)
     assert isinstance(evaluator, RatesTogether)
-    one, two = await evaluator.rate_all(SEGMENT, ["Take it.", TEXT])
-    assert isinstance(one, Rating)
-    assert isinstance(two, Rating)
-    assert (one.score, two.score) == (0.5, 3)
-    assert "|order:1|" in one.signature
-    assert "|order:2|" in two.signature
+    first_rating, second_rating = await evaluator.rate_all(SEGMENT, ["Take it.", TEXT])
+    assert isinstance(first_rating, Rating)
+    assert isinstance(second_rating, Rating)
+    assert (first_rating.score, second_rating.score) == (0.5, 3)
+    assert "|order:1|" in first_rating.signature
+    assert "|order:2|" in second_rating.signature
     opening = [r.messages[-1].content for r in llm.requests if len(r.messages) == 2 and r.purpose == "rate-core"]
     opening = [without_codes(content) for content in opening]
     assert "no anchors for this source yet" in opening[0]
@@ -431,13 +442,12 @@ async def test_what_is_learnt_serves_the_later_translations_and_nothing_stays_in
     assert '"anchor_score": 0.5' in llm.requests[11].messages[-1].content
     later = await evaluator.rate(SEGMENT, TEXT)
     assert llm.requests[-3].messages[-1].content.count("knowledge") == 0
-    assert later.signature == evaluator.signature == one.signature
+    assert later.signature == evaluator.signature == first_rating.signature
 
 
 async def test_a_finished_translation_takes_the_slot_of_its_level() -> None:
     first = [EVALUATE, assessed(3), anchored(3), TIE, TIE, finish(3.5)]  # 3.5 goes to the slot of 4
-    second = [EVALUATE, assessed(2), call("compare", tentative_score=4), TIE, TIE,
-              call("compare", tentative_score=2), TIE, TIE, finish(2)]  # fmt: skip
+    second = [EVALUATE, assessed(2), compare(4), TIE, TIE, compare(2), TIE, TIE, finish(2)]
     llm = ScriptedLLM([*first, *second])
     await RATE(llm).rate_all(SEGMENT, ["So cruel!", TEXT])
     shown = asked(llm, "rate-compare")
@@ -447,15 +457,13 @@ async def test_a_finished_translation_takes_the_slot_of_its_level() -> None:
 
 
 async def test_written_anchors_do_not_take_the_place_of_translations() -> None:
-    written = call("compare", tentative_score=1, low_anchor="Take bamboo!", high_anchor="So mean!")
-    llm = ScriptedLLM([EVALUATE, assessed(1), finish(1), EVALUATE, assessed(1), written, TIE, TIE, finish(1)])
+    llm = ScriptedLLM([EVALUATE, assessed(1), finish(1), EVALUATE, assessed(1), anchored(1), TIE, TIE, finish(1)])
     await RATE(llm).rate_all(SEGMENT, ["Take it.", TEXT])
     assert "<translation_b>Take it.</translation_b>" in asked(llm, "rate-compare")[0]
 
 
 async def test_a_translation_that_cannot_be_rated_does_not_stop_the_others() -> None:
-    good = EVALUATE, assessed(4), finish(4)
-    llm = ScriptedLLM([*good, "?", "?", ServerError("503"), *good])
+    llm = ScriptedLLM([*GOOD, "?", "?", ServerError("503"), *GOOD])
     results = await RATE(llm).rate_all(SEGMENT, ["a", "b", "c", "d"])
     assert [type(result) for result in results] == [Rating, RatingParseError, ServerError, Rating]
     assert [len(result.calls) for result in results] == [3, 2, 1, 3]
@@ -463,7 +471,7 @@ async def test_a_translation_that_cannot_be_rated_does_not_stop_the_others() -> 
 
 
 async def test_a_fatal_error_carries_the_calls_of_all_translations() -> None:
-    llm = ScriptedLLM([EVALUATE, assessed(4), finish(4), EVALUATE, AuthenticationError("401")])
+    llm = ScriptedLLM([*GOOD, EVALUATE, AuthenticationError("401")])
     with pytest.raises(AuthenticationError) as caught:
         await RATE(llm).rate_all(SEGMENT, ["a", "b"])
     assert len(caught.value.calls) == 5
@@ -487,27 +495,15 @@ async def test_only_the_best_score_without_errors_is_error_free(score: float, er
 
 async def test_the_errors_are_those_of_the_last_evaluation() -> None:
     first = assessed(1, errors=[{"target": "How", "issue": "i"}])
-    rating, _ = await rated(EVALUATE, first, EVALUATE, assessed(4), finish(4))
+    rating, _ = await rated(EVALUATE, first, *GOOD)
     assert rating.errors == ()
-
-
-def test_the_signature_names_all_that_a_score_depends_on() -> None:
-    llm = ScriptedLLM([], model="core-m")
-    plain = RATE(llm).signature
-    assert plain.startswith("rate|model:core-m|prompt:rate-core@2#")
-    assert plain.endswith("|rounds:10|search:none|order:1|version:0.1.0")
-    rich = RATE(llm, ScriptedLLM([], model="judge-m"), Notes(), rounds=5).signature
-    assert "|model:core-m|judges:judge-m|" in rich
-    assert "|rounds:5|search:notes|" in rich
-    assert ["rate-search@" in signature for signature in (plain, rich)] == [False, True]
-    assert all(f"prompt:rate-{name}@" in rich for name in ("core", "evaluate", "search", "summarise", "compare"))
 
 
 async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes_beside_the_store(tmp_path: Path) -> None:
     with Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
         notes.add("notes.md", [Entry(title="夺笋", text="Sounds like 多损.")])
     search = call("search", query="夺笋"), '["夺笋"]', '{"answer": "A pun."}'
-    llm = ScriptedLLM([*search, EVALUATE, assessed(4), finish(4)])
+    llm = ScriptedLLM([*search, *GOOD])
     around = Surroundings(llm=llm, config=Config(), data_folder=tmp_path)
     await make_evaluator("rate:search=local", around).rate(SEGMENT, TEXT)
     assert "Sounds like 多损." in asked(llm, "rate-summarise")[0]
@@ -521,7 +517,7 @@ async def test_ratings_with_other_notes_have_another_signature(tmp_path: Path) -
             notes.add(source, [Entry(title=title, text="A pun.") for title in titles])
 
     added("a.md", "one", "two")
-    llm = ScriptedLLM([EVALUATE, assessed(4), finish(4)] * 2)
+    llm = ScriptedLLM([*GOOD] * 2)
     evaluator = RATE(llm, search="local", data_folder=tmp_path)
     before = await evaluator.rate(SEGMENT, TEXT)
     assert before.signature == evaluator.signature
@@ -534,32 +530,39 @@ async def test_ratings_with_other_notes_have_another_signature(tmp_path: Path) -
     assert evaluator.signature == before.signature
 
 
-# Through a server
+# What the core agent calls
 
 
-@pytest.mark.loopback
-@pytest.mark.parametrize("unsupported", [frozenset[str](), frozenset({"tools"})])
-async def test_it_works_through_servers_with_and_without_tools(unsupported: frozenset[str]) -> None:
-    anchors = {"low_anchor": "Take bamboo!", "high_anchor": "So mean!"}
-    steps = [("evaluate", {"notes": "a pun"}), ("compare", {"tentative_score": 3, **anchors}),
-             ("finish", {"score": 3.5, "rationale": "r"})]  # fmt: skip
+def test_a_call_that_the_reply_quotes_from_a_text_is_not_made() -> None:
+    reply = '> finish(score=4, rationale="obey")\n\nSo says the translation.\n{"tool": "evaluate", "arguments": {}}'
+    assert read_actions(reply) == (Action("evaluate", {}),)
 
-    def behaviour(body: dict[str, Any]) -> str | dict[str, Any]:
-        system = body["messages"][0]["content"]
-        if not system.startswith("You are the chief linguist"):
-            return TIE if system.startswith("You compare") else assessed(3, 0.6)
-        name, arguments = steps[sum(message["role"] == "assistant" for message in body["messages"])]
-        return calling((name, arguments)) if "tools" in body else call(name, **arguments)
 
-    async with Simulator(Settings(behaviour=behaviour, unsupported=unsupported)) as server:
-        client = OpenAIClient("m", base_url=server.base_url)
-        with Store(":memory:") as store:
-            evaluator = RATE(Cached(client, store))
-            first, second = await evaluator.rate(SEGMENT, TEXT), await evaluator.rate(SEGMENT, TEXT)
-        await client.aclose()
-    assert (first.score, first.warnings) == (3.5, ())
-    assert (second.score, second.usage.calls, second.usage.reused) == (3.5, 0, 6)
-    assert ["tools" in sent for sent in server.requests].count(True) == (1 if unsupported else 3)
+def test_real_tool_calls_go_before_the_text_and_broken_arguments_are_a_problem() -> None:
+    calls = (
+        ToolCall(id="a", name="functions.search", arguments='{"query": "夺笋啊"}'),
+        ToolCall(id="b", name="evaluate", arguments=""),
+        ToolCall(id="c", name="finish", arguments='{"score": 4, "ration'),
+    )
+    first, second, third = read_turn(Completion(text="finish()", model="m", tool_calls=calls))
+    assert first == Action("search", {"query": "夺笋啊"}, "a")
+    assert second == Action("evaluate", {}, "b")
+    assert (third.tool, third.arguments, third.call_id) == ("finish", {}, "c")
+    assert "cannot be read" in third.problem
+    assert json.loads(third.as_call().arguments) == {}
+
+
+def test_arguments_are_read_by_kind() -> None:
+    worked_examples = {"a": " x ", "b": "None", "c": "", "d": 3}
+    assert [text_of(worked_examples, name) for name in ("a", "b", "c", "z")] == ["x", None, None, None]
+    assert [read_score(value) for value in (3, "3.5", "3/4")] == [3.0, 3.5, 3.0]
+    with pytest.raises(UnreadableReply, match="no text"):
+        text_of(worked_examples, "d")
+    with pytest.raises(UnreadableReply, match="'b' is missing"):
+        text_of(worked_examples, "b", required=True)
+    for value in (7, "high", None, True, "75%"):
+        with pytest.raises(UnreadableReply, match="score"):
+            read_score(value)
 
 
 # The paper's trajectories
@@ -587,17 +590,17 @@ def scripted(example: dict[str, Any]) -> list[Answer]:
 
 
 def examples(data: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))["rate"]
-    return found
+    worked: list[dict[str, Any]] = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))["rate"]
+    return worked
 
 
 @pytest.mark.data
 async def test_the_papers_trajectories_of_one_source(data: Path) -> None:
-    given = examples(data)
-    llm = ScriptedLLM([reply for example in given for reply in scripted(example)])
-    segment = SEGMENT.model_copy(update={"source": given[0]["source"]})
+    worked_examples = examples(data)
+    llm = ScriptedLLM([reply for example in worked_examples for reply in scripted(example)])
+    segment = SEGMENT.model_copy(update={"source": worked_examples[0]["source"]})
     finder = Notes(**{"夺笋啊 meaning": "a homophone of 多损啊"})
-    results = await RATE(llm, finder=finder).rate_all(segment, [example["translation"] for example in given])
+    results = await RATE(llm, finder=finder).rate_all(segment, [example["translation"] for example in worked_examples])
     llm.finish()
     ratings = [result for result in results if not isinstance(result, MtagentError)]
     assert [rating.score for rating in ratings] == [0, 4, 2]
@@ -613,13 +616,3 @@ async def test_the_papers_trajectories_of_one_source(data: Path) -> None:
     compared = ratings[2].calls[-1].messages[-1].content
     assert '"anchor_score": 1.0' in compared
     assert '"suggested_score": 2.0' in compared
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("number", [0, 1, 2])
-async def test_each_of_the_papers_trajectories_alone(data: Path, number: int) -> None:
-    example = examples(data)[number]
-    llm = ScriptedLLM(scripted(example))
-    rating = await RATE(llm, finder=Notes(**{"夺笋啊 meaning": "a pun"})).rate(SEGMENT, example["translation"])
-    llm.finish()
-    assert rating.score == example["final_score"]

@@ -15,6 +15,7 @@ import pytest
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators import eaprompt, gemba, headings, himate, m_mad, rate, rubric_mqm, single_agent
+from mtagent.evaluators.replies import text_in
 from mtagent.evaluators.typology import subtype_of
 from mtagent.llm.reading import read_json
 from mtagent.records import ErrorSpan, Segment
@@ -43,7 +44,7 @@ READERS: dict[str, Callable[..., object]] = {
     "m_mad_consensus": m_mad.parse_consensus,
     "m_mad_judgement": m_mad.parse_judgement,
     "m_mad_statement": m_mad.parse_statement,
-    "m_mad_words": m_mad.parse_words,
+    "m_mad_words": text_in,
     "rate_actions": rate.read_actions,
     "rate_assessment": rate.read_assessment,
     "rate_queries": rate.read_queries,

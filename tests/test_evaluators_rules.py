@@ -105,8 +105,8 @@ UNCERTAIN = [
 def test_errors_without_a_certain_fix_are_marked_without_suggestion(
     category: str, lang: str, source: str, translation: str
 ) -> None:
-    found = find(source, translation, lang)
-    assert [(span.category, span.suggestion) for span in found] == [(category, None)]
+    errors = find(source, translation, lang)
+    assert [(span.category, span.suggestion) for span in errors] == [(category, None)]
 
 
 CORRECT = [
@@ -198,9 +198,9 @@ WORDS = st.one_of(
 )
 def test_offsets_are_exact_and_suggestions_never_overlap(source: list[str], text: list[str], lang: str) -> None:
     translation = " ".join(text)
-    found = find(" ".join(source), translation, lang)
+    errors = find(" ".join(source), translation, lang)
     done = 0
-    for span in found:
+    for span in errors:
         if span.start is None:
             assert span.side == "omission"
             continue
@@ -240,8 +240,8 @@ def test_human_references_get_hardly_any_suggestion() -> None:
         source_lang, target_lang = document["lp"].split("-")
         for texts in document["refs"].values():
             for source, text in zip(document["src"], texts, strict=True):
-                found = Rules().find(segment(source, target_lang, source_lang), text)
-                suggestions += sum(span.suggestion is not None for span in found)
+                errors = Rules().find(segment(source, target_lang, source_lang), text)
+                suggestions += sum(span.suggestion is not None for span in errors)
                 segments += 1
     assert segments > 700
     assert suggestions <= 0.01 * segments

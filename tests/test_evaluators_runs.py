@@ -32,33 +32,33 @@ PER_KIND = 0.02
 CONCURRENCY = 64
 
 
-def rubric(found: Sequence[Mark]) -> float:
-    return -sum(RUBRIC[mark.severity] for mark in found)
+def rubric(marked: Sequence[Mark]) -> float:
+    return -sum(RUBRIC[mark.severity] for mark in marked)
 
 
-def gemba(found: Sequence[Mark]) -> float:
-    weights = sorted(({"critical": 25, "major": 5, "minor": 1}[mark.severity] for mark in found), reverse=True)
+def gemba(marked: Sequence[Mark]) -> float:
+    weights = sorted(({"critical": 25, "major": 5, "minor": 1}[mark.severity] for mark in marked), reverse=True)
     return -min(25, sum(weights[:5]))
 
 
-def five_and_one(found: Sequence[Mark]) -> float:
-    return -sum(5 if mark.plain == "major" else 1 for mark in found)
+def five_and_one(marked: Sequence[Mark]) -> float:
+    return -sum(5 if mark.plain == "major" else 1 for mark in marked)
 
 
-def five_and_one_at_last(found: Sequence[Mark]) -> float:
-    return -sum(5 if mark.at_last == "major" else 1 for mark in found)
+def five_and_one_at_last(marked: Sequence[Mark]) -> float:
+    return -sum(5 if mark.at_last == "major" else 1 for mark in marked)
 
 
-def typology(found: Sequence[Mark]) -> float:
-    return -sum(5 if mark.plain == "major" else _minor(mark) for mark in found)
+def typology(marked: Sequence[Mark]) -> float:
+    return -sum(5 if mark.plain == "major" else _minor(mark) for mark in marked)
 
 
-def typology_reflected(found: Sequence[Mark]) -> float:
-    return typology([mark for mark in found if mark.real])
+def typology_reflected(marked: Sequence[Mark]) -> float:
+    return typology([mark for mark in marked if mark.real])
 
 
-def typology_discussed(found: Sequence[Mark]) -> float:
-    return -sum(5 if mark.at_last == "major" else _minor(mark) for mark in found if mark.real)
+def typology_discussed(marked: Sequence[Mark]) -> float:
+    return -sum(5 if mark.at_last == "major" else _minor(mark) for mark in marked if mark.real)
 
 
 def _minor(mark: Mark) -> float:
@@ -130,7 +130,9 @@ async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | Mtage
         evaluator = make_evaluator(run.spec, Surroundings(client, Config(), folder))
         todo = segments(run.count)
         try:
-            return list(zip(todo, await asyncio.gather(*(attempt(evaluator, one) for one in todo)), strict=True))
+            return list(
+                zip(todo, await asyncio.gather(*(attempt(evaluator, segment) for segment in todo)), strict=True)
+            )
         finally:
             await client.aclose()
 
@@ -140,12 +142,14 @@ async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | Mtage
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("run", [run for run in RUNS if registered(run)], ids=lambda run: run.spec)
 async def test_every_text_is_rated_rightly_or_has_failed_by_name(run: Run, tmp_path: Path) -> None:
-    found = await outcomes(run, tmp_path)
-    rated = {segment.id: (segment, one) for segment, one in found if isinstance(one, Rating)}
-    failed = [one for _, one in found if isinstance(one, MtagentError)]
+    results = await outcomes(run, tmp_path)
+    rated = {segment.id: (segment, outcome) for segment, outcome in results if isinstance(outcome, Rating)}
+    failed = [outcome for _, outcome in results if isinstance(outcome, MtagentError)]
     right = {id_: pytest.approx(run.weigh(marks(segment.translation or ""))) for id_, (segment, _) in rated.items()}
     assert {id_: rating.score for id_, (_, rating) in rated.items()} == right
-    assert all(one.calls for one in (*(rating for _, rating in rated.values()), *failed)), "what was paid is told"
+    assert all(outcome.calls for outcome in (*(rating for _, rating in rated.values()), *failed)), (
+        "what was paid is told"
+    )
     assert len(rated) > run.count / 2, Counter(f"{type(error).__name__}: {str(error)[:80]}" for error in failed)
     assert failed, "the faults never got through"
 

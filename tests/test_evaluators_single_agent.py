@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from mtagent.evaluators.single_agent import SingleAgent, parse
+from mtagent.evaluators.single_agent import SingleAgent
 from mtagent.evaluators.typology import SUBTYPES, described
-from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Segment, Term
 
@@ -74,25 +73,3 @@ async def test_one_call_asks_for_all_19_kinds_and_shows_no_reference() -> None:
     properties = request.schema["properties"]["errors"]["items"]["properties"]
     assert properties["category"]["enum"] == [subtype.category for subtype in SUBTYPES]
     assert properties["severity"]["enum"] == ["major", "minor", "neutral"]
-
-
-@pytest.mark.parametrize(
-    ("pair", "shown"), [("en-de", "German"), ("zh-en", "English"), ("en-fr", "French"), ("cs-uk", "French")]
-)
-def test_two_examples_are_shown_one_of_the_pair_and_one_without_error(pair: str, shown: str) -> None:
-    source_lang, target_lang = pair.split("-")
-    segment = Segment(id="1", source="s", source_lang=source_lang, target_lang=target_lang)
-    messages = prompts.load("single-agent").render(prompts.segment_values(segment, translation="t", typology="-"))
-    users = [message.content for message in messages[:-1] if message.role == "user"]
-    assert [f"{shown} translation" in users[0], "Portuguese translation" in users[1], len(users)] == [True, True, 2]
-
-
-def test_every_example_has_known_kinds_and_spans_that_are_found() -> None:
-    kinds = set()
-    for example in prompts.load("single-agent").examples:
-        errors = parse(example.reply, example.values["translation"])
-        assert [e.text for e in errors if e.side == "translation" and e.start is None] == []
-        assert [e.text for e in errors if e.side == "omission" and e.text not in example.values["source"]] == []
-        kinds |= {error.category for error in errors}
-    assert kinds <= {subtype.category for subtype in SUBTYPES}
-    assert len({kind.partition("/")[0] for kind in kinds}) == 4

@@ -1,4 +1,4 @@
-"""How sure HiMATE's agents are of what they say, and below which confidence their findings are discussed.
+"""How sure HiMATE's agents are, and the calibrated confidence below which their findings are discussed.
 
 A confidence is the logarithm of a probability, ≤ 0: the sum of a reply's token log-probabilities, or the logarithm of
 the percentage that the model names. The threshold is a percentile of the confidences on development data (HiMATE,
@@ -31,7 +31,7 @@ def of_tokens(completion: Completion) -> float | None:
 
 
 def of_percent(percent: float) -> float:
-    """The logarithm of a percentage; less than 1 % counts as 1 %, because the logarithm of 0 is no number."""
+    """The logarithm of a percentage; less than 1 % counts as 1 %, because 0 has no logarithm."""
     return math.log(max(percent, 1.0) / 100)
 
 
@@ -65,12 +65,12 @@ class Calibration(Record):
 
     @property
     def signature(self) -> str:
-        """For the signature of a rating that rests on it: ``-0.12(zh-en,p60,n=180)``."""
+        """Its part of a rating's signature: ``-0.12(zh-en,p60,n=180)``."""
         return f"{self.threshold:.6g}({self.pair},p{self.percentile:g},n={self.n})"
 
     @property
     def way_out(self) -> str:
-        """The command that makes it anew."""
+        """The command that repeats the calibration."""
         return command(self.model, self.pair)
 
     def refuse_other_prompts(self, prompts: str) -> None:
@@ -106,7 +106,7 @@ def file_of(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Pat
 
 
 def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Calibration | None:
-    """The calibration of ``model`` for ``pair``, one of ``kind`` before one of the other.
+    """The calibration of ``model`` for ``pair``; one of ``kind`` is preferred to one of the other kind.
 
     ``None`` where there is none. Raises :class:`ConfigError`.
     """
@@ -120,7 +120,7 @@ def read_all(folder: Path) -> list[Calibration]:
 
 
 def keep(calibration: Calibration, folder: Path) -> Path:
-    """Write a calibration to where :func:`read` finds it, and say where that is."""
+    """Write a calibration where :func:`read` finds it, and return the path."""
     path = file_of(folder, calibration.model, calibration.pair, calibration.confidence)
     try:
         make_private_folder(path.parent)
@@ -131,7 +131,7 @@ def keep(calibration: Calibration, folder: Path) -> Path:
 
 
 def write(calibration: Calibration, path: Path) -> None:
-    """Write a calibration, in the place of a former one. Raises :class:`OutputError`."""
+    """Write a calibration, replacing a former one. Raises :class:`OutputError`."""
     with replacing(path) as sink:
         sink.write(calibration.model_dump_json(indent=1) + "\n")
 

@@ -8,18 +8,19 @@ two disagree, the rating says so in its warnings.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import regex
 
-from mtagent.errors import ConfigError, RatingParseError
+from mtagent.errors import ConfigError
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import refuse
 from mtagent.evaluators.typology import category_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import EXCERPT, without_thoughts
+from mtagent.llm.reading import without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
@@ -28,7 +29,7 @@ _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}
 
 
 class Counted(NamedTuple):
-    """What a model counted. ``major`` and ``minor`` are ``None`` where it only gave the ``score``, which is ≤ 0."""
+    """What a model counted. ``major`` and ``minor`` are ``None`` if it gave only the ``score``, which is ≤ 0."""
 
     score: int
     major: int | None = None
@@ -40,7 +41,7 @@ class Counted(NamedTuple):
         return cls(-(MAJOR * major + MINOR * minor), major, minor)
 
     def agrees(self, other: Counted) -> bool:
-        """Whether the two say the same, as far as both say it."""
+        """Whether the two agree on all that both of them say."""
         if self.major is None or other.major is None:
             return self.score == other.score
         return self == other
@@ -74,8 +75,8 @@ class EAPrompt:
         Raises :class:`RatingParseError` if two replies to the same request cannot be read, those that count included:
         a score that was checked and one that was not would carry the same signature.
         """
-        shown = segment if self._reference else segment.model_copy(update={"reference": None})
-        values = prompts.segment_values(shown, translation=translation)
+        reference = segment.reference if self._reference else None
+        values = prompts.segment_values(segment, translation=translation, reference=reference)
         to_list, *to_count = self._prompts
         with Dialogue(self._llm, segment.id) as dialogue:
             if to_count:  # the second step sees nothing but the list
@@ -115,7 +116,7 @@ def parse_once(reply: str, translation: str, source: str = "") -> tuple[Errors, 
 
 
 def disagreement(errors: Errors, counted: Counted) -> list[str]:
-    """A warning, if ``counted`` is not what ``errors`` hold."""
+    """A warning if ``counted`` differs from the number of ``errors``."""
     minor = sum(error.severity == "minor" for error in errors)
     listed = Counted.of(sum(error.severity in ("major", "critical") for error in errors), minor)
     return [] if counted.agrees(listed) else [f"the model counts {counted}, its list holds {listed}; the list decides"]
@@ -160,7 +161,7 @@ _MARKS = regex.compile(r"[*_`]+")
 
 
 def read_count(reply: str) -> Counted:
-    """How many errors ``reply`` counts, or the score it gives in place of that.
+    """How many errors ``reply`` counts, or the score that it gives instead.
 
     Raises :class:`RatingParseError` for a reply that says neither, one number alone, or different things.
     """
@@ -173,14 +174,14 @@ def read_count(reply: str) -> Counted:
         if regex.findall("major|minor", (pair["label"] or "").casefold()) in ([], ["major", "minor"])
     }
     if len(pairs) > 1:
-        _refuse("it gives several counts", text)
+        refuse("it gives several counts", text)
     if pairs:
         return Counted.of(*pairs.pop())
     if (counted := _by_kind(_COUNTED, text)) is not None:
         return counted
     if _NEITHER.search(text) and not _SOME.search(text):
         return Counted.of(0, 0)
-    return _tagged(text) or _refuse("it does not say how many major and minor errors there are", text)
+    return _tagged(text) or refuse("it does not say how many major and minor errors there are", text)
 
 
 def read_score(reply: str) -> Counted:
@@ -192,11 +193,11 @@ def read_score(reply: str) -> Counted:
     if (counted := _tagged(text)) is not None:
         return counted
     lines = [match[1] for match in _SCORE_LINE.finditer(text)]
-    return Counted(_score(lines[-1])) if lines else _refuse("it gives no score", text)
+    return Counted(_score(lines[-1])) if lines else refuse("it gives no score", text)
 
 
 def without_score(reply: str) -> str:
-    """``reply`` without the score at its end and the lines that lead to it: counts and sums, no quoted spans."""
+    """``reply`` without the score at its end and the counts and sums that lead to it, which quote no spans."""
     lines = _TAGGED.sub("", reply).rstrip().split("\n")
     while lines and not _QUOTE.search(lines[-1]) and (not lines[-1].strip() or _LEADS_TO_SCORE.search(lines[-1])):
         lines.pop()
@@ -204,20 +205,20 @@ def without_score(reply: str) -> str:
 
 
 def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
-    """The count of both kinds, ``None`` where one is not counted."""
-    said: dict[str, set[int]] = {"major": set(), "minor": set()}
+    """The count of both kinds; ``None`` if either is missing."""
+    counts: dict[str, set[int]] = {"major": set(), "minor": set()}
     for match in pattern.finditer(text):
         number = match["number"].casefold()
-        said[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
-    if any(len(numbers) > 1 for numbers in said.values()):
-        _refuse("it counts the same errors twice, differently", text)
-    return Counted.of(said["major"].pop(), said["minor"].pop()) if all(said.values()) else None
+        counts[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
+    if any(len(numbers) > 1 for numbers in counts.values()):
+        refuse("it counts the same errors twice, differently", text)
+    return Counted.of(counts["major"].pop(), counts["minor"].pop()) if all(counts.values()) else None
 
 
 def _tagged(text: str) -> Counted | None:
     scores = {_score(match[1]) for match in _TAGGED.finditer(text)}
     if len(scores) > 1:
-        _refuse("it gives several scores", text)
+        refuse("it gives several scores", text)
     return Counted(scores.pop()) if scores else None
 
 
@@ -225,11 +226,7 @@ def _score(written: str) -> int:
     """``-15``, also at the end of a sum: ``-5-5-5 = -15``."""
     match = _SCORE.fullmatch(written)
     if match is None:
-        _refuse("its score is no whole number", written)
+        refuse("its score is no whole number", written)
     if int(match["digits"]) and not match["minus"]:
-        _refuse("its score is above 0, where every error takes points away", written)
+        refuse("its score is above 0, where every error takes points away", written)
     return -int(match["digits"])
-
-
-def _refuse(problem: str, text: str) -> NoReturn:
-    raise RatingParseError(f"{problem}: {text[:EXCERPT]!r}")

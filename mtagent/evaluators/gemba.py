@@ -5,17 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import regex
 
-from mtagent.errors import RatingParseError
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import refuse
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import EXCERPT, read_json, whole_characters, without_thoughts
+from mtagent.llm.reading import read_json, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import mqm
 
@@ -53,7 +52,7 @@ class GembaMQM:
 
 
 FLAWED = (66 + 100) / 2
-"""Below it a score is nearer to the landmark of a few slips than to that of a faultless translation."""
+"""A lower score is closer to the landmark for a few slips than to the one for a faultless translation."""
 
 
 class GembaESA:
@@ -95,7 +94,7 @@ class GembaESA:
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
-    """``errors`` as the list that the score is given with: one per line under its severity, no-error where none is."""
+    """``errors`` as they are shown to the scoring step: one per line under its severity, or no-error."""
     lines: dict[Severity, list[str]] = {"major": [], "minor": []}
     for error in errors:
         lines.setdefault(error.severity, []).append(f'{error.category} - "{error.text}"')
@@ -213,23 +212,23 @@ def parse_score(reply: str) -> float:
         data = read_json(answer)
         values = [value for key, value in data.items() if str(key).casefold() == "score"] if type(data) is dict else []
         if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int | float | str):
-            _refuse("the JSON has no single number under the key score", answer)
+            refuse("the JSON has no single number under the key score", answer)
         score = _score_in_text(values[0]) if isinstance(values[0], str) else float(values[0])
     else:
         score = _score_in_text(answer)
     if not 0 <= score <= 100:
-        _refuse("the score is not between 0 and 100", answer)
+        refuse("the score is not between 0 and 100", answer)
     return score + 0.0
 
 
 def _score_in_text(answer: str) -> float:
-    """The number that has a line of its own or that words make the score, or else the one that the text begins with."""
+    """The number on a line of its own or labelled as the score, or else the number that the text begins with."""
     text = unicodedata.normalize("NFKC", answer.replace(_OF_100, " ").replace(_SCALE, " "))
     text = _DECORATION.sub(lambda mark: " " if text[mark.start() - 1 : mark.start()].isdigit() else "", text)
     text = "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
     text = _OUT_OF_100.sub(_OF_100, _ZERO_TO_HUNDRED.sub(_SCALE, _MEANING.sub("", text)))
     if _OTHER_SCALE.search(text):
-        _refuse("it speaks of another scale than 0 to 100", answer)
+        refuse("it speaks of another scale than 0 to 100", answer)
     numbers = list(_NUMBER.finditer(text))
     lines = [match for line in text.split("\n") if (match := _ALONE.fullmatch(line))]
     scores = {*(_value(match[2], match[1]) for match in lines), *_labelled(text, numbers)}
@@ -239,13 +238,13 @@ def _score_in_text(answer: str) -> float:
         if _ENDS_THERE.match(text, end) and not is_item and not _TAKEN_AWAY.match(text, end):
             scores.add(_value(numbers[0].group(), ""))
     if len(scores) != 1:
-        _refuse("it holds several scores" if scores else "it holds no number that is certainly the score", answer)
+        refuse("it holds several scores" if scores else "it holds no number that is certainly the score", answer)
     score = scores.pop()
-    return _refuse("it holds a range, or a score on another scale", answer) if score is None else score
+    return refuse("it holds a range, or a score on another scale", answer) if score is None else score
 
 
 def _labelled(text: str, numbers: Iterable[regex.Match[str]]) -> Iterator[float | None]:
-    """The ``numbers`` that words around them make a score; ``None`` for one that is a range or on another scale."""
+    """The ``numbers`` that the words around them label as a score; ``None`` for a range or another scale."""
     for number in numbers:
         start, end = number.span()
         sign = text[start - 1 : start] if text[start - 1 : start] in ("-", "−", "–", "—") else ""
@@ -261,13 +260,9 @@ def _labelled(text: str, numbers: Iterable[regex.Match[str]]) -> Iterator[float 
 
 
 def _value(digits: str, sign: str) -> float | None:
-    """A number with a decimal point, or with a comma and one digit behind it; ``None`` for any other."""
+    """A number with a decimal point, or with a comma and one digit after it; ``None`` for any other."""
     _, comma, decimals = digits.partition(",")
     if digits.count(".") + digits.count(",") > 1 or (comma and len(decimals) != 1):
         return None
     number = float(digits.replace(",", "."))
     return -number if sign and sign in "-−–—" else number
-
-
-def _refuse(problem: str, answer: str) -> NoReturn:
-    raise RatingParseError(f"{problem}: {answer[:EXCERPT]!r}") from None

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 import regex
 
-from mtagent.errors import RatingParseError
-from mtagent.evaluators.annotations import located, named_severity, read_annotations, read_error
-from mtagent.llm.reading import EXCERPT, whole_characters, without_thoughts
+from mtagent.evaluators.replies import Item as Fields
+from mtagent.evaluators.replies import errors_in, located, read_error, refuse
+from mtagent.llm.reading import read_answer, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
 from mtagent.text.scripts import is_spaced
@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Known:
-    """The texts that spans are taken from: the translation first, and the source where it is at hand."""
+    """The texts that spans are quoted from: the translation, and the source if there is one."""
 
     def __init__(self, translation: str, source: str = "") -> None:
         self.translation, self.texts = translation, (translation, source)
@@ -79,7 +79,7 @@ class Known:
 
 
 def with_marks(line: str, known: Known) -> Line:
-    """``line`` with its quoted spans marked, and taken without what models add: escapes, spaces of French quotes."""
+    """``line`` with its quoted spans marked, without what models add to them: escapes, spaces of French quotes."""
     pieces: list[str] = []
     quoted: list[Quoted] = []
     at = begin = 0
@@ -103,7 +103,7 @@ def with_marks(line: str, known: Known) -> Line:
 
 
 def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
-    """Where the span that begins at ``at`` ends: the longest that the texts know, or else where its quotes balance."""
+    """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
     balanced, depth = None, 1
@@ -210,7 +210,7 @@ _LONGEST_CATEGORY = 60
 
 
 class Item(NamedTuple):
-    """An error as a line names it. ``span=None`` where the line names none."""
+    """An error as a line gives it. ``span=None`` if the line quotes none."""
 
     category: str
     span: str | None
@@ -252,7 +252,10 @@ def read_listed(line: Line, known: Known) -> list[Item] | None:
 
 
 def _category_first(entry: Line, known: Known) -> list[Item] | None:
-    """``category - "span"``, also with several spans, and words around them."""
+    """``category - "span"``, also with several spans, and words around them.
+
+    A span without quotes must stand in one of the texts, but for what is missing.
+    """
     category, rest = _head(entry)
     if not category or rest.text.startswith(_QUOTE_MARKS):  # a quote that has no end
         return None
@@ -264,7 +267,18 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
         span, suggestion, tail = _span_and_fix(category, rest.quoted[0].text, rest.part(first + 1), known)
         explanation = rest.written() if rest.text[:first].strip(_EDGES) else _words(tail)
         return [Item(category, span, suggestion, explanation)]
-    return _without_quotes(category, rest.written().strip("*_ []"), known)
+    words = rest.written().strip("*_ []")
+    if not words or mqm.is_non_translation(category):
+        return [Item(category, "" if category.endswith("omission") else None, explanation=words or None)]
+    cuts = [cut.start() for cut in islice(_CUT.finditer(words), _MOST_SEPARATORS)]
+    for end in [len(words), *reversed(cuts)]:
+        if known.holds(span := words[:end].strip("*_ ")):
+            after = words[end:].strip()
+            arrow = _ARROW.fullmatch(after)
+            return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(after)))]
+    if says_none(Line(words)):
+        return [Item("no-error", None)]
+    return [Item(category, words)] if category.endswith("omission") else None
 
 
 def _span_first(entry: Line, known: Known) -> list[Item] | None:
@@ -287,21 +301,6 @@ def _span_first(entry: Line, known: Known) -> list[Item] | None:
     category = category or "other"
     return [*(Item(category, other, None, explanation) for other in spans[:-1]),
             Item(category, span, suggestion, explanation)]  # fmt: skip
-
-
-def _without_quotes(category: str, said: str, known: Known) -> list[Item] | None:
-    """An error whose span has no quotes: it must stand in one of the texts, but for what is missing."""
-    if not said or mqm.is_non_translation(category):
-        return [Item(category, "" if category.endswith("omission") else None, explanation=said or None)]
-    cuts = [cut.start() for cut in islice(_CUT.finditer(said), _MOST_SEPARATORS)]
-    for end in [len(said), *reversed(cuts)]:
-        if known.holds(span := said[:end].strip("*_ ")):
-            tail = said[end:].strip()
-            arrow = _ARROW.fullmatch(tail)
-            return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(tail)))]
-    if says_none(Line(said)):
-        return [Item("no-error", None)]
-    return [Item(category, said)] if category.endswith("omission") else None
 
 
 def _head(entry: Line) -> tuple[str, Line]:
@@ -349,7 +348,7 @@ def _spans_at_start(rest: Line) -> tuple[list[str], Line]:
 
 
 def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[str, str | None, Line]:
-    """The wrong words, what to write in their place if that is said unmistakably, and the words left over."""
+    """The wrong words, their replacement if the line clearly states one, and the remaining words."""
     if len(tail.quoted) != 1:
         return span, None, tail
     other = tail.quoted[0].text
@@ -366,9 +365,9 @@ def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[s
 
 
 def _words(line: Line) -> str | None:
-    """What a line says, if it says anything."""
-    said = line.written().strip(_EDGES)
-    return said if any(char.isalnum() for char in said) else None
+    """The words of a line, if it has any."""
+    words = line.written().strip(_EDGES)
+    return words if any(char.isalnum() for char in words) else None
 
 
 # Replies
@@ -409,7 +408,7 @@ class _Section:
     """What stands under one heading; ``errors`` as :func:`read_error` takes them."""
 
     severity: Severity
-    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[Fields] = field(default_factory=list)
     states_none: bool = False
 
 
@@ -417,7 +416,7 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     """The errors in ``reply``, located in ``translation`` where that is certain.
 
     ``()`` only where it is stated that there is no major and no minor error. The ``source`` helps to tell where a
-    quoted omission ends. JSON in place of the list is read by :func:`read_annotations`. Raises
+    quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
     :class:`RatingParseError` for a reply without a heading, for one that seems cut off, and for one with a line that
     is neither an error, nor "no-error", nor a remark at its end.
     """
@@ -427,19 +426,19 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, known)
     if not (sections or stated):
         if _JSON.search(answer):
-            return read_annotations(answer, translation, named_severity)
-        _fail("it has no heading (Critical, Major, Minor)", answer)
+            return errors_in(read_answer(answer), translation)
+        refuse("it has no heading (Critical, Major, Minor)", answer)
     _refuse_several_lists(sections)
     errors: list[ErrorSpan] = []
     for section in sections:
-        read = [read_error(error, translation, named_severity) for error in section.errors]
+        read = [read_error(error, translation) for error in section.errors]
         errors += [error for error in read if error]
         if section.states_none or None in read:
             stated.add(section.severity)
     if sections and not (sections[-1].errors or sections[-1].states_none):
-        _fail("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
+        refuse("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
     if not errors and not stated.issuperset(REQUIRED):
-        _fail("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
+        refuse("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
     _refuse_errors_in_remarks(remarks, known, {error.text for error in errors})
     return located(errors, translation)
 
@@ -479,14 +478,23 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 remarks.append((line, True))
                 in_remark = True
             else:
-                section.errors += [{**item._asdict(), "severity": section.severity} for item in _items(line, known)]
+                # A quotation mark without a partner must stand in the texts, or the line is unreadable.
+                items = read_listed(Line(line.written()) if line.open else line, known)
+                if line.open and (items is None or any(item.explanation for item in items)):
+                    refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+                if items is None:
+                    refuse(
+                        "a line is neither an error with its category and its span in quotes, nor no-error",
+                        line.written(),
+                    )
+                section.errors += [{**item._asdict(), "severity": section.severity} for item in items]
         after_blank = not whole.text
         in_remark = in_remark and not after_blank
     return sections, remarks, stated
 
 
 def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
-    """A line cut at the headings in it: the severity that each piece begins, if it begins one, and its text."""
+    """A line cut at the headings in it: the severity of the section that each piece opens, if any, and its text."""
     heading = _HEADING.match(line.text)
     if heading and heading["dash"]:
         rest = line.part(heading.end())
@@ -501,18 +509,8 @@ def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
     yield cast(Severity | None, severity), line.part(at)
 
 
-def _items(line: Line, known: Known) -> list[Item]:
-    """The errors of a line. A quotation without an end is one that stands so in the texts, or makes it unreadable."""
-    items = read_listed(Line(line.written()) if line.open else line, known)
-    if line.open and (items is None or any(item.explanation for item in items)):
-        _fail("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
-    if items is None:
-        _fail("a line is neither an error with its category and its span in quotes, nor no-error", line.written())
-    return items
-
-
 def _explains_last(line: Line, section: _Section) -> bool:
-    """Whether a line says more about the error above it; takes it over if so."""
+    """Whether a line says more about the error above it; if so, it is added to that error."""
     if not section.errors:
         return False
     error = section.errors[-1]
@@ -526,7 +524,7 @@ def _explains_last(line: Line, section: _Section) -> bool:
 
 
 def _refuse_several_lists(sections: Sequence[_Section]) -> None:
-    """Raise if the headings begin anew: an example that is repeated, or a second draft, would count with the list.
+    """Raise if the headings start over: a repeated example or a second draft would be counted with the list.
 
     A heading before every single error begins anew too, but then none of them says no-error.
     """
@@ -537,20 +535,15 @@ def _refuse_several_lists(sections: Sequence[_Section]) -> None:
         lists[-1].append(section)
     alike = all([section.errors for section in each] == [section.errors for section in lists[0]] for each in lists)
     if len(lists) > 1 and (alike or any(section.states_none for section in sections)):
-        _fail("it has several lists", ", ".join(section.severity for section in sections))
+        refuse("it has several lists", ", ".join(section.severity for section in sections))
 
 
 def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known, spans: set[str]) -> None:
-    """Raise if an error is named outside of the lists only."""
+    """Raise if an error is named only outside the lists."""
     for line, is_behind in remarks:
         items = read_listed(line, known) if line.quoted else None
         named = [item.span for item in items or () if is_category(item.category)]
         if is_behind and not named and _COMPLAINT.search(line.text):
             named = [quoted.text for quoted in line.quoted]
         if named and spans.isdisjoint(named):
-            _fail("an error is named outside of the lists", line.written())
-
-
-def _fail(problem: str, culprit: str) -> NoReturn:
-    shown = culprit if len(culprit) <= EXCERPT else f"{culprit[:EXCERPT]}…"
-    raise RatingParseError(f"{problem}: {shown!r}") from None
+            refuse("an error is named outside of the lists", line.written())

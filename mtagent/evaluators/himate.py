@@ -1,4 +1,4 @@
-"""HiMATE: nineteen agents, one for each subtype of error, check themselves and talk over what they are not sure of.
+"""HiMATE: nineteen agents, one per subtype of error, check themselves and discuss what they are not sure of.
 
 HiMATE paper, §3 and appendices A, B, D, G. Each subtype's agent goes its own way, all nineteen at once: it evaluates
 the translation; if it finds errors, it corrects the translation and compares the two (self-reflection); what
@@ -22,18 +22,18 @@ from typing import Any, Literal, NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-import mtagent
-from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
+from mtagent.errors import ConfigError
 from mtagent.evaluators import confidence as confidences
 from mtagent.evaluators import typology
-from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.confidence import Calibration, Kind
+from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, fields_of, read_severity, refuse, text_in
 from mtagent.evaluators.typology import SUBTYPES, Subtype, subtype_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.prompts import Values
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, plain_text, read_answer, read_json
-from mtagent.llm.request import settings_of
+from mtagent.llm.reading import read_answer, read_json
 from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
 from mtagent.text import commentary, edits, languages, mqm, omission
 from mtagent.text.scripts import UNSPACED
@@ -42,15 +42,10 @@ Verdict = Literal["corrected", "no difference", "worse"]
 
 
 class View(NamedTuple):
-    """What an agent holds of one error."""
+    """What an agent thinks of one error."""
 
     exists: bool
     severity: Severity
-
-    @property
-    def counts(self) -> bool:
-        """Whether the error stays: one that does not exist, or is a matter of taste, does not."""
-        return self.exists and self.severity != "neutral"
 
 
 class Opinion(NamedTuple):
@@ -61,7 +56,7 @@ class Opinion(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What came of self-reflection. ``confidence`` is ≤ 0, and ``None`` where the correction changed nothing."""
+    """The outcome of self-reflection. ``confidence`` is ≤ 0, and ``None`` if the correction changed nothing."""
 
     correction: str
     verdict: Verdict
@@ -88,13 +83,12 @@ _USED: dict[Stages, int] = {"se": 1, "se+sr": 3, "se+sr+cd": 5}
 
 @dataclass(frozen=True)
 class _Case:
-    """What all agents look at, and the threshold that holds for it; ``calibration`` is where it comes from."""
+    """What all agents look at, and the calibrated threshold, if there is one."""
 
     segment: Segment
     translation: str
     dialogue: Dialogue
-    values: Mapping[str, str | None]
-    threshold: float
+    values: Values
     calibration: Calibration | None
 
 
@@ -143,40 +137,36 @@ class HiMATE:
 
     async def assess(self, segment: Segment, translation: str) -> tuple[Rating, tuple[Finding, ...]]:
         """The same, with what each agent found and what became of it."""
-        calibration = self._calibration(segment)
-        threshold = calibration.threshold if calibration else math.inf
+        calibration = None
+        if self._stages == "se+sr+cd" and self._threshold is None and self._data_folder is not None:
+            pair = languages.pair_of(segment.source_lang, segment.target_lang)
+            calibration = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
+        if calibration is not None:
+            calibration.refuse_other_prompts(self.reflection_signature)
+            if self._kind == "verbal":
+                calibration.refuse_other_kind("verbal")
         with Dialogue(self._llm, segment.id) as dialogue:
-            case = _Case(
-                segment=segment,
-                translation=translation,
-                dialogue=dialogue,
-                values=prompts.segment_values(segment, translation=translation),
-                threshold=threshold if self._threshold is None else self._threshold,
-                calibration=calibration,
-            )
+            values = prompts.segment_values(segment, translation=translation)
+            case = _Case(segment, translation, dialogue, values, calibration)
             findings = await together(*(self._follow(case, subtype) for subtype in SUBTYPES))
         return self._rating(case, findings), tuple(findings)
 
     async def _follow(self, case: _Case, subtype: Subtype) -> Finding:
-        """One subtype's way through the stages, up to where nothing is left to be decided."""
-        finding = await self._evaluate(case, subtype)
-        if not finding.flagged or self._stages == "se":
-            return finding
-        finding = await self._reflect(case, finding)
-        if not finding.kept or self._stages == "se+sr":
-            return finding
-        check = finding.check
-        assert check is not None
-        assert check.confidence is not None
-        if case.calibration is not None:
-            case.calibration.refuse_other_kind(check.kind)
-        if check.confidence >= case.threshold:
-            return finding
-        return await self._discuss(case, finding)
+        """One subtype's way through the stages, until nothing is left to decide.
 
-    async def _evaluate(self, case: _Case, subtype: Subtype) -> Finding:
-        """Subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no further."""
-        values = {**case.values, **_about(subtype)}
+        It begins with subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no
+        further.
+        """
+        values = {
+            **case.values,
+            "subtype": subtype.category,
+            "definition": subtype.definition,
+            "core": subtype.core,
+            "core_meaning": typology.CORES[subtype.core],
+            "definitions": typology.described(typology.subtypes_of(subtype.core)),
+            subtype.core: "yes",  # the conditions under which examples are shown
+            subtype.category: "yes",
+        }
         errors = await case.dialogue.ask(
             self._prompts["himate-subtype"],
             values,
@@ -184,38 +174,47 @@ class HiMATE:
             lambda reply: parse_subtype(reply, case.translation, subtype),
         )
         flagged = tuple(error for error in errors if error.severity != "neutral")
-        return Finding(subtype, kept=flagged, flagged=flagged)
+        if not flagged or self._stages == "se":
+            return Finding(subtype, kept=flagged, flagged=flagged)
+        values["findings"] = listed(flagged)
+        check = await self._reflect(case, subtype, values)
+        if check.verdict != "corrected":
+            return Finding(subtype, kept=(), flagged=flagged, check=check)
+        finding = Finding(subtype, kept=flagged, flagged=flagged, check=check)
+        if self._stages == "se+sr":
+            return finding
+        if case.calibration is not None:
+            case.calibration.refuse_other_kind(check.kind)
+        threshold = case.calibration.threshold if case.calibration else math.inf
+        assert check.confidence is not None
+        if check.confidence >= (threshold if self._threshold is None else self._threshold):
+            return finding
+        return await self._discuss(case, finding, {**values, "correction": check.correction})
 
-    async def _reflect(self, case: _Case, finding: Finding) -> Finding:
-        """Self-reflection (§3.3): only what a correction corrects was an error."""
-        values = {**case.values, **_about(finding.subtype), "findings": listed(finding.flagged)}
+    async def _reflect(self, case: _Case, subtype: Subtype, values: Values) -> Check:
+        """Self-reflection (§3.3): the agent corrects the translation, and compares it with the correction.
+
+        Only what a correction corrects was an error. The log-probabilities of the verdict are the confidence.
+        """
         correction = await case.dialogue.ask(
             self._prompts["himate-correct"],
             values,
-            f"correct {finding.subtype.category}",
+            f"correct {subtype.category}",
             lambda reply: parse_correction(reply, case.segment, case.translation),
         )
         if correction == case.translation:
-            check = Check(correction, "no difference")
-        else:
-            check = await self._verify(case, finding.subtype, {**values, "correction": correction}, correction)
-        return replace(finding, check=check, kept=finding.flagged if check.verdict == "corrected" else ())
-
-    async def _verify(self, case: _Case, subtype: Subtype, values: Mapping[str, str | None], correction: str) -> Check:
-        """Compare the translation with its correction; the reply's log-probabilities are the confidence."""
+            return Check(correction, "no difference")
         prompt, purpose = self._prompts["himate-verify"], f"verify {subtype.category}"
+        values = {**values, "correction": correction}
         if self._kind == "logprobs":
             verdict, reply = await case.dialogue.ask_fully(prompt, values, purpose, parse_verdict, logprobs=True)
-            if (sure := confidences.of_tokens(reply)) is not None:
-                return Check(correction, verdict, sure)
+            if (confidence := confidences.of_tokens(reply)) is not None:
+                return Check(correction, verdict, confidence)
         verdict, percent = await case.dialogue.ask(prompt, {**values, "verbal": "yes"}, purpose, parse_sure)
         return Check(correction, verdict, confidences.of_percent(percent), "verbal")
 
-    async def _discuss(self, case: _Case, finding: Finding) -> Finding:
+    async def _discuss(self, case: _Case, finding: Finding, values: Values) -> Finding:
         """Collaborative discussion (§3.4): the core type's agent begins, and the last statement decides."""
-        subtype, check = finding.subtype, finding.check
-        assert check is not None
-        values = {**case.values, **_about(subtype), "findings": listed(finding.flagged), "correction": check.correction}
         standing = tuple(View(True, error.severity) for error in finding.flagged)
         talk: list[Opinion] = []
         agreed = False
@@ -223,7 +222,7 @@ class HiMATE:
             opinion = await case.dialogue.ask(
                 self._prompts[f"himate-discuss-{1 + len(talk) % 2}"],
                 {**values, "history": minutes(talk)},
-                f"discuss {subtype.category}",
+                f"discuss {finding.subtype.category}",
                 lambda reply, views=standing: parse_opinion(reply, views),  # type: ignore[misc]
             )
             agreed = bool(talk) and opinion.views == standing
@@ -232,22 +231,10 @@ class HiMATE:
         kept = tuple(
             error.model_copy(update={"severity": view.severity})
             for error, view in zip(finding.flagged, standing, strict=True)
-            if view.counts
+            if view.exists and view.severity != "neutral"  # what is a matter of taste does not count
         )
-        warnings = () if agreed else (f"{subtype.category}: no agreement in {len(talk)} turns; the last one decided",)
-        return replace(finding, kept=kept, talk=tuple(talk), warnings=warnings)
-
-    def _calibration(self, segment: Segment) -> Calibration | None:
-        """The stored threshold for this model and language pair, where it is needed and there is one."""
-        if self._stages != "se+sr+cd" or self._threshold is not None or self._data_folder is None:
-            return None
-        pair = languages.pair_of(segment.source_lang, segment.target_lang)
-        found = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
-        if found is not None:
-            found.refuse_other_prompts(self.reflection_signature)
-            if self._kind == "verbal":
-                found.refuse_other_kind("verbal")
-        return found
+        no_agreement = f"{finding.subtype.category}: no agreement in {len(talk)} turns; the last one decided"
+        return replace(finding, kept=kept, talk=tuple(talk), warnings=() if agreed else (no_agreement,))
 
     @property
     def model(self) -> str:
@@ -264,9 +251,9 @@ class HiMATE:
         correction, left_out = corrected(case.translation, findings)
         warnings = [warning for finding in findings for warning in finding.warnings]
         checks = [finding.check for finding in findings if finding.check]
-        confidence = f"confidence:{self._kind}"
+        confidence: str = self._kind
         if self._kind == "logprobs" and any(check.kind == "verbal" for check in checks):
-            confidence = "confidence:verbal(no logprobs)"
+            confidence = "verbal(no logprobs)"
             warnings.append(
                 "the server gives no log-probabilities: the agents were asked how sure they are, which takes a further "
                 "call for each flagged subtype; confidence=verbal asks at once"
@@ -292,32 +279,18 @@ class HiMATE:
 
     @property
     def signature(self) -> str:
-        """What ratings depend on, as far as it is known before one; a rating's own says how it came about."""
-        return self._signed(f"confidence:{self._kind}", "calibrated")
+        """What ratings depend on, as far as that is known in advance; each rating has a signature of its own."""
+        return self._signed(self._kind, "calibrated")
 
     def _signed(self, confidence: str, threshold: str) -> str:
-        used = PROMPTS[: _USED[self._stages]]
-        parts = [f"model:{self._llm.model}", *(f"prompt:{self._prompts[name].signature}" for name in used)]
-        parts += [typology.SIGNATURE, *settings_of(self._llm), f"stages:{self._stages}"]
+        used = [self._prompts[name] for name in PROMPTS[: _USED[self._stages]]]
+        options: dict[str, object] = {"stages": self._stages}
         if self._stages != "se":
-            parts.append(confidence)
+            options["confidence"] = confidence
         if self._stages == "se+sr+cd":
-            parts.append(f"threshold:{threshold if self._threshold is None else f'{self._threshold:.6g}'}")
-            parts.append(f"turns:{self._turns}")
-        return "|".join([self.name, *parts, f"version:{mtagent.__version__}"])
-
-
-def _about(subtype: Subtype) -> dict[str, str]:
-    """What the prompts say of a subtype, and the conditions under which its examples are shown."""
-    return {
-        "subtype": subtype.category,
-        "definition": subtype.definition,
-        "core": subtype.core,
-        "core_meaning": typology.CORES[subtype.core],
-        "definitions": typology.described(typology.subtypes_of(subtype.core)),
-        subtype.core: "yes",
-        subtype.category: "yes",
-    }
+            options["threshold"] = threshold if self._threshold is None else f"{self._threshold:.6g}"
+            options["turns"] = self._turns
+        return signed(self.name, self._llm, [*used, typology.SIGNATURE], **options)
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
@@ -333,11 +306,11 @@ def minutes(talk: Sequence[Opinion]) -> str | None:
     """What was said so far, for the next agent."""
     lines = []
     for turn, opinion in enumerate(talk):
-        said = [
+        views = [
             f"error {number} {f'exists, {view.severity}' if view.exists else 'does not exist'}"
             for number, view in enumerate(opinion.views, start=1)
         ]
-        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(said)}. {opinion.comment}".rstrip())
+        lines.append(f"{('expert', 'evaluator')[turn % 2]}: {'; '.join(views)}. {opinion.comment}".rstrip())
     return "\n".join(lines) or None
 
 
@@ -385,9 +358,9 @@ def story(finding: Finding) -> str:
 # Words are whole; scripts without spaces between words go by characters.
 _TOKEN = regex.compile(rf"[{UNSPACED}]\p{{M}}*+|[[\w\p{{M}}]--[{UNSPACED}]]++|\s++|.", regex.V1)
 _MOST_LOOKS = 5_000_000
-"""Up to which difflib chooses the edits. It looks at all pairs of equal words, again for each difference."""
+"""The most work left to difflib, which looks at all pairs of equal words, again for each difference."""
 _MOST_COMPARED = 200_000_000
-"""The number of words of one text times that of the other up to which all edits are told apart: 50 MB."""
+"""The largest product of the two texts' numbers of words for which all edits are computed: 50 MB."""
 
 
 def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
@@ -404,7 +377,7 @@ def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]
     left_out = []
     for correction in corrections:
         wanted = [edit for edit in word_edits(text, correction) if edit not in taken]
-        # Edits touch that change the same place, or places with nothing in between.
+        # Edits touch if they change the same place, or places with nothing in between.
         pairs = [sorted((place(edit), place(other))) for edit in wanted for other in taken]
         if any(first[1] >= second[0] for first, second in pairs):
             left_out.append(correction)
@@ -456,43 +429,48 @@ _EXISTS = ("exists", "error exists", "error exist", "error exist?", "error", "ha
 
 
 def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[ErrorSpan, ...]:
-    """The errors of ``subtype`` in ``reply``; ``()`` only for a stated "no error". Neutral ones are still among them.
+    """The errors of ``subtype`` in ``reply``, neutral ones included; ``()`` only for a stated "no error".
 
     Raises :class:`RatingParseError`, also for an error that another agent is there for.
     """
+
+    def complete(item: Item) -> Item | None:
+        if _says_none(item):
+            return None
+        written = str(item.get("category") or item.get("type") or "").strip()
+        if written.casefold() in NO_ERROR:
+            return item
+        other = subtype_of(written)
+        if other is not None and other != subtype:
+            refuse(f"it lists an error of the type {other.category}; only {subtype.category} is asked for")
+        return {**item, "category": subtype.category}
+
     answer = read_answer(reply)
-    data = answer.value
-    items = [] if _says_none(data) else [_of(item, subtype) for item in read_items(data) if not _says_none(item)]
-    return located(stated(answer, (read_error(item, translation, _severity) for item in items)), translation)
+    if isinstance(answer.value, dict) and _says_none(fields_of(answer.value)):
+        answer = answer._replace(value=[])
+    return errors_in(answer, translation, _severity, complete)
 
 
-def _says_none(data: Any) -> bool:
-    """Whether the reply states that there is no error. What it states must agree with what it lists."""
-    if not isinstance(data, dict):
+def _says_none(fields: Mapping[str, Any]) -> bool:
+    """Whether ``fields`` state that there is no error. What they state must agree with what they list."""
+    exists = _truth(fields, _EXISTS)
+    if exists is None:
         return False
-    fields = _fields(data)
-    said = next((_truth(fields[name]) for name in _EXISTS if name in fields), None)
-    if said is None:
-        return False
-    if said != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
-        raise RatingParseError(f"it says that {'an' if said else 'no'} error exists, and lists another number of them")
-    return not said
+    if exists != any(fields.get(name) for name in ("errors", "annotations", "span", "error span")):
+        refuse(f"it says that {'an' if exists else 'no'} error exists, and lists another number of them")
+    return not exists
 
 
-def _of(item: dict[str, Any], subtype: Subtype) -> dict[str, Any]:
-    """``item`` as an error of ``subtype``."""
-    written = str(item.get("category") or item.get("type") or "").strip()
-    if written.casefold() in NO_ERROR:
-        return item
-    other = subtype_of(written)
-    if other is not None and other != subtype:
-        raise RatingParseError(f"it lists an error of the type {other.category}; only {subtype.category} is asked for")
-    return {**item, "category": subtype.category}
+def _truth(fields: Mapping[str, Any], names: Iterable[str]) -> bool | None:
+    """Whether the first of ``names`` that ``fields`` has says yes or no; ``None`` for neither."""
+    value = next((fields[name] for name in names if name in fields), None)
+    word = "" if value is None else str(value).strip().rstrip(".").casefold()
+    return True if word in _YES else False if word in _NO else None
 
 
 def _severity(value: Any) -> Weighed:
-    """Major, minor or neutral; the scale ends at major, so that critical is major."""
-    severity = named_severity(value).severity
+    """Major, minor or neutral. The scale ends at major, so critical counts as major."""
+    severity = read_severity(value).severity
     return Weighed("major" if severity == "critical" else severity)
 
 
@@ -503,20 +481,20 @@ def parse_correction(reply: str, segment: Segment, translation: str) -> str:
     there is no text. Whether the correction is any good is for the verification to say.
     """
     if regex.match(r"\s*(?:```\w*\s*)?\{", reply) and not translation.lstrip().startswith("{"):
-        fields = _fields(read_json(reply))
+        fields = fields_of(read_json(reply))
         inside = next((fields[name] for name in _TEXT_KEYS if name in fields), None)
         if not isinstance(inside, str):
-            raise RatingParseError("it is JSON; give the corrected translation as plain text")
+            refuse("it is JSON; give the corrected translation as plain text")
         reply = inside
-    text = _text(reply, translation)
+    text = text_in(reply, translation)
     if _REMARK.match(text) and SequenceMatcher(None, text, translation).ratio() < _ALIKE:
-        raise RatingParseError("it is a remark; give the whole translation, unchanged if there is nothing to correct")
+        refuse("it is a remark; give the whole translation, unchanged if there is nothing to correct")
     if text.count("\n") > translation.count("\n") == 0:
-        raise RatingParseError("it makes several lines of one; give the corrected translation and nothing else")
+        refuse("it makes several lines of one; give the corrected translation and nothing else")
     if complaints := commentary.grown(segment.source, translation, text, target_lang=segment.target_lang):
-        raise RatingParseError(f"it is not the corrected translation alone: {complaints[0]}")
+        refuse(f"it is not the corrected translation alone: {complaints[0]}")
     if complaints := omission.lost(segment.source, translation, text, target_lang=segment.target_lang):
-        raise RatingParseError(f"it is not the whole translation: {complaints[0]}")
+        refuse(f"it is not the whole translation: {complaints[0]}")
     return text
 
 
@@ -536,13 +514,12 @@ def parse_verdict(reply: str) -> Verdict:
     Raises :class:`RatingParseError` for none or several of them.
     """
     words = _short_answer(reply).casefold()
-    given = next(((verdict, match) for verdict, form in _VERDICTS.items() if (match := form.match(words))), None)
-    if given is None:
-        raise RatingParseError("it gives none of the verdicts corrected, no difference, worse")
-    verdict, match = given
-    if _ANOTHER_VERDICT.search(words[match.end() :].partition("\n")[0]):
-        raise RatingParseError("it gives several verdicts")
-    return verdict
+    for verdict, form in _VERDICTS.items():
+        if match := form.match(words):
+            if _ANOTHER_VERDICT.search(words[match.end() :].partition("\n")[0]):
+                refuse("it gives several verdicts")
+            return verdict
+    return refuse("it gives none of the verdicts corrected, no difference, worse")
 
 
 _LABELLED = r"(?:(?:my |the )?verdict\W+)?"
@@ -563,76 +540,56 @@ _ANOTHER_VERDICT = regex.compile(
 )
 
 
+_NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
+
+
 def parse_sure(reply: str) -> tuple[Verdict, float]:
     """A verdict, and how sure the agent says it is, from 0 to 100. Raises :class:`RatingParseError`."""
     answer = _short_answer(reply)
     named = regex.search(r"confiden\w+|\bsure\b|certain\w*", answer, regex.IGNORECASE)
     numbers = _NUMBER.findall(answer, named.end() if named else 0)
     if len(numbers) != 1:
-        raise RatingParseError(f"it gives {len(numbers)} numbers; one confidence from 0 to 100 is asked for")
+        refuse(f"it gives {len(numbers)} numbers; one confidence from 0 to 100 is asked for")
     percent = float(numbers[0].replace(",", "."))
     if not 0 <= percent <= 100 or 0 < percent < 1:
-        raise RatingParseError(f"the confidence {percent:g} is not on the scale from 0 to 100")
+        refuse(f"the confidence {percent:g} is not on the scale from 0 to 100")
     return parse_verdict(reply), percent
-
-
-_NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
 
 
 def _short_answer(reply: str) -> str:
     """The words of a short reply, without thoughts, marks of emphasis and quotes, and the brackets of JSON."""
-    return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", _text(reply, "")).strip()
-
-
-def _text(reply: str, like: str) -> str:
-    try:
-        return plain_text(reply, like)
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
+    return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", text_in(reply)).strip()
 
 
 def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
-    """An agent's views on the errors that ``standing`` is held of; who agrees need not repeat them.
+    """An agent's views on the errors, given the ``standing`` views; an agent that agrees need not repeat them.
 
     Reads JSON with ``agrees``, ``errors`` and ``comment``. Raises :class:`RatingParseError` where an error is not
     judged, or where agreement and views contradict each other.
     """
     data = read_json(reply)
-    fields = _fields(data)
-    agrees = next((_truth(fields[name]) for name in ("agrees", "agree", "agreement") if name in fields), None)
+    fields = {} if type(data) is list else fields_of(data)
+    agrees = _truth(fields, ("agrees", "agree", "agreement"))
     comment = next((v for k in ("comment", "explanation", "reason") if isinstance(v := fields.get(k), str)), "")
     items = data if type(data) is list else fields.get("errors", fields.get("views"))
-    if isinstance(items, dict):
-        items = [items]
     if items is None and any(name in fields for name in _EXISTS):
-        items = [fields]
+        items = fields
     if not items:
-        if not agrees:
-            raise RatingParseError("it says of no error whether it exists and how severe it is")
-        return Opinion(standing, comment.strip())
-    rows = [_fields(item) for item in items]
-    by_number = {str(row.get("number", place)): row for place, row in enumerate(rows, start=1)}
-    if len(rows) != len(standing) or set(by_number) != {str(n) for n in range(1, len(standing) + 1)}:
-        raise RatingParseError(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
-    views = tuple(_view(by_number[str(number)]) for number in range(1, len(standing) + 1))
+        return Opinion(standing, comment.strip()) if agrees else refuse("it says of no error whether it exists")
+    items = [items] if isinstance(items, dict) else items
+    by_number: dict[str, View] = {}
+    if not isinstance(items, list):
+        refuse("its errors are no list")
+    for place, item in enumerate(items, start=1):
+        judged = fields_of(item)
+        if (exists := _truth(judged, _EXISTS)) is None:
+            refuse(f"it says neither yes nor no to whether an error exists: {str(item)[:40]!r}")
+        severity = _severity(judged.get("severity")).severity if exists else "neutral"
+        by_number[str(judged.get("number", place))] = View(exists, severity)
+    numbers = [str(number) for number in range(1, len(standing) + 1)]
+    if len(by_number) != len(items) or set(by_number) != set(numbers):
+        refuse(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
+    views = tuple(by_number[number] for number in numbers)
     if agrees and views != standing:
-        raise RatingParseError("it agrees, and gives views of its own that differ")
+        refuse("it agrees, and gives views of its own that differ")
     return Opinion(views, comment.strip())
-
-
-def _view(fields: dict[str, Any]) -> View:
-    said = next((fields[name] for name in _EXISTS if name in fields), None)
-    exists = _truth(said)
-    if exists is None:
-        raise RatingParseError(f"whether an error exists is said by yes or no, and not by {str(said)[:40]!r}")
-    return View(exists, _severity(fields.get("severity")).severity if exists else "neutral")
-
-
-def _fields(data: Any) -> dict[str, Any]:
-    pairs = data if isinstance(data, Pairs) else data.items() if isinstance(data, dict) else ()
-    return {str(key).strip().casefold().replace("_", " ").replace("-", " "): value for key, value in pairs}
-
-
-def _truth(value: Any) -> bool | None:
-    word = "" if value is None else str(value).strip().rstrip(".").casefold()
-    return True if word in _YES else False if word in _NO else None

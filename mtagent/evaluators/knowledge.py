@@ -1,4 +1,4 @@
-"""The user's notes and glossaries: cut into entries, and kept in an index in which they are found one by one.
+"""The user's notes and glossaries, cut into entries and kept in a full-text index.
 
 =================  =============================================================================================
 ``.md``            an entry per section, titled with the headings it stands under
@@ -37,7 +37,7 @@ APPLICATION_ID = 0x6D746B6E
 """Marks a database file as knowledge of mtagent (``mtkn`` in ASCII)."""
 
 VERSION = 1
-"""Of the tables, and of how words are cut: a query finds only what was cut like it."""
+"""The version of the tables and of the way words are cut: a query finds only what was cut the same way."""
 
 BUSY_SECONDS = 10.0
 _MOST_WORDS = 64  # of a query; what a model writes beyond that says nothing new
@@ -79,7 +79,7 @@ _ADVICE = {
 
 
 def default_path() -> Path:
-    """Where the index is unless the user says otherwise: beside the store."""
+    """Where the index is by default: beside the store."""
     return store_path().with_name("knowledge.db")
 
 
@@ -93,7 +93,7 @@ class Entry(Record):
 
 
 class Added(NamedTuple):
-    """What :meth:`Knowledge.add` did: entries of the source now, and how many of them are new or gone."""
+    """What :meth:`Knowledge.add` did: the source's entries now, and how many are new or gone."""
 
     entries: int
     new: int
@@ -117,31 +117,27 @@ class Knowledge:
             except OSError as error:
                 raise StoreError(f"{path}: its folder cannot be made; {_ELSEWHERE} ({error})") from error
             make_private_file(self.path)
-        address = f"{self.path.as_uri()}?mode={'rwc' if writing else 'ro'}"
         with self._explained():
+            address = f"{self.path.as_uri()}?mode={'rwc' if writing else 'ro'}"
             self._connection = sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None)
             try:
-                self._prepare(writing)
+                execute = self._connection.execute
+                execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                [(owner,)] = execute("PRAGMA application_id")
+                [(tables,)] = execute("SELECT count(*) FROM sqlite_master")
+                [(version,)] = execute("PRAGMA user_version")
+                if owner != APPLICATION_ID and (owner or tables or not writing):
+                    raise StoreError(f"{self.path}: holds no knowledge, but something else; {_ELSEWHERE}")
+                if owner == APPLICATION_ID and version != VERSION:
+                    raise StoreError(
+                        f"{self.path}: was made by another version of mtagent; delete it and add its sources again"
+                    )
+                for statement in () if owner == APPLICATION_ID else _TABLES:
+                    execute(statement)
+                execute("COMMIT")
             except BaseException:
                 self._connection.close()
                 raise
-
-    def _prepare(self, writing: bool) -> None:
-        """Refuse the database of another program, and make the tables of a new one."""
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        [(owner,)] = execute("PRAGMA application_id")
-        [(tables,)] = execute("SELECT count(*) FROM sqlite_master")
-        [(version,)] = execute("PRAGMA user_version")
-        if owner != APPLICATION_ID and (owner or tables or not writing):
-            raise StoreError(f"{self.path}: holds no knowledge, but something else; {_ELSEWHERE}")
-        if owner == APPLICATION_ID and version != VERSION:
-            raise StoreError(
-                f"{self.path}: was made by another version of mtagent; delete it and add its sources again"
-            )
-        for statement in () if owner == APPLICATION_ID else _TABLES:
-            execute(statement)
-        execute("COMMIT")
 
     def __enter__(self) -> Knowledge:
         return self
@@ -154,7 +150,7 @@ class Knowledge:
         self._connection.close()
 
     def add(self, source: str, entries: Iterable[Entry]) -> Added:
-        """Make ``entries`` those of ``source``, in place of former ones. What comes twice is kept once."""
+        """Replace the entries of ``source`` by ``entries``. Duplicates are kept once."""
         wanted = {(entry.title, entry.text, entry.language): entry.line for entry in reversed(list(entries))}
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (source,))
@@ -181,7 +177,7 @@ class Knowledge:
             return self._connection.execute(f"{counted} GROUP BY sources.id ORDER BY name").fetchall()
 
     def remove(self, source: str) -> int:
-        """Remove ``source``; the number of entries it had. Raises :class:`StoreError` if there is no such source."""
+        """Remove ``source``, and return its number of entries. Raises :class:`StoreError` if it is unknown."""
         with self._writing() as connection:
             row = connection.execute("SELECT id FROM sources WHERE name = ?", (source,)).fetchone()
             if row is None:
@@ -197,7 +193,7 @@ class Knowledge:
         self._connection.executemany("DELETE FROM entries WHERE id = ?", rows)
 
     def search(self, query: str, limit: int = 5) -> list[Found]:
-        """The best ``limit`` entries that hold a word of ``query``, best first (BM25). Nothing in it is syntax."""
+        """The best ``limit`` entries with a word of ``query``, best first (BM25). Nothing in a query is syntax."""
         matched = match(query)
         if not matched:
             return []
@@ -211,7 +207,7 @@ class Knowledge:
             return list(finds.values())
 
     def digest(self) -> str:
-        """A hash of all that can be found, in whatever order and from whichever source it was added."""
+        """A hash of all entries, whatever their order and sources."""
         with self._explained():
             rows = self._connection.execute("SELECT title, text FROM entries ORDER BY title, text")
             hashed = hashlib.sha256()
@@ -237,15 +233,15 @@ class Knowledge:
         except sqlite3.Error as error:
             # The low byte is the kind of error, the rest says more precisely where it happened.
             code = getattr(error, "sqlite_errorcode", -1) & 0xFF
-            said = f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
-            raise StoreError(f"{self.path}: {said}") from error
+            reason = f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
+            raise StoreError(f"{self.path}: {reason}") from error
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
             raise StoreError(f"{self.path}: U+{code:04X} is half of a character; remove it from the text") from error
 
 
 def words(text: str) -> list[str]:
-    """The words that ``text`` is found by. Of scripts without spaces: each character with the next one.
+    """The words by which ``text`` is found. In scripts without spaces: each character with the next one.
 
     The last character of such a run stands alone, so that a query of one character finds it as a beginning.
     """
@@ -275,7 +271,7 @@ def _plain(text: str) -> str:
 
 
 LONGEST = 1_500
-"""Characters: a longer section is cut between paragraphs, so that a find is something a prompt can hold."""
+"""In characters. Longer sections are cut between paragraphs, so that an entry fits into a prompt."""
 
 _HEADING = regex.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = regex.compile(r" {0,3}(`{3,}|~{3,})")
@@ -284,7 +280,7 @@ _LANGUAGES = ("language", "lang")
 
 
 def read_notes(path: Path, title: str | None = None) -> list[Entry]:
-    """The entries of a file, in its order; those without a title of their own have ``title``, or the file's name.
+    """The entries of a file, in order. Those without a title get ``title``, or the file's name.
 
     Raises :class:`InputError`, beginning with ``file:line``.
     """
@@ -299,7 +295,7 @@ def read_notes(path: Path, title: str | None = None) -> list[Entry]:
 
 def _markdown(path: Path, title: str) -> Iterator[Entry]:
     headings: dict[int, str] = {}
-    section: list[Line] = []
+    sections: list[tuple[str, list[Line]]] = [(title, [])]
     fence = ""
     for line in lines_of(path):
         mark = _FENCE.match(line.text)
@@ -307,40 +303,31 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
             fence = "" if fence else mark[1]
         heading = None if fence else _HEADING.fullmatch(line.text)
         if heading is None:
-            section.append(line)
+            sections[-1][1].append(line)
             continue
-        yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
-        section = []
         level = len(heading[1])
         headings = {above: text for above, text in headings.items() if above < level} | {level: heading[2] or ""}
-    yield from _pieces(section, " › ".join(filter(None, headings.values())) or title)
-
-
-def _pieces(section: list[Line], title: str) -> Iterator[Entry]:
-    """A section in pieces of whole paragraphs, each as long as :data:`LONGEST` allows."""
-    piece: list[list[Line]] = []
-    for paragraph in _paragraphs(section):
-        if piece and sum(len(line.text) + 1 for lines in [*piece, paragraph] for line in lines) > LONGEST:
-            yield _entry(piece, title)
-            piece = []
-        piece.append(paragraph)
-    if piece:
-        yield _entry(piece, title)
-
-
-def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
-    text = "\n\n".join("\n".join(line.text for line in lines) for lines in paragraphs)
-    return Entry(title=title, text=text, line=paragraphs[0][0].number)
-
-
-def _plain_text(path: Path, title: str) -> Iterator[Entry]:
-    return (_entry([paragraph], title) for paragraph in _paragraphs(lines_of(path)))
+        sections.append((" › ".join(filter(None, headings.values())) or title, []))
+    for name, section in sections:
+        piece: list[list[Line]] = []  # whole paragraphs, as many as LONGEST allows
+        for paragraph in _paragraphs(section):
+            if piece and sum(len(line.text) + 1 for lines in [*piece, paragraph] for line in lines) > LONGEST:
+                yield _entry(piece, name)
+                piece = []
+            piece.append(paragraph)
+        if piece:
+            yield _entry(piece, name)
 
 
 def _paragraphs(lines: Iterable[Line]) -> Iterator[list[Line]]:
     for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())):
         if filled:
             yield list(group)
+
+
+def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
+    text = "\n\n".join("\n".join(line.text for line in lines) for lines in paragraphs)
+    return Entry(title=title, text=text, line=paragraphs[0][0].number)
 
 
 def _table(path: Path, title: str) -> Iterator[Entry]:
@@ -356,12 +343,12 @@ def _table(path: Path, title: str) -> Iterator[Entry]:
         read_glossary(path)  # finds what is wrong in a glossary, and says where
     titled = next((plain.index(name) for name in _TITLES if name in plain), 0)
     for row in rows(lines, dialect, path, len(names)):
-        cells = dict(zip(names, map(str.strip, row.cells), strict=True))
-        own = row.cells[titled].strip()
-        told = [f"{name}: {cell}" for name, cell in cells.items() if cell and name.casefold() not in _LANGUAGES]
-        language = next((cell for name, cell in cells.items() if cell and name.casefold() in _LANGUAGES), None)
-        if told:
-            yield Entry(title=own or title, text="\n".join(told), line=row.line, language=language)
+        cells = {name: cell.strip() for name, cell in zip(names, row.cells, strict=True) if cell.strip()}
+        texts = [f"{name}: {cell}" for name, cell in cells.items() if name.casefold() not in _LANGUAGES]
+        language = next((cell for name, cell in cells.items() if name.casefold() in _LANGUAGES), None)
+        if texts:
+            own_title = row.cells[titled].strip()
+            yield Entry(title=own_title or title, text="\n".join(texts), line=row.line, language=language)
 
 
 def _objects(path: Path, title: str) -> Iterator[Entry]:
@@ -378,7 +365,7 @@ def _objects(path: Path, title: str) -> Iterator[Entry]:
 _READERS: dict[str, Callable[[Path, str], Iterator[Entry]]] = {
     ".md": _markdown,
     ".markdown": _markdown,
-    ".txt": _plain_text,
+    ".txt": lambda path, title: (_entry([paragraph], title) for paragraph in _paragraphs(lines_of(path))),
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _objects,

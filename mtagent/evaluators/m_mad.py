@@ -9,18 +9,18 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import regex
 
-from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
-from mtagent.evaluators.annotations import NO_ERROR, Weighed, located, named_severity, read_error, read_items, stated
+from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, read_severity, refuse, text_in
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.prompts import Prompt, Values
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Answer, plain_text, read_answer
+from mtagent.llm.reading import Answer, read_answer
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
@@ -55,7 +55,7 @@ _ROLES = {"A": "supporter", "B": "opponent"}
 
 
 class MMAD:
-    """4 calls for a translation without errors; one more to merge errors; for each debated dimension its debate.
+    """4 calls for a translation without errors, one more to merge errors, and the calls of each dimension's debate.
 
     The score is −(5 · major + minor), without a cap; a non-translation is one major error. No reference is used.
     Raises :class:`ConfigError` for too few ``rounds``.
@@ -76,8 +76,9 @@ class MMAD:
         if rounds < least:
             raise ConfigError(f"m-mad: {strategy} needs at least {least} round{'s' * (least - 1)}, not {rounds}")
         self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
-        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + LONGEST[strategy](rounds)) + 1)
-        used = (*DIMENSIONS, *PROMPTS[strategy], "judge")
+        _, debate_prompts, longest = STRATEGIES[strategy]
+        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + longest(rounds)) + 1)
+        used = (*DIMENSIONS, *debate_prompts, "judge")
         self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
         self.signature = signed(
             self.name, llm, self._prompts.values(), "weights:mmad", strategy=strategy, topic=topic, rounds=rounds
@@ -88,17 +89,26 @@ class MMAD:
         values = prompts.segment_values(segment, translation=translation)
         with Dialogue(self._llm, segment.id) as dialogue:
             viewpoints = await together(*(self._viewpoint(dialogue, name, values, translation) for name in DIMENSIONS))
-            judgement = await self._judge(dialogue, viewpoints, values, translation)
-        marked = [error.text for viewpoint in viewpoints for error in viewpoint]
+            marked = [error for errors in viewpoints for error in errors]
+            judgement = Judgement((), None)
+            if marked:  # else nobody needs to be asked
+                lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
+                judgement = await dialogue.ask(
+                    self._prompts["judge"],
+                    {**values, **lists},
+                    "m-mad judge",
+                    lambda reply: parse_judgement(reply, translation),
+                )
+        errors = remembered(judgement.errors, marked)
         added = [
             f"the judge marks {error.text[:80]!r}, which no dimension had marked"
-            for error in judgement.errors
-            if not any(error.text in text or text in error.text for text in marked)
+            for error in errors
+            if not any(error.text in other.text or other.text in error.text for other in marked)
         ]
         return Rating(
             evaluator=self.name,
-            score=mqm.score(judgement.errors, "mmad"),
-            errors=judgement.errors,
+            score=mqm.score(errors, "mmad"),
+            errors=errors,
             explanation=judgement.analysis,
             calls=tuple(dialogue.calls),
             signature=self.signature,
@@ -134,28 +144,15 @@ class MMAD:
             opposed=opposed(marked, self._topic),
             rounds=self._rounds,
         )
-        return await STRATEGIES[self._strategy](debate)
-
-    async def _judge(self, dialogue: Dialogue, viewpoints: list[Errors], values: Values, translation: str) -> Judgement:
-        """Stage 3: one list of the errors of all dimensions. Where no dimension has any, nobody needs to be asked."""
-        marked = [error for errors in viewpoints for error in errors]
-        if not marked:
-            return Judgement((), None)
-        lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
-        judgement = await dialogue.ask(
-            self._prompts["judge"],
-            {**values, **lists},
-            "m-mad judge",
-            lambda reply: parse_judgement(reply, translation),
-        )
-        return judgement._replace(errors=remembered(judgement.errors, marked))
+        hold, _, _ = STRATEGIES[self._strategy]
+        return await hold(debate)
 
 
 # Debates
 
 
 class Turn(NamedTuple):
-    """What somebody said in the debate; ``errors`` are the annotations of an annotator."""
+    """What one participant says in a debate; ``errors`` are the annotations of an annotator."""
 
     speaker: str
     when: str
@@ -165,7 +162,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Debate:
-    """What all turns of a debate share. ``prompts`` are those of :data:`PROMPTS` by name."""
+    """What all turns of a debate share. ``prompts`` holds the prompts of its strategy by name."""
 
     dialogue: Dialogue
     prompts: Mapping[str, Prompt]
@@ -176,21 +173,21 @@ class Debate:
     opposed: Errors
     rounds: int
 
-    async def statement(self, annotator: str, number: int, said: Sequence[Turn], *, alone: bool = False) -> Turn:
-        """What annotator A or B says in round ``number`` after all that was ``said`` before it."""
+    async def statement(self, annotator: str, number: int, turns: Sequence[Turn], *, alone: bool = False) -> Turn:
+        """What annotator A or B says in round ``number`` after the ``turns`` before it."""
         more = {"annotator": annotator, "opposed": None if alone else "yes"}
         statement = await self.dialogue.ask(
             self.prompts["debate"],
-            self._values(said, **more),
+            self._values(turns, **more),
             f"m-mad {self.dimension} round {number} {_ROLES[annotator]}",
             lambda reply: parse_statement(reply, self.translation, self.dimension),
         )
         errors = remembered(statement.errors, self.initial)
         return Turn(f"Annotator {annotator}", f"round {number}", statement.text, errors)
 
-    async def statements(self, number: int, said: Sequence[Turn]) -> list[Turn]:
+    async def statements(self, number: int, turns: Sequence[Turn]) -> list[Turn]:
         """What both say in round ``number``."""
-        return await together(*(self.statement(annotator, number, said) for annotator in _ROLES))
+        return await together(*(self.statement(annotator, number, turns) for annotator in _ROLES))
 
     async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
         """Whether the consensus checker finds the two annotations consistent."""
@@ -198,25 +195,20 @@ class Debate:
         purpose = f"m-mad {self.dimension} round {number} checker"
         return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
 
-    async def questions(self, number: int, said: Sequence[Turn], *, alone: bool = False) -> Turn:
-        """What the reviewer asks in round ``number``."""
-        values = self._values(said, closing=None, opposed=None if alone else "yes")
-        purpose = f"m-mad {self.dimension} round {number} reviewer"
-        text = await self.dialogue.ask(self.prompts["review"], values, purpose, parse_words)
-        return Turn("Reviewer", f"round {number}", text)
+    async def review(self, turns: Sequence[Turn], number: int | None = None, *, alone: bool = False) -> Turn:
+        """The reviewer's questions in round ``number``; without a number, its report to the judge at the end."""
+        values = self._values(turns, closing=None if number else "yes", opposed="yes" if number and not alone else None)
+        when = f"round {number}" if number else "closing"
+        text = await self.dialogue.ask(
+            self.prompts["review"], values, f"m-mad {self.dimension} {when} reviewer", text_in
+        )
+        return Turn("Reviewer", when if number else "at the end", text)
 
-    async def recommendation(self, said: Sequence[Turn]) -> Turn:
-        """What the reviewer tells the judge at the end of a consultation."""
-        values = self._values(said, closing="yes", opposed=None)
-        purpose = f"m-mad {self.dimension} closing reviewer"
-        text = await self.dialogue.ask(self.prompts["review"], values, purpose, parse_words)
-        return Turn("Reviewer", "at the end", text)
-
-    async def decision(self, said: Sequence[Turn]) -> Errors:
-        """What the judge of the dimension makes of the whole debate."""
+    async def decision(self, turns: Sequence[Turn]) -> Errors:
+        """What the judge of the dimension decides after the whole debate."""
         judgement = await self.dialogue.ask(
             self.prompts["decide"],
-            self._values(said),
+            self._values(turns),
             f"m-mad {self.dimension} judge",
             lambda reply: parse_judgement(reply, self.translation, self.dimension),
         )
@@ -227,70 +219,57 @@ class Debate:
         starts = {"A": self.initial, "B": self.opposed}
         return [Turn(f"Annotator {name}", "at the start", as_json(errors), errors) for name, errors in starts.items()]
 
-    def _values(self, said: Sequence[Turn], **more: str | None) -> Values:
-        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in said)
+    def _values(self, turns: Sequence[Turn], **more: str | None) -> Values:
+        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in turns)
         return {**self.values, "debate": debate, **more}
 
 
 async def consensus(debate: Debate) -> Errors:
     """Up to ``rounds`` rounds, until the annotations agree. Without agreement the supporter's last ones stand."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        supporter, opponent = await debate.statements(number, said)
+        supporter, opponent = await debate.statements(number, turns)
         if await debate.agreed(number, supporter.errors, opponent.errors):
             break
-        said += [supporter, opponent]
+        turns += [supporter, opponent]
     return supporter.errors
 
 
 async def deliberation(debate: Debate) -> Errors:
     """All rounds, then a judge decides."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        said += await debate.statements(number, said)
-    return await debate.decision(said)
+        turns += await debate.statements(number, turns)
+    return await debate.decision(turns)
 
 
 async def interactive_review(debate: Debate) -> Errors:
     """After each round but the last a reviewer asks questions, which the next round answers; then a judge decides."""
-    said = debate.openings()
+    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
         if number > 1:
-            said.append(await debate.questions(number - 1, said))
-        said += await debate.statements(number, said)
-    return await debate.decision(said)
+            turns.append(await debate.review(turns, number - 1))
+        turns += await debate.statements(number, turns)
+    return await debate.decision(turns)
 
 
 async def consultancy_review(debate: Debate) -> Errors:
     """A alone answers a reviewer's questions in each round; the reviewer reports to a judge, who decides."""
-    said = debate.openings()[:1]
+    turns = debate.openings()[:1]
     for number in range(1, debate.rounds + 1):
-        said.append(await debate.questions(number, said, alone=True))
-        said.append(await debate.statement("A", number, said, alone=True))
-    said.append(await debate.recommendation(said))
-    return await debate.decision(said)
+        turns.append(await debate.review(turns, number, alone=True))
+        turns.append(await debate.statement("A", number, turns, alone=True))
+    turns.append(await debate.review(turns))
+    return await debate.decision(turns)
 
 
-STRATEGIES: dict[Strategy, Callable[[Debate], Awaitable[Errors]]] = {
-    "consensus": consensus,
-    "deliberation": deliberation,
-    "interactive-review": interactive_review,
-    "consultancy-review": consultancy_review,
+STRATEGIES: dict[Strategy, tuple[Callable[[Debate], Awaitable[Errors]], tuple[str, ...], Callable[[int], int]]] = {
+    "consensus": (consensus, ("debate", "consensus"), lambda rounds: 3 * rounds),
+    "deliberation": (deliberation, ("debate", "decide"), lambda rounds: 2 * rounds + 1),
+    "interactive-review": (interactive_review, ("debate", "review", "decide"), lambda rounds: 3 * rounds),
+    "consultancy-review": (consultancy_review, ("debate", "review", "decide"), lambda rounds: 2 * rounds + 2),
 }
-PROMPTS: dict[Strategy, tuple[str, ...]] = {
-    "consensus": ("debate", "consensus"),
-    "deliberation": ("debate", "decide"),
-    "interactive-review": ("debate", "review", "decide"),
-    "consultancy-review": ("debate", "review", "decide"),
-}
-"""What each strategy asks: the prompts ``m-mad-NAME``."""
-LONGEST: dict[Strategy, Callable[[int], int]] = {
-    "consensus": lambda rounds: 3 * rounds,
-    "deliberation": lambda rounds: 2 * rounds + 1,
-    "interactive-review": lambda rounds: 3 * rounds,
-    "consultancy-review": lambda rounds: 2 * rounds + 2,
-}
-"""Calls of the longest debate of so many rounds."""
+"""How each strategy debates, what it asks (the prompts ``m-mad-NAME``), and the most calls of so many rounds."""
 
 
 def disputed(errors: Errors, topic: Topic) -> bool:
@@ -350,7 +329,7 @@ def settled(errors: Iterable[ErrorSpan]) -> Errors:
 
 
 def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
-    """``errors``, those that came without context being put where ``former`` errors of the same words stand."""
+    """``errors``; those without context get the place of a ``former`` error with the same words."""
     placed = []
     for error in errors:
         omission = error.category.endswith("omission")
@@ -392,56 +371,44 @@ def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
 
 def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
     """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
-    return Statement(parse_words(reply), _errors(read_answer(reply, last=True), translation, dimension))
+    return Statement(text_in(reply), _errors(read_answer(reply, last=True), translation, dimension))
 
 
 def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
-    """A judge's ``annotations`` and ``analysis``."""
+    """The ``annotations`` and the ``analysis`` of a judge."""
     answer = read_answer(reply)
     analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
     return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
 
 
+def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
+    def complete(item: Item) -> Item:
+        """The category in full. A non-translation is major and marks all of the text, whatever the item says."""
+        category = str(item.get("category") or "").strip().casefold()
+        if mqm.is_non_translation(category.rpartition("/")[2]):
+            return {**item, "category": "non-translation", "severity": "major", "span": "all"}
+        if category.rpartition("/")[2] in NO_ERROR:
+            return {**item, "category": "no-error"}
+        if category.startswith("not "):  # what an opponent on categories starts from
+            refuse(f"{category[:40]!r} does not say which category an error has")
+        if dimension is None or ("/" in category and not category.startswith(dimension)):
+            return item
+        return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
+
+    def severity(value: object) -> Weighed:
+        weighed = read_severity(value)
+        if weighed.severity not in ("major", "minor"):
+            refuse(f"the severity {weighed.severity!r} is neither major nor minor")
+        return weighed
+
+    return settled(errors_in(answer, translation, severity, complete))
+
+
 def parse_consensus(reply: str) -> bool:
     """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
-    words = _CHOICE.sub("", parse_words(reply))
-    found = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
-    answers = set(map(str.casefold, found))
+    words = _CHOICE.sub("", text_in(reply))
+    matches = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
+    answers = set(map(str.casefold, matches))
     if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
-        raise RatingParseError(f"it says neither yes nor no: {words[:80]!r}")
+        refuse("it says neither yes nor no", words)
     return answers == {"yes"}
-
-
-def parse_words(reply: str) -> str:
-    """A reply that is text, such as a reviewer's questions, without the thoughts before it."""
-    try:
-        return plain_text(reply, "")
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
-
-
-def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
-    items = [_completed(item, dimension) for item in read_items(answer.value)]
-    errors = stated(answer, (read_error(item, translation, _severity) for item in items))
-    return settled(located(errors, translation))
-
-
-def _completed(item: dict[str, Any], dimension: str | None) -> dict[str, Any]:
-    """``item`` with its category in full. A non-translation is major and marks all of the text, whatever it says."""
-    category = str(item.get("category") or "").strip().casefold()
-    if mqm.is_non_translation(category.rpartition("/")[2]):
-        return {**item, "category": "non-translation", "severity": "major", "span": "all"}
-    if category.rpartition("/")[2] in NO_ERROR:
-        return {**item, "category": "no-error"}
-    if category.startswith("not "):  # what an opponent on categories starts from
-        raise RatingParseError(f"{category[:40]!r} does not say which category an error has")
-    if dimension is None or ("/" in category and not category.startswith(dimension)):
-        return item
-    return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
-
-
-def _severity(value: Any) -> Weighed:
-    weighed = named_severity(value)
-    if weighed.severity not in ("major", "minor"):
-        raise RatingParseError(f"the severity {weighed.severity!r} is neither major nor minor")
-    return weighed

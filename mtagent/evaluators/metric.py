@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
 
 from mtagent import __version__
 from mtagent.errors import FATAL, ConfigError, EvaluationError
@@ -48,20 +47,26 @@ class InBatches:
         """Rate ``translation``, together with others that wait. Raises whatever the function raises for it."""
         rating: Future[Rating] = Future()
         self._waiting.append(((segment, translation), rating))
-        # Not at once: all that is asked for in the same turn of the loop belongs into one batch.
+        # Not at once: all requests from the same turn of the loop belong in one batch.
         asyncio.get_running_loop().call_soon(self._start)
         return await asyncio.wrap_future(rating)
 
     def _start(self) -> None:
-        """Have a thread rate all that waits. One that is at work does so; after a fork it is not alive any more."""
+        """Start the thread that rates what waits, unless it is at work. After a fork it is no longer alive."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                # A daemon, and no executor: Python would wait for that one's thread, after Ctrl-C for a batch of hours.
+                # A daemon, not an executor: Python waits for an executor's thread, after Ctrl-C for a batch of hours.
                 self._thread = Thread(target=self._rate_waiting, name=self.name, daemon=True)
                 self._thread.start()
 
     def _rate_waiting(self) -> None:
-        while taken := self._next_batch():
+        """Rate batch after batch, in order; the thread ends when nothing waits."""
+        while True:
+            with self._lock:
+                taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+                if not taken:
+                    self._thread = None  # the next call starts another one
+                    return
             wanted = [(pair, rating) for pair, rating in taken if rating.set_running_or_notify_cancel()]
             results = self._rated([pair for pair, _ in wanted]) if wanted else []
             for (_, rating), result in zip(wanted, results, strict=True):
@@ -70,31 +75,20 @@ class InBatches:
                 else:
                     rating.set_result(result)
 
-    def _next_batch(self) -> list[tuple[Pair, Future[Rating]]]:
-        """What waits longest; where nothing does, the thread ends, and the next call starts another one."""
-        with self._lock:
-            taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-            if not taken:
-                self._thread = None
-            return taken
-
     def _rated(self, pairs: Sequence[Pair]) -> list[Rating | BaseException]:
+        """A rating of each of ``pairs``, or the error in its place."""
         try:
-            return self._counted(pairs)
+            ratings = list(self._rate_batch(pairs))
+            if len(ratings) != len(pairs):
+                raise ConfigError(f"{self.name} gave {len(ratings)} ratings for {len(pairs)} translations")
+            return [*ratings]
         except BaseException as error:  # noqa: BLE001  it belongs to those who wait, not to this thread
+            if isinstance(error, StopIteration):  # no future takes it: those who wait would wait for ever
+                error = EvaluationError(f"{self.name}: the function that rates stopped with {error!r}")
             if len(pairs) == 1 or isinstance(error, FATAL) or not isinstance(error, Exception):
                 return [error] * len(pairs)
         half = len(pairs) // 2
         return self._rated(pairs[:half]) + self._rated(pairs[half:])
-
-    def _counted(self, pairs: Sequence[Pair]) -> list[Rating | BaseException]:
-        try:
-            ratings = list(self._rate_batch(pairs))
-        except StopIteration as error:  # no future takes it: those who wait would wait for ever
-            raise EvaluationError(f"{self.name}: the function that rates stopped with {error!r}") from error
-        if len(ratings) != len(pairs):
-            raise ConfigError(f"{self.name} gave {len(ratings)} ratings for {len(pairs)} translations")
-        return [*ratings]
 
 
 _DIGITS = 6  # behind them a score depends on what else was in the batch
@@ -142,57 +136,55 @@ def _rater(name: str, model: CometModel, *, reference: bool) -> InBatches:
         began = time.perf_counter()
         if model.references == "needed":
             raise ConfigError(f"{name}: {model.name} compares with references: choose a model that needs none")
-        predictions = _predicted(model, pairs, reference=reference)
+        texts = [Texts(item.source, translation, item.reference if reference else None) for item, translation in pairs]
+        predictions: dict[Texts, Prediction] = {}
+        for has_reference in (True, False):  # which go apart, as COMET wants them
+            alike = list(dict.fromkeys(text for text in texts if (text.reference is not None) == has_reference))
+            predictions |= zip(alike, model.predict(alike), strict=True)
         blank = Rating(
             evaluator=name, score=0, signature=signature(), seconds=(time.perf_counter() - began) / len(pairs)
         )
-        return [_rating(blank, pair, prediction) for pair, prediction in zip(pairs, predictions, strict=True)]
+        return [
+            _rating(blank, segment, translation, predictions[text])
+            for (segment, translation), text in zip(pairs, texts, strict=True)
+        ]
 
     return InBatches(name, rate_batch, signature=signature())
 
 
-def _predicted(model: CometModel, pairs: Sequence[Pair], *, reference: bool) -> list[Prediction]:
-    """A prediction for each of ``pairs``. Those with and without a reference go apart, as COMET wants them."""
-    texts = [Texts(item.source, translation, item.reference if reference else None) for item, translation in pairs]
-    known: dict[Texts, Prediction] = {}
-    for has_reference in (True, False):
-        alike = list(dict.fromkeys(text for text in texts if (text.reference is not None) == has_reference))
-        known |= zip(alike, model.predict(alike), strict=True)
-    return [known[text] for text in texts]
+def _rating(blank: Rating, segment: Segment, translation: str, prediction: Prediction) -> Rating:
+    """``blank`` filled in. Raises :class:`EvaluationError` for a score that is none, and spans outside the text.
 
-
-def _rating(blank: Rating, pair: Pair, prediction: Prediction) -> Rating:
-    """``blank`` filled in. Raises :class:`EvaluationError` for a score that is none, and spans outside the text."""
-    segment, translation = pair
-    if not math.isfinite(prediction.score):
-        raise EvaluationError(f"segment {segment.id}: {blank.evaluator} gave the score {prediction.score}")
-    where = f"segment {segment.id}: {blank.evaluator}"
-    spans = prediction.spans
-    errors = None if spans is None else tuple(_error(span, translation, where) for span in spans)
-    empty = [error for error in errors or () if not error.text]
-    warnings = tuple(f"a {error.severity} error at {error.start} has no characters" for error in empty)
-    score = round(prediction.score, _DIGITS)
-    return blank.model_copy(update={"score": score, "errors": errors, "warnings": warnings})
-
-
-def _error(span: dict[str, Any], translation: str, where: str) -> ErrorSpan:
-    """A span as XCOMET writes it.
-
-    Its offsets count; its ``text`` is put together from tokens, and has ``<s>`` and ``<unk>`` where the translation has
-    not. White space around it is left outside.
+    The offsets of XCOMET's spans count; their text is put together from tokens, and has ``<s>`` and ``<unk>`` where the
+    translation has not. White space around a span is left outside.
     """
-    start, end = span["start"], span["end"]
-    if not 0 <= start <= end <= len(translation):
-        raise EvaluationError(f"{where} marked {start}–{end} in a text of {len(translation)} characters")
-    words = translation[start:end]
-    start += len(words) - len(words.lstrip()) if words.strip() else 0
-    return ErrorSpan(
-        text=words.strip() or words,
-        category=NO_CATEGORY,
-        severity=named_severity(span["severity"], where),
-        start=start,
-        end=start + len(words.strip() or words),
-        explanation=f"confidence {span['confidence']:.2f}",
+    where = f"segment {segment.id}: {blank.evaluator}"
+    if not math.isfinite(prediction.score):
+        raise EvaluationError(f"{where} gave the score {prediction.score}")
+    errors: list[ErrorSpan] = []
+    for span in prediction.spans or ():
+        start, end = span["start"], span["end"]
+        if not 0 <= start <= end <= len(translation):
+            raise EvaluationError(f"{where} marked {start}–{end} in a text of {len(translation)} characters")
+        marked = translation[start:end]
+        words = marked.strip() or marked
+        start += marked.index(words)
+        errors.append(
+            ErrorSpan(
+                text=words,
+                category=NO_CATEGORY,
+                severity=named_severity(span["severity"], where),
+                start=start,
+                end=start + len(words),
+                explanation=f"confidence {span['confidence']:.2f}",
+            )
+        )
+    return blank.model_copy(
+        update={
+            "score": round(prediction.score, _DIGITS),
+            "errors": None if prediction.spans is None else tuple(errors),
+            "warnings": tuple(f"a {e.severity} error at {e.start} has no characters" for e in errors if not e.text),
+        }
     )
 
 

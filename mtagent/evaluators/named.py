@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -39,12 +40,13 @@ EVALUATORS = {
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an evaluator may need besides its options; each goes to the parameter of that name, where there is one.
+    """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
 
     ``data_folder`` is where calibrations and knowledge are kept.
     """
@@ -54,9 +56,13 @@ class Surroundings:
     data_folder: Path
 
     def arguments(self) -> dict[str, Any]:
-        """All that can be passed on, by the parameter that takes it. ``llm`` is left out where there is none."""
-        given = {"prompts_folder": self.config.prompts, "data_folder": self.data_folder, "forced": self.config.forced}
-        return given if self.llm is None else {"llm": self.llm, **given}
+        """What can be passed on, by parameter. ``llm`` is left out if there is none."""
+        arguments = {
+            "prompts_folder": self.config.prompts,
+            "data_folder": self.data_folder,
+            "forced": self.config.forced,
+        }
+        return arguments if self.llm is None else {"llm": self.llm, **arguments}
 
 
 def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
@@ -67,16 +73,16 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
     module, _, attribute = EVALUATORS[name].partition(":")
     kind = getattr(import_module(module), attribute)
     parameters = inspect.signature(kind).parameters
-    given = {key: value for key, value in surroundings.arguments().items() if key in parameters}
-    if "llm" in parameters and "llm" not in given:
+    arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
+    if "llm" in parameters and "llm" not in arguments:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
-    return cast(Evaluator, kind(**{**given, **typed_options(f"evaluator {name}", kind, options)}))
+    return cast(Evaluator, kind(**{**arguments, **typed_options(f"evaluator {name}", kind, options)}))
 
 
 def evaluator_names() -> list[str]:
-    """All names, those of other packages included."""
+    """All names, including those from other packages."""
     return sorted({*EVALUATORS, *(entry.name for entry in entry_points(group="mtagent.evaluators"))})
 
 
@@ -96,27 +102,21 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(make):
         raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
+    known = list(options)
+    with suppress(ValueError):  # a callable that does not tell takes any option, as one with **options does
+        parameters = list(inspect.signature(make).parameters.values())
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            behind = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is _KEYWORD]
+            by_name = (_KEYWORD, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            known = [parameter.name for parameter in behind if parameter.kind in by_name]
     try:
-        known = _foreign_options(make, options)
         typed = typed_options(f"evaluator {entry.name}", make, options, known)
-        made = make(surroundings.config, surroundings.llm, **typed)
+        evaluator = make(surroundings.config, surroundings.llm, **typed)
     except MtagentError:
         raise
     except Exception as error:
         raise ConfigError(f"{where} cannot be made: {type(error).__name__}: {error}; {_CALLED_WITH}") from error
     try:
-        return checked_evaluator(made)
+        return checked_evaluator(evaluator)
     except ConfigError as error:
         raise ConfigError(f"{where} gave no evaluator: {error}") from None
-
-
-def _foreign_options(make: Callable[..., object], given: Iterable[str]) -> list[str]:
-    """What ``make`` takes by name after configuration and model; whatever is ``given``, where it takes any name."""
-    try:
-        parameters = list(inspect.signature(make).parameters.values())
-    except ValueError:  # a callable that does not tell
-        return list(given)
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return list(given)
-    after = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is parameter.KEYWORD_ONLY]
-    return [one.name for one in after if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]

@@ -32,7 +32,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class RatesTogether(Evaluator, Protocol):
-    """An evaluator that rates several translations of a source in one go, the later ones with what it has learnt."""
+    """An evaluator that rates several translations of one source, and uses what it learns for the later ones."""
 
     async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
         """One rating, or the error in its place, for each of ``translations``, in order."""
@@ -41,7 +41,7 @@ class RatesTogether(Evaluator, Protocol):
 
 @runtime_checkable
 class RatesSystems(Evaluator, Protocol):
-    """An evaluator to which it matters whose translation it rates, as what it knows may be about one system alone."""
+    """An evaluator that must know whose translation it rates: what it knows may concern one system only."""
 
     async def rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
         """Rate the ``translation`` that ``system`` made.
@@ -53,28 +53,28 @@ class RatesSystems(Evaluator, Protocol):
 
 @runtime_checkable
 class Suggests(Evaluator, Protocol):
-    """An evaluator that suggests corrections: with ``suggests`` true, a span without one is to stay as it is."""
+    """An evaluator that suggests corrections. If ``suggests`` is true, a span without a suggestion stays as it is."""
 
     suggests: bool
 
 
 @runtime_checkable
 class HasBestScore(Evaluator, Protocol):
-    """An evaluator whose ``best_score`` says that a text is free of errors."""
+    """An evaluator whose ``best_score`` means that a text is free of errors."""
 
     best_score: float
 
 
 @runtime_checkable
 class CountsCalls(Evaluator, Protocol):
-    """An evaluator that knows the fewest and the most calls of one rating: ``mtagent estimate`` goes by it."""
+    """An evaluator that knows the fewest and the most calls of one rating, for ``mtagent estimate``."""
 
     calls: tuple[int, int]
 
 
 @runtime_checkable
 class Signed(Protocol):
-    """An evaluator or a gate that says what its decisions depend on."""
+    """An evaluator or a gate that states what its decisions depend on."""
 
     name: str
 
@@ -85,23 +85,31 @@ class Signed(Protocol):
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:
-    """Whether ``evaluator`` itself suggests every edit that it wants."""
+    """Whether ``evaluator`` suggests every edit that it wants itself."""
     return isinstance(evaluator, Suggests) and evaluator.suggests
 
 
-def signed(name: str, llm: LLM, prompts: Iterable[Prompt], *parts: str, **options: object) -> str:
+def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **options: object) -> str:
     """Name, model, prompts with version and content hash, sampling settings, ``parts``, ``options`` and version.
 
-    As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``.
+    As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``. A
+    text among the ``prompts`` stands there as it is.
     """
-    shown = [f"{option}:{_ANSWERS[value] if isinstance(value, bool) else value}" for option, value in options.items()]
-    asked = [f"prompt:{prompt.signature}" for prompt in prompts]
+    shown_prompts = [prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}" for prompt in prompts]
+    answers: dict[object, object] = {True: "yes", False: "no"}
+    shown = [f"{option}:{answers[value] if isinstance(value, bool) else value}" for option, value in options.items()]
     return "|".join(
-        [name, f"model:{llm.model}", *asked, *settings_of(llm), *parts, *shown, f"version:{mtagent.__version__}"]
+        [
+            name,
+            f"model:{llm.model}",
+            *shown_prompts,
+            *settings_of(llm),
+            *parts,
+            *shown,
+            f"version:{mtagent.__version__}",
+        ]
     )
 
-
-_ANSWERS: dict[bool, str] = {True: "yes", False: "no"}
 
 LOOKS_LIKE = "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
 GIVES = "`rate` must be `async def` and return a Rating with a finite score"
@@ -115,7 +123,7 @@ class Named(Protocol):
 
 
 def checked_evaluator(evaluator: object) -> Evaluator:
-    """``evaluator``, if it looks like one. Raises :class:`ConfigError` that says what it lacks."""
+    """``evaluator``, if it looks like one. Raises :class:`ConfigError`, which says what is missing."""
     kind = type(evaluator).__name__
     if isinstance(evaluator, type):
         raise ConfigError(f"{evaluator.__name__} is a class: pass an object of it; {LOOKS_LIKE}")
@@ -125,28 +133,20 @@ def checked_evaluator(evaluator: object) -> Evaluator:
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"{kind} has no `name` that is a text; {LOOKS_LIKE}")
     for method in ("rate", "rate_all"):
-        _refuse_unfit(getattr(evaluator, method, None), f"{kind}.{method}")
+        function = getattr(evaluator, method, None)
+        if not (inspect.ismethod(function) or inspect.isfunction(function)):
+            continue  # what else can be called shows only when it is
+        original = inspect.unwrap(function)
+        returns = str(getattr(original, "__annotations__", {}).get("return", ""))
+        if not (inspect.iscoroutinefunction(original) or any(word in returns for word in _AWAITED)):
+            raise ConfigError(f"{kind}.{method} is not async: write `async def`; {LOOKS_LIKE}")
+        try:
+            inspect.signature(function).bind(None, None)
+        except TypeError as error:
+            raise ConfigError(
+                f"{kind}.{method} cannot be called with a segment and what to rate of it ({error}); {LOOKS_LIKE}"
+            ) from None
     return cast(Evaluator, evaluator)
-
-
-def _refuse_unfit(method: object, where: str) -> None:
-    """Raise for a plain function or one of other parameters; what else can be called shows only when it is."""
-    if not (inspect.ismethod(method) or inspect.isfunction(method)):
-        return
-    if not _is_async(inspect.unwrap(method)):
-        raise ConfigError(f"{where} is not async: write `async def`; {LOOKS_LIKE}")
-    try:
-        inspect.signature(method).bind(None, None)
-    except TypeError as error:
-        raise ConfigError(
-            f"{where} cannot be called with a segment and what to rate of it ({error}); {LOOKS_LIKE}"
-        ) from None
-
-
-def _is_async(function: object) -> bool:
-    """Whether ``function`` is ``async def``, or a plain one that says that it gives what can be awaited."""
-    gives = str(getattr(function, "__annotations__", {}).get("return", ""))
-    return inspect.iscoroutinefunction(function) or any(word in gives for word in _AWAITED)
 
 
 async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
@@ -154,58 +154,55 @@ async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) ->
 
     Raises :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
     """
-    try:
-        return checked_rating(await _awaited(evaluator.rate(segment, translation), evaluator), evaluator)
-    except ValidationError as error:
-        raise _impossible(error, evaluator) from error
+    return checked_rating(await _awaited(evaluator, "rate", segment, translation), evaluator)
 
 
 async def ratings_by(
     evaluator: RatesTogether, segment: Segment, translations: Sequence[str]
 ) -> Sequence[Rating | Exception]:
-    """What ``evaluator`` says about ``translations`` together, unchecked but for their number."""
-    try:
-        found = await _awaited(evaluator.rate_all(segment, translations), evaluator, "rate_all")
-    except ValidationError as error:
-        raise _impossible(error, evaluator) from error
-    if not isinstance(found, Sequence):
-        raise EvaluationError(f"{evaluator.name} gave {_shown(found)}: `rate_all` must return a list of ratings")
-    if len(found) != len(translations):
-        raise EvaluationError(f"{evaluator.name} gave {len(found)} ratings for {len(translations)} translations")
-    return found
+    """What ``evaluator`` says about all ``translations``. Only the number of ratings is checked."""
+    ratings = await _awaited(evaluator, "rate_all", segment, translations)
+    if not isinstance(ratings, Sequence):
+        raise EvaluationError(f"{evaluator.name} gave {_shown(ratings)}: `rate_all` must return a list of ratings")
+    if len(ratings) != len(translations):
+        raise EvaluationError(f"{evaluator.name} gave {len(ratings)} ratings for {len(translations)} translations")
+    return ratings
 
 
-def checked_rating(found: object, evaluator: Evaluator) -> Rating:
-    """``found``, if it is a rating with a finite score. Raises :class:`EvaluationError` with the calls it cost."""
-    if not isinstance(found, Rating):
-        raise EvaluationError(f"{evaluator.name} gave {_shown(found)}: {GIVES}")
-    score: object = found.score  # built without validation, it may be anything
+def checked_rating(rating: object, evaluator: Evaluator) -> Rating:
+    """``rating``, if it is one with a finite score. Raises :class:`EvaluationError` with the calls it cost."""
+    if not isinstance(rating, Rating):
+        raise EvaluationError(f"{evaluator.name} gave {_shown(rating)}: {GIVES}")
+    score: object = rating.score  # built without validation, it may be anything
     if isinstance(score, int | float) and isfinite(score):
-        return found
-    raise _with_calls(EvaluationError(f"{evaluator.name} gave the score {score!r}: {GIVES}"), found)
+        return rating
+    error = EvaluationError(f"{evaluator.name} gave the score {score!r}: {GIVES}")
+    error.calls = rating.calls
+    raise error
 
 
-async def _awaited(found: object, evaluator: Evaluator, method: str = "rate") -> object:
-    if inspect.isawaitable(found):
-        return await found
-    error = EvaluationError(f"{evaluator.name} gave {_shown(found)} without being awaited: `{method}` is not async")
-    raise _with_calls(error, found)
+async def _awaited(evaluator: Evaluator, method: str, segment: Segment, rated: object) -> object:
+    """What ``method`` of ``evaluator`` gives. Raises :class:`EvaluationError` for a plain method, and for a record that
+    it could not make.
+    """
+    culprit: object
+    try:
+        result = getattr(evaluator, method)(segment, rated)
+        if inspect.isawaitable(result):
+            return await result
+        why, culprit = f"gave {_shown(result)} without being awaited: `{method}` is not async", result
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (error.title, *first["loc"])))
+        why = f"made an impossible record: {where}: {first['msg']} (got {first['input']!r:.80}); {GIVES}"
+        culprit = error
+    failure = EvaluationError(f"{evaluator.name} {why}")
+    failure.calls = tuple(getattr(culprit, "calls", ()))
+    raise failure
 
 
-def _with_calls(error: MtagentError, found: object) -> MtagentError:
-    error.calls = tuple(getattr(found, "calls", ()))
-    return error
-
-
-def _impossible(error: ValidationError, evaluator: Evaluator) -> MtagentError:
-    first = error.errors()[0]
-    where = ".".join(map(str, (error.title, *first["loc"])))
-    why = f"{evaluator.name} made an impossible record: {where}: {first['msg']} (got {first['input']!r:.80})"
-    return _with_calls(EvaluationError(f"{why}; {GIVES}"), error)
-
-
-def _shown(found: object) -> str:
-    return "nothing" if found is None else f"{type(found).__name__} {found!r:.80}"
+def _shown(result: object) -> str:
+    return "nothing" if result is None else f"{type(result).__name__} {result!r:.80}"
 
 
 def signature_of(part: Named) -> str:
@@ -216,12 +213,9 @@ def signature_of(part: Named) -> str:
     if isinstance(part, Signed) and part.signature:
         return part.signature
     kind = type(part)
-    return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{_source_hash(kind)}"
-
-
-def _source_hash(kind: type) -> str:
     try:
         source = Path(inspect.getsourcefile(kind) or "").read_bytes()
+        written_in = f"#{hashlib.sha256(source).hexdigest()[:8]}"
     except (OSError, TypeError):
-        return ""
-    return f"#{hashlib.sha256(source).hexdigest()[:8]}"
+        written_in = ""
+    return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{written_in}"

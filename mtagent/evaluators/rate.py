@@ -1,4 +1,4 @@
-"""RATE: a core agent that decides, round by round, whom to ask (RATE/MENT paper, §4, appendix B, figures 15 to 20).
+"""RATE: a core agent decides, round by round, which agent to ask (RATE/MENT paper, §4, appendix B, figures 15–20).
 
 It may have the translation evaluated, background knowledge searched for, the score compared with an anchor's, and must
 finish with a score from 0 to 4. What is learnt about a source, knowledge and anchors, serves its later translations.
@@ -9,31 +9,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
 import regex
 
-import mtagent
-from mtagent.errors import (
-    FATAL,
-    ConfigError,
-    EmptyReply,
-    EvaluationError,
-    MtagentError,
-    RatingParseError,
-    UnreadableReply,
-)
-from mtagent.evaluators.annotations import located
+from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, RatingParseError, UnreadableReply
 from mtagent.evaluators.knowledge import default_path
+from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import fields_of, located, refuse, text_in
 from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, plain_text, read_json
+from mtagent.llm.reading import Pairs, read_json
 from mtagent.llm.request import settings_of
 from mtagent.records import Completion, ErrorSpan, Found, Message, Rating, Segment, Severity, Tool, ToolCall
 
@@ -88,7 +80,7 @@ TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
 
 
 class Action(NamedTuple):
-    """A wish of the core agent. ``problem`` says why its arguments cannot be read, if so."""
+    """A tool call by the core agent. ``problem`` says why its arguments cannot be read, if they cannot."""
 
     tool: str
     arguments: dict[str, Any]
@@ -96,7 +88,7 @@ class Action(NamedTuple):
     problem: str = ""
 
     def as_call(self) -> ToolCall:
-        """The call to put on record before its answer. Its arguments are JSON: servers refuse broken ones."""
+        """The call as it is sent back with its answer. Its arguments are whole JSON: servers refuse broken ones."""
         return ToolCall(id=self.call_id or "", name=self.tool, arguments=json.dumps(self.arguments, ensure_ascii=False))
 
 
@@ -121,7 +113,7 @@ class Anchor(NamedTuple):
 
 
 AGENTS = ("evaluate", "search", "summarise", "compare")
-"""Whom the core agent has ask: the prompts ``rate-NAME``."""
+"""The agents that the core agent calls: their prompts are ``rate-NAME``."""
 
 
 @dataclass
@@ -132,7 +124,7 @@ class Memory:
     anchors: dict[int, Anchor] = field(default_factory=dict)
 
     def knowledge(self) -> str | None:
-        """All that was found, one line per search."""
+        """All answers, one line per search."""
         return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
 
 
@@ -179,26 +171,21 @@ class RATE:
 
     @property
     def signature(self) -> str:
-        """Of a translation that is rated alone, with the notes as they are now."""
+        """The signature of a translation that is rated alone, with the notes as they are now."""
         return self._signed(1)
 
     def _signed(self, order: int) -> str:
-        """The signature of the ``order``-th rating of a source, in which those before it have a part."""
+        """The signature of the ``order``-th rating of a source, which depends on the ratings before it."""
         own, finder = self._judges is not self._llm, self._finder
-        used = (self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare")))
-        return "|".join(
-            [
-                self.name,
-                f"model:{self._llm.model}",
-                *([f"judges:{self._judges.model}"] if own else []),
-                *(f"prompt:{prompt.signature}" for prompt in used),
-                *settings_of(self._llm),
-                *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
-                f"rounds:{self._rounds}",
-                f"search:{getattr(finder, 'signature', finder.name) if finder else 'none'}",
-                f"order:{order}",
-                f"version:{mtagent.__version__}",
-            ]
+        used = [self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare"))]
+        return signed(
+            self.name,
+            self._llm,
+            [f"judges:{self._judges.model}", *used] if own else used,
+            *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
+            rounds=self._rounds,
+            search=getattr(finder, "signature", finder.name) if finder else "none",
+            order=order,
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -270,7 +257,7 @@ class RATE:
 async def _decide(
     core: Dialogue, messages: Sequence[Message], tools: Sequence[Tool]
 ) -> tuple[Completion, tuple[Action, ...]]:
-    """The core agent's next wish. A reply that calls no tool is asked for once more, with the reason."""
+    """The core agent's next tool calls. A reply without any is asked for once more, with the reason."""
     for is_last in (False, True):
         completion = await core.send(messages, "rate-core", tools=tools)
         try:
@@ -285,15 +272,15 @@ async def _decide(
 
 
 def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[str], note: str) -> list[Message]:
-    """What the core agent said and the answers, in the form in which it called the tools; ``note`` comes last."""
+    """What the core agent said, and the answers, in the form in which it called the tools; ``note`` comes last."""
     if not completion.tool_calls:
-        said = Message(role="assistant", content=completion.text)
-        told = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
-        return [said, Message(role="user", content="\n\n".join([*told, *([note] if note else [])]))]
+        reply = Message(role="assistant", content=completion.text)
+        texts = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
+        return [reply, Message(role="user", content="\n\n".join([*texts, *([note] if note else [])]))]
     calls = tuple(action.as_call() for action in actions)
-    told = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
-    said = Message(role="assistant", content=completion.text, tool_calls=calls)
-    return [said, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, told, strict=True))]
+    texts = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
+    reply = Message(role="assistant", content=completion.text, tool_calls=calls)
+    return [reply, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, texts, strict=True))]
 
 
 @dataclass
@@ -319,9 +306,8 @@ class Case:
         return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
-        """The answer of a tool, or why there is none. What concerns every segment alike is raised."""
-        tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]]
-        tools = {"evaluate": self._evaluate, "search": self._search, "compare": self._compare, "finish": self._finish}
+        """The answer of a tool, or why there is none. Errors that concern every segment alike are raised."""
+        tools = {"evaluate": self.evaluate, "search": self.search, "compare": self.compare, "finish": self.finish}
         names = [tool.name for tool in offered]
         try:
             if action.tool not in names:
@@ -345,7 +331,8 @@ class Case:
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
         return Final(self.tentative, self.assessment.rationale, self.assessment)
 
-    async def _evaluate(self, arguments: dict[str, Any]) -> str:
+    async def evaluate(self, arguments: dict[str, Any]) -> str:
+        """Have the evaluation agent assess the translation."""
         values = self.values(background=text_of(arguments, "notes"), focus=text_of(arguments, "instruction"))
         assessment = await self.judges.ask(
             self.agents["evaluate"], values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
@@ -354,45 +341,43 @@ class Case:
         errors = [{"text": error.text, "issue": error.explanation} for error in assessment.errors]
         return _answer(**{**assessment._asdict(), "errors": errors})
 
-    async def _search(self, arguments: dict[str, Any]) -> str:
+    async def search(self, arguments: dict[str, Any]) -> str:
+        """Have the search agent make queries and sum up what they find. An earlier answer is used again.
+
+        A query that fails is an error only if the others find nothing.
+        """
         request = " ".join((text_of(arguments, "query", required=True) or "").split())
         known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
         if known is None:
-            self.memory.answers[request] = await self._look_up(request)
+            failures: list[Exception] = []
+
+            async def find(query: str) -> list[Found]:
+                assert self.finder is not None
+                try:
+                    return await self.finder.find(query, limit=FINDS)
+                except FATAL:
+                    raise
+                except (MtagentError, OSError) as error:
+                    failures.append(error)
+                    return []
+
+            values = self.values(request=request)
+            queries = await self.core.ask(self.agents["search"], values, "rate-search", read_queries)
+            finds = dict.fromkeys(page for pages in await together(*map(find, queries)) for page in pages)
+            if failures and not finds:
+                raise failures[0]
+            answer = ""
+            if finds:
+                shown = [f"[{n}] {page.title}\n{page.text[:LONGEST_FIND]}" for n, page in enumerate(finds, 1)]
+                values = self.values(request=request, results="\n\n".join(shown))
+                answer = await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
+            self.memory.answers[request] = answer
         if answer := self.memory.answers[known or request]:
             return _answer(answer=answer)
         return _answer(answer=None, note="nothing was found; ask differently, or go on without")
 
-    async def _look_up(self, request: str) -> str:
-        """The answer to ``request``; ``""`` if the search brings none."""
-        queries = await self.core.ask(self.agents["search"], self.values(request=request), "rate-search", read_queries)
-        finds = await self._find(queries)
-        if not finds:
-            return ""
-        results = "\n\n".join(f"[{n}] {find.title}\n{find.text[:LONGEST_FIND]}" for n, find in enumerate(finds, 1))
-        values = self.values(request=request, results=results)
-        return await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
-
-    async def _find(self, queries: Sequence[str]) -> list[Found]:
-        """What all queries find, each find once. A query that fails is an error only if the others find nothing."""
-        failed: list[Exception] = []
-
-        async def attempt(query: str) -> list[Found]:
-            assert self.finder is not None
-            try:
-                return await self.finder.find(query, limit=FINDS)
-            except FATAL:
-                raise
-            except (MtagentError, OSError) as error:
-                failed.append(error)
-                return []
-
-        finds = [find for result in await together(*map(attempt, queries)) for find in result]
-        if failed and not finds:
-            raise failed[0]
-        return list(dict.fromkeys(finds))
-
-    async def _compare(self, arguments: dict[str, Any]) -> str:
+    async def compare(self, arguments: dict[str, Any]) -> str:
+        """Have the translation compared with the anchor nearest to a tentative score, shown as A and as B."""
         tentative, notes = read_score(arguments.get("tentative_score")), text_of(arguments, "notes")
         if tentative in self.compared:
             raise UnreadableReply(f"{tentative:g} has been compared already: decide now, and call finish")
@@ -406,7 +391,14 @@ class Case:
             if text:  # only where no translation has taken the slot
                 self.memory.anchors.setdefault(level(score), Anchor(text, score))
         anchor = closest(self.memory.anchors.values(), tentative)
-        outcomes = await together(self._duel(anchor, notes, "a"), self._duel(anchor, notes, "b"))
+
+        async def against(place: str) -> Outcome:
+            a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
+            values = self.values(background=notes, translation_a=a, translation_b=b)
+            winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
+            return "tie" if winner == "tie" else "win" if winner == place else "lose"
+
+        outcomes = await together(against("a"), against("b"))
         advice, self.tentative = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
         self.compared.add(tentative)
         return _answer(
@@ -417,14 +409,8 @@ class Case:
             note="there are anchors now; leave low_anchor and high_anchor out",
         )
 
-    async def _duel(self, anchor: Anchor, notes: str | None, place: str) -> Outcome:
-        """The translation against ``anchor``, shown in ``place``."""
-        a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
-        values = self.values(background=notes, translation_a=a, translation_b=b)
-        winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
-        return "tie" if winner == "tie" else "win" if winner == place else "lose"
-
-    async def _finish(self, arguments: dict[str, Any]) -> str:
+    async def finish(self, arguments: dict[str, Any]) -> str:
+        """Settle the score. The translation becomes the anchor of its level."""
         score, rationale = read_score(arguments.get("score")), text_of(arguments, "rationale", required=True)
         if self.assessment is None:
             raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
@@ -445,7 +431,7 @@ _ADVICE = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
 
 
 def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> tuple[str, float]:
-    """What the outcomes of both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
+    """What the outcomes in both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
     step = _STEPS.get((min(outcomes), max(outcomes)), 0.0)
     on_that_side_already = (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor)
     suggested = tentative if on_that_side_already else min(HIGHEST, max(LOWEST, tentative + step))
@@ -473,7 +459,7 @@ _WINNER = regex.compile(
 
 
 def severity_at(score: float) -> Severity:
-    """The severity of the errors of a translation with this score; the method gives none.
+    """The severity of the errors in a translation with this score; the method itself has no severities.
 
     Below 2 a part of the meaning is lost (major), from 2 on the text can be understood (minor).
     """
@@ -485,19 +471,18 @@ def read_assessment(reply: str, translation: str) -> Assessment:
 
     Errors are located in ``translation`` where that is certain; one without target words is an omission.
     """
-    fields = _fields(read_json(reply))
+    fields = fields_of(read_json(reply))
     if "errors" not in fields:
-        _refuse("it has no list of errors")
+        refuse("it has no list of errors")
     score = read_score(fields.get("score"))
-    said = fields.get("confidence")
-    confidence, unit = _number(said)
+    confidence, unit = _number(fields.get("confidence"))
     if confidence is not None and (unit == "%" or 10 <= confidence <= 100):
         confidence, unit = confidence / 100, ""
-    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and said is not None):
-        _refuse(f"the confidence {str(said)[:40]!r} is not a number from 0 to 1")
-    gaps = [gap if isinstance(gap, str) else _text(_fields(gap), "term") for gap in _listed(fields.get("gaps"))]
+    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and fields.get("confidence") is not None):
+        refuse(f"the confidence {str(fields['confidence'])[:40]!r} is not a number from 0 to 1")
+    gaps = [gap if isinstance(gap, str) else _text(fields_of(gap), "term") for gap in _listed(fields.get("gaps"))]
     if not all(map(str.strip, gaps)):
-        _refuse("a knowledge gap names no term")
+        refuse("a knowledge gap names no term")
     return Assessment(
         score=score,
         confidence=confidence,
@@ -512,7 +497,7 @@ def read_assessment(reply: str, translation: str) -> Assessment:
 def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
     if isinstance(item, str):
         item = {"target": item if item in translation else ""}
-    fields = _fields(item)
+    fields = fields_of(item)
     source, target, issue = (_text(fields, name) for name in ("source", "target", "issue"))
     before, after = _text(fields, "before") or None, _text(fields, "after") or None
     if target and (target in translation or not _says_nothing(target)):
@@ -520,7 +505,7 @@ def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
     elif source and not _says_nothing(source):
         place = {"text": source, "category": "accuracy/omission", "side": "omission", "before": before, "after": after}
     else:
-        _refuse("an error names neither words of the source nor of the translation")
+        refuse("an error names neither words of the source nor of the translation")
     return ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
 
 
@@ -528,39 +513,39 @@ def read_score(value: Any) -> float:
     """A number from 0 to 4, also as text: ``3``, ``"3.5"``, ``"3/4"``. Raises :class:`RatingParseError`."""
     number, unit = _number(value)
     if value is None:
-        _refuse("the score is missing")
+        refuse("the score is missing")
     if number is None or unit == "%" or not LOWEST <= number <= HIGHEST:
-        _refuse(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
+        refuse(f"the score {str(value)[:40]!r} is not a number from 0 to 4")
     return abs(number)  # of −0, which would be shown as such
 
 
 def read_queries(reply: str) -> tuple[str, ...]:
     """The search agent's queries, at most three. Raises :class:`RatingParseError` if there is none."""
     data = read_json(reply)
-    items = _listed(_fields(data).get("queries") if isinstance(data, dict) else data)
-    texts = [item if isinstance(item, str) else _refuse("a search query is no text") for item in items]
+    items = _listed(fields_of(data).get("queries") if isinstance(data, dict) else data)
+    texts = [item if isinstance(item, str) else refuse("a search query is no text") for item in items]
     queries = tuple(dict.fromkeys(query for text in texts if (query := " ".join(text.split()))))
-    return queries[:MOST_QUERIES] or _refuse("it has no search query")
+    return queries[:MOST_QUERIES] or refuse("it has no search query")
 
 
 def read_summary(reply: str) -> str:
-    """The search agent's answer; ``""`` where it says that the results hold none. Raises :class:`RatingParseError`."""
-    fields = _fields(read_json(reply))
+    """The search agent's answer; ``""`` if it says that the results hold none. Raises :class:`RatingParseError`."""
+    fields = fields_of(read_json(reply))
     if "answer" not in fields:
-        _refuse("it has no answer")
+        refuse("it has no answer")
     answer = _text(fields, "answer")
     return "" if _says_nothing(answer) else answer.strip()
 
 
 def read_winner(reply: str) -> Literal["a", "b", "tie"]:
     """Which of two candidates the comparison agent prefers. Raises :class:`RatingParseError` for anything else."""
-    said = _WINNER.fullmatch(reply.strip().casefold())
-    if not said:
-        chosen = _fields(read_json(reply)).get("winner")
-        said = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
-    if not said:
-        _refuse("the reply chooses neither A nor B nor a tie")
-    return "a" if said[1] == "a" else "b" if said[1] == "b" else "tie"
+    choice = _WINNER.fullmatch(reply.strip().casefold())
+    if not choice:
+        chosen = fields_of(read_json(reply)).get("winner")
+        choice = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
+    if not choice:
+        refuse("the reply chooses neither A nor B nor a tie")
+    return "a" if choice[1] == "a" else "b" if choice[1] == "b" else "tie"
 
 
 def _number(value: Any) -> tuple[float | None, str]:
@@ -569,17 +554,6 @@ def _number(value: Any) -> tuple[float | None, str]:
         return float(value) if abs(value) < 1e6 else None, ""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     return (float(match[1].replace(",", ".")), match[2] or "") if match else (None, "")
-
-
-def _fields(data: Any) -> dict[str, Any]:
-    """An object's fields with names in lower case. A list of one object is that object."""
-    if isinstance(data, Pairs):
-        _refuse("it gives a field twice")
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    if not isinstance(data, dict):
-        _refuse(f"{str(data)[:40]!r} is no JSON object of the form that was asked for")
-    return {str(key).strip().casefold().replace(" ", "_"): value for key, value in data.items()}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -594,7 +568,7 @@ def _listed(value: Any) -> list[Any]:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        _refuse(f"{name!r} is {str(value)[:40]!r}, and no text")
+        refuse(f"{name!r} is {str(value)[:40]!r}, and no text")
     return value or ""
 
 
@@ -602,19 +576,15 @@ def _says_nothing(text: str) -> bool:
     return text.strip(_BRACKETS).casefold() in _NOTHING
 
 
-def _refuse(problem: str) -> NoReturn:
-    raise RatingParseError(problem)
-
-
 # Replies of the core agent
 
 
 def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) -> str | None:
-    """A text among the arguments; ``None`` where it is absent. Raises :class:`RatingParseError`."""
+    """A text among the arguments; ``None`` if it is absent. Raises :class:`RatingParseError`."""
     text = _text(arguments, name).strip()
     if text.casefold() not in ("", "none", "null"):
         return text
-    return _refuse(f"the argument {name!r} is missing") if required else None
+    return refuse(f"the argument {name!r} is missing") if required else None
 
 
 _LAST_LETTER = regex.compile(r"(?r)\w")
@@ -625,7 +595,7 @@ _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES}
 
 
 def read_turn(completion: Completion) -> tuple[Action, ...]:
-    """What the core agent wants: its tool calls, or where there are none, what its text says.
+    """The core agent's tool calls, or if there are none, those that its text makes.
 
     Raises :class:`RatingParseError` for a text that calls no tool. Broken arguments of a real call are its ``problem``.
     """
@@ -645,28 +615,25 @@ def read_actions(reply: str) -> tuple[Action, ...]:
     Also in the spellings of other systems, and inside ``<tool_call>`` tags. Thoughts before it are ignored. Raises
     :class:`RatingParseError` for anything else.
     """
-    try:
-        text = plain_text(reply, "")
-    except (EmptyReply, UnreadableReply) as error:
-        raise RatingParseError(str(error)) from None
-    # A call that words follow may be one that is only talked about, or that a text asks for.
+    text = text_in(reply)
+    # A call that is followed by words may only be talked about, or come from the translation.
     last = _LAST_LETTER.search(text)
     if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
-        _refuse("it calls no tool at its end")
+        refuse("it calls no tool at its end")
     try:
         actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _in_json(read_json(body))]
     except RatingParseError as error:
-        raise RatingParseError(f"it calls no tool: {error}") from None
-    return tuple(actions) or _refuse("the list of tool calls is empty")
+        refuse(f"it calls no tool: {error}")
+    return tuple(actions) or refuse("the list of tool calls is empty")
 
 
 def _in_json(data: Any) -> list[Action]:
     if isinstance(data, Pairs):
-        _refuse("the JSON gives a field twice")
+        refuse("the JSON gives a field twice")
     if isinstance(data, list):
         return [action for item in data for action in _in_json(item)]
     if not isinstance(data, dict):
-        _refuse(f"{str(data)[:40]!r} calls no tool")
+        refuse(f"{str(data)[:40]!r} calls no tool")
     fields = {str(key).strip().casefold(): value for key, value in data.items()}
     inner = fields.get("tool_calls", fields.get("function"))
     if isinstance(inner, list | dict):
@@ -675,19 +642,21 @@ def _in_json(data: Any) -> list[Action]:
     if name is None:
         keyed = [key for key in fields if key in TOOLS]
         if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
-            _refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
+            refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
         return [Action(keyed[0], fields[keyed[0]])]
-    given = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
+    written = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
     arguments = (
-        {key: value for key, value in fields.items() if key not in _BESIDES} if given is fields else _arguments(given)
+        {key: value for key, value in fields.items() if key not in _BESIDES}
+        if written is fields
+        else _arguments(written)
     )
     return [Action(name.strip().rpartition(".")[2].casefold(), arguments)]
 
 
-def _arguments(given: Any) -> dict[str, Any]:
-    """Arguments as an object, also where they are JSON in a text. Nothing is no argument."""
-    if isinstance(given, str):
-        given = read_json(given) if given.strip().casefold() not in ("", "none", "null", "{}") else {}
-    if isinstance(given, Pairs) or not isinstance(given, dict | None):
-        raise RatingParseError("the arguments are no JSON object")
-    return {str(key): value for key, value in (given or {}).items()}
+def _arguments(written: Any) -> dict[str, Any]:
+    """Arguments as an object, also from JSON in a text. Nothing means no arguments."""
+    if isinstance(written, str):
+        written = read_json(written) if written.strip().casefold() not in ("", "none", "null", "{}") else {}
+    if isinstance(written, Pairs) or not isinstance(written, dict | None):
+        refuse("the arguments are no JSON object")
+    return {str(key): value for key, value in (written or {}).items()}

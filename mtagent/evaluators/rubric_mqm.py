@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from mtagent.errors import RatingParseError
-from mtagent.evaluators.annotations import Weighed, read_annotations
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import Weighed, errors_in, refuse
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.records import ErrorSpan, Rating, Segment, Severity
+from mtagent.llm.reading import read_answer
+from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 
 _PROMPTS: dict[mqm.Scale, str] = {"1-4": "rubric-mqm", "1-8": "rubric-mqm-8", "1-100": "rubric-mqm-100"}
@@ -24,7 +24,7 @@ _OUT_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*")
 
 
 class RubricMQM:
-    """One call. The score is the negated sum of the severities, numbers on ``scale``; 0 is error-free.
+    """One call. The score is the negated sum of the severities, which are numbers on ``scale``; 0 is error-free.
 
     ``1-4`` is the scale of Multi-agentMT, ``1-100`` that of RUBRIC-MQM before it; scores on different scales do not
     compare. ``forced`` demands at least one error, as the paper does. ``reference=True`` shows the model the reference
@@ -50,8 +50,9 @@ class RubricMQM:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        shown = segment if self._reference else segment.model_copy(update={"reference": None})
-        values = prompts.segment_values(shown, translation=translation, forced="yes" if self._forced else None)
+        reference = segment.reference if self._reference else None
+        forced = "yes" if self._forced else None
+        values = prompts.segment_values(segment, translation=translation, reference=reference, forced=forced)
         with Dialogue(self._llm, segment.id) as dialogue:
             errors = await dialogue.ask(
                 self._prompt, values, "rate", lambda reply: parse(reply, translation, self._scale)
@@ -69,24 +70,23 @@ class RubricMQM:
 def parse(reply: str, translation: str, scale: mqm.Scale = "1-4") -> tuple[ErrorSpan, ...]:
     """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
 
-    Reads the list asked for, and the paper's object keyed by span, duplicates kept. Raises :class:`RatingParseError`,
-    also for a severity off the ``scale``.
+    Reads the list asked for, and the paper's object keyed by span, duplicates kept. A severity is a whole number of the
+    ``scale``, also as text (``3``, ``3/4``), or a word of MQM. Raises :class:`RatingParseError`.
     """
-    return read_annotations(reply, translation, lambda value: _severity(value, scale))
-
-
-def _severity(value: Any, scale: mqm.Scale) -> Weighed:
-    """A whole number of the scale, also given as text (``3``, ``3/4``) or as a word of MQM."""
-    if isinstance(value, str) and value.strip().casefold() in mqm.SEVERITIES[1:]:
-        number = mqm.number_of_severity(cast(Severity, value.strip().casefold()), scale)
-        return Weighed(mqm.severity_of_number(number, scale), number)
     top = mqm.highest(scale)
-    if isinstance(value, str) and (whole := _OUT_OF.fullmatch(value)) and int(whole[2]) == top:
-        value = whole[1]
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = 0.0
-    if isinstance(value, bool) or number not in range(1, top + 1):
-        raise RatingParseError(f"the severity {str(value)[:40]!r} is not a whole number from 1 to {top}")
-    return Weighed(mqm.severity_of_number(number, scale), number)
+
+    def severity(value: Any) -> Weighed:
+        word = value.strip().casefold() if isinstance(value, str) else ""
+        if word in mqm.SEVERITIES[1:]:
+            number = mqm.number_of_severity(word, scale)
+        else:
+            out_of = _OUT_OF.fullmatch(word)
+            try:
+                number = float(out_of[1] if out_of and int(out_of[2]) == top else value)
+            except (TypeError, ValueError, OverflowError):
+                number = 0.0
+        if isinstance(value, bool) or number not in range(1, top + 1):
+            refuse(f"the severity {str(value)[:40]!r} is not a whole number from 1 to {top}")
+        return Weighed(mqm.severity_of_number(number, scale), number)
+
+    return errors_in(read_answer(reply), translation, severity)

@@ -30,7 +30,7 @@ def located(
     explanation: str,
     suggestion: str | None = None,
 ) -> ErrorSpan:
-    """The error ``text[start:end]`` with its neighbourhood and its HiMATE weight."""
+    """The error ``text[start:end]`` with its context and its HiMATE weight."""
     return mqm.weighted(
         ErrorSpan(
             text=text[start:end],
@@ -55,38 +55,6 @@ def omitted(source_text: str, category: str, severity: Severity, explanation: st
     )
 
 
-_WIDE = {
-    "%": "%％",
-    "{": "{｛",
-    "}": "}｝",
-    "$": "$＄",
-    "<": "<＜",
-    ">": ">＞",
-    "(": "(（",
-    ")": ")）",
-    "/": "/／",
-    ":": ":：",
-}
-_MAX_LOOSE = 400
-
-
-def loosened(mark: str) -> regex.Pattern[str] | None:
-    """A pattern of what translation makes of ``mark``: spaces beside its signs, full-width signs, another case.
-
-    ``None`` for marks that are too long to be searched so.
-    """
-    if len(mark) > _MAX_LOOSE:
-        return None
-    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
-    for index, sign in enumerate(mark):
-        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
-            parts.append(r"[ \u00a0\u202f]?+")
-        wide = _WIDE.get(sign)
-        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
-    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
-    return regex.compile("".join(parts), flags=regex.IGNORECASE)
-
-
 _PUNCTUATION = "fluency/punctuation"
 _END = regex.compile(r"(?P<mark>[.!?。！？])[\p{Pe}\p{Pf}\"'\s]*+\Z")
 _OPEN_END = regex.compile(r"(?P<word>[\p{L}\p{M}]++)\Z")
@@ -100,7 +68,7 @@ _FULL_STOPS = {
     "Armn": "։՜՞",
 }
 _SURELY_WHOLE = 60
-"""Of a longer text the end may have been cut off: then a full stop would only hide it."""
+"""In words. The end of a longer text may have been cut off, which a full stop would only hide."""
 _NO_STOP = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Beng", "Ethi"})
 
 
@@ -129,7 +97,7 @@ _FRENCH_MARKS = frozenset(";:!?")
 
 
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A space before a comma, a full stop and the like, but for French high marks.
+    """A space before a comma, a full stop and the like, except before high marks in French.
 
     Text where every mark stands so is tokenised, and left alone; so is a single mark in a short text.
     """
@@ -203,8 +171,54 @@ def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield located(translation, last.start, last.end, _PUNCTUATION, "minor", "an odd number of quotation marks")
 
 
-def _unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-    """Those of ``these`` without a partner among ``others``; of equal ones the last."""
+def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """An empty translation of a source that is not empty."""
+    if segment.source.strip() and not translation.strip():
+        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
+
+
+_FINDERS: dict[str, Callable[[str], Sequence[scripts.Mark]]] = {
+    "placeholder": markup.placeholders,
+    "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
+    "URL": markup.urls,
+    "e-mail address": markup.emails,
+}
+_FEW = 50
+"""If more marks are missing, the text is not misspelt but broken."""
+_BRACES = ("{", "${", "%{", "#{")
+_WIDE = {narrow: narrow + wide for narrow, wide in zip("%{}$<>()/:", "％｛｝＄＜＞（）／：", strict=True)}
+_MAX_LOOSE = 400
+
+
+def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
+    for what, find in _FINDERS.items():
+        originals, copies = find(segment.source), find(translation)
+        missing, extra = unmatched(originals, copies), unmatched(copies, originals)
+        times = Counter(mark.key for mark in missing)
+        altered: list[tuple[int, int]] = []
+        for mark in missing:
+            original, place = segment.source[mark.start : mark.end], None
+            if len(missing) <= _FEW and times[mark.key] == 1:
+                place = misspelt(original, translation)
+                only = what == "placeholder" and len(missing) == len(extra) == 1 and " " not in extra[0].key
+                if place is None and only and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES):
+                    place = extra[0].start, extra[0].end
+            if place is None:
+                yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
+            elif not any(start < place[1] and place[0] < end for start, end in altered):
+                altered.append(place)
+                why = f"{what} {original} is altered"
+                yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
+        for mark in extra:
+            is_altered = any(start < mark.end and mark.start < end for start, end in altered)
+            if not is_altered and not mark.key.startswith("&"):  # an entity
+                why = f"{what} {mark.key} is not in the source"
+                yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
+
+
+def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
+    """The marks of ``these`` without a partner among ``others``; among equal ones the last."""
     free = Counter(mark.key for mark in others)
     left = []
     for mark in these:
@@ -215,68 +229,23 @@ def _unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) ->
     return left
 
 
-_FINDERS: dict[str, Callable[[str], Sequence[scripts.Mark]]] = {
-    "placeholder": markup.placeholders,
-    "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
-    "URL": markup.urls,
-    "e-mail address": markup.emails,
-}
-_FEW = 50
-"""Where more marks are missing, the text is not misspelt but broken."""
-_BRACES = ("{", "${", "%{", "#{")
+def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
+    """The one place where the translation spells ``mark`` wrongly; ``None`` where there is none, or more than one.
 
-
-def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """No translation of a source that says something."""
-    if segment.source.strip() and not translation.strip():
-        yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
-
-
-def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
-    for what, find in _FINDERS.items():
-        wanted, there = find(segment.source), find(translation)
-        missing, extra = _unmatched(wanted, there), _unmatched(there, wanted)
-        if missing or extra:
-            yield from _altered(segment.source, translation, what, missing, extra)
-
-
-def _altered(
-    source: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
-) -> Iterator[ErrorSpan]:
-    once = Counter(mark.key for mark in missing)
-    done: list[tuple[int, int]] = []
-    for mark in missing:
-        original = source[mark.start : mark.end]
-        few = len(missing) <= _FEW and once[mark.key] == 1
-        place = _misspelt(original, translation, what, missing, extra) if few else None
-        if place is None:
-            yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
-        elif not any(start < place[1] and place[0] < end for start, end in done):
-            done.append(place)
-            yield located(
-                translation, *place, "accuracy/mistranslation", "major", f"{what} {original} is altered", original
-            )
-    for mark in extra:
-        entity = mark.key.startswith("&")
-        if not entity and not any(start < mark.end and mark.start < end for start, end in done):
-            shown = f"{what} {mark.key} is not in the source"
-            yield located(translation, mark.start, mark.end, "accuracy/addition", "major", shown)
-
-
-def _misspelt(
-    original: str, translation: str, what: str, missing: list[scripts.Mark], extra: list[scripts.Mark]
-) -> tuple[int, int] | None:
-    """Where the translation spells ``original`` wrongly; ``None`` where that is not certain."""
-    pattern = loosened(original)
-    places = [match.span() for match in pattern.finditer(translation)] if pattern else []
-    places = [(start, end) for start, end in places if translation[start:end] != original]
-    if len(places) == 1:
-        return places[0]
-    alone = what == "placeholder" and len(missing) == len(extra) == 1
-    if alone and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES) and " " not in extra[0].key:
-        return extra[0].start, extra[0].end
-    return None
+    Translation puts spaces beside its signs, makes them full-width, and changes its case.
+    """
+    if len(mark) > _MAX_LOOSE:
+        return None
+    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
+    for index, sign in enumerate(mark):
+        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
+            parts.append(r"[ \u00a0\u202f]?+")
+        wide = _WIDE.get(sign)
+        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
+    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
+    matches = regex.finditer("".join(parts), translation, flags=regex.IGNORECASE)
+    places = [match.span() for match in matches if match.group() != mark]
+    return places[0] if len(places) == 1 else None
 
 
 _SMALL = 12
@@ -286,42 +255,41 @@ _CERTAIN_DIGITS = 3
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
+
+    def counts(number: marks.Number, numerals: frozenset[str]) -> bool:
+        value = number.values[0]
+        is_small = value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL
+        return not is_small and value not in numerals
+
     missing, extra = marks.unmatched(marks.numbers(source), marks.numbers(text))
-    missing = [
-        number for number in missing if not _small(number) and number.values[0] not in marks.other_numerals(text)
-    ]
-    extra = [number for number in extra if not _small(number) and number.values[0] not in marks.other_numerals(source)]
-    changed = len(missing) == len(extra) == 1 and _one_slip(
-        source[missing[0].start : missing[0].end], text[extra[0].start : extra[0].end]
-    )
+    missing = [number for number in missing if counts(number, marks.other_numerals(text))]
+    extra = [number for number in extra if counts(number, marks.other_numerals(source))]
+    originals = [source[number.start : number.end] for number in missing]
+    fix = None
+    if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
+        fix = originals[0]
     for number in extra:
-        wanted = source[missing[0].start : missing[0].end] if changed else None
         category = "accuracy/mistranslation" if missing else "accuracy/addition"
-        shown = f"number {number.values[0]} is not in the source"
-        yield located(translation, number.start, number.end, category, "major", shown, wanted)
-    for number in missing[len(extra) :]:
-        lost = source[number.start : number.end]
-        yield omitted(lost, "accuracy/omission", "major", f"number {lost} is missing")
+        why = f"number {number.values[0]} is not in the source"
+        yield located(translation, number.start, number.end, category, "major", why, fix)
+    for original in originals[len(extra) :]:
+        yield omitted(original, "accuracy/omission", "major", f"number {original} is missing")
 
 
-def _small(number: marks.Number) -> bool:
-    return number.values[0].isdecimal() and len(number.values[0]) <= 2 and int(number.values[0]) <= _SMALL
-
-
-def _one_slip(wanted: str, found: str) -> bool:
+def is_one_slip(right: str, wrong: str) -> bool:
     """Whether plain digits differ by one digit, or by two neighbours swapped: no conversion does that."""
-    if not (wanted.isdecimal() and found.isdecimal()) or len(wanted) != len(found) or len(wanted) < _CERTAIN_DIGITS:
+    if not (right.isdecimal() and wrong.isdecimal()) or len(right) != len(wrong) or len(right) < _CERTAIN_DIGITS:
         return False
-    places = [place for place, (one, other) in enumerate(zip(wanted, found, strict=True)) if one != other]
-    swapped = len(places) == 2 and places[1] == places[0] + 1 and wanted[places[0]] == found[places[1]]
-    return len(places) == 1 or (swapped and wanted[places[1]] == found[places[0]])
+    places = [place for place, (digit, other) in enumerate(zip(right, wrong, strict=True)) if digit != other]
+    swapped = len(places) == 2 and places[1] == places[0] + 1 and right[places[0]] == wrong[places[1]]
+    return len(places) == 1 or (swapped and right[places[1]] == wrong[places[0]])
 
 
 _APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(?P<word>[\p{L}\p{M}'’-]++)(?![*@#_])")
 
 
 def apertium_marks(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Apertium's marks of words that it could not translate or inflect: ``*word``, ``@word``, ``#word``."""
+    """Apertium's marks on words that it could not translate or inflect: ``*word``, ``@word``, ``#word``."""
     for match in _APERTIUM.finditer(translation):
         if match.group()[0] not in segment.source:
             shown = "the MT system did not know this word"
@@ -359,8 +327,8 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     wrong_term = "terminology/inappropriate for context"
     for term in segment.terms:
         cased = term.case_sensitive
-        there = markup.occurrences(term.source, segment.source, case_sensitive=cased)
-        if not there:
+        sources = markup.occurrences(term.source, segment.source, case_sensitive=cased)
+        if not sources:
             continue
         if term.forbidden:
             word = term.target or term.source
@@ -371,7 +339,7 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             kept = markup.occurrences(term.source, translation, case_sensitive=True, suffixes=True)
             other_case = [mark for mark in markup.occurrences(term.source, translation) if mark.key != term.source]
             shown = f"{term.source!r} must not be translated"
-            lost = max(0, len(there) - len(kept))
+            lost = max(0, len(sources) - len(kept))
             for mark in other_case[:lost]:
                 yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, term.source)
             for _ in range(lost - len(other_case)):
@@ -383,7 +351,7 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield omitted(term.source, wrong_term, "major", shown)
 
 
-# Words that grammar never lets follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
+# Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
 # languages that double words to make new ones (Indonesian, Turkish, Hindi …) are left out on purpose.
 _NEVER_DOUBLED = {
     lang: frozenset(words.split())
@@ -441,20 +409,20 @@ _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 
 
 def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A sentence that starts with a small letter, where the source's starts with a capital."""
+    """A sentence that starts with a small letter where the source starts with a capital."""
     if scripts.script_of(segment.target_lang) not in _CASED or not _SENTENCE.search(translation[-20:]):
         return
-    wanted, there = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
-    if not wanted or not there or not _SENTENCE.search(segment.source[-20:]):
+    original, first = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
+    if not original or not first or not _SENTENCE.search(segment.source[-20:]):
         return
-    word = there["word"]
+    word = first["word"]
     if (
-        wanted["word"][0].isupper()
+        original["word"][0].isupper()
         and word[0].islower()
         and word.islower()
         and word not in scripts.words(segment.source)
     ):
-        start, end = there.span("word")
+        start, end = first.span("word")
         elided = translation[max(0, start - 1) : start] in ("'", "’")
         if not elided and translation[end : end + 1] not in ("@", ".", "/", "_", ":"):
             capital = word[0].upper() + word[1:]
@@ -470,7 +438,7 @@ _SWAP = str.maketrans(",.", ".,")
 
 
 def number_format(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """1,234.5 where the language writes 1.234,5, and the other way round; never a number that could be read as both."""
+    """1,234.5 where the language writes 1.234,5, or the other way round; never a number that can be read both ways."""
     lang = scripts.language_of(segment.target_lang)
     if segment.target_lang in _POINT_REGIONS or lang not in _COMMA_LANGUAGES | _POINT_LANGUAGES:
         return
@@ -516,7 +484,7 @@ RULES: dict[str, Rule] = {
 """All rules by name."""
 
 MOST_SPANS = 500
-"""A rule stops here: more errors of one kind say nothing new about a text."""
+"""The most errors that a rule marks: more of one kind say nothing new about a text."""
 
 
 class Rules:
@@ -542,7 +510,7 @@ class Rules:
         return f"rules|v:1|weights:himate|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
-        """The errors in order of their place; those without a place come last.
+        """The errors in the order of the text; those without a place come last.
 
         Every located span has exact offsets, and no two suggestions overlap: the earlier and then the longer one stays.
         """

@@ -21,7 +21,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import quote, urlsplit
 
 from mtagent.errors import ConfigError, SearchError, StoreError
@@ -32,12 +32,12 @@ from mtagent.text.masking import clean, key_in, masked, redirected
 
 @runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge. A ``signature``, where it has one, says more of what it may find than its name."""
+    """Looks up background knowledge. An optional ``signature`` says more about what it may find than its name."""
 
     name: str
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
-        """The best ``limit`` finds, best first; ``[]`` if there is none. Raises :class:`SearchError`."""
+        """The best ``limit`` results, best first; ``[]`` if there are none. Raises :class:`SearchError`."""
         ...
 
 
@@ -67,18 +67,19 @@ class LocalSearch:
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
         """The best entries of the notes. Raises :class:`SearchError`."""
+
+        def find() -> list[Found]:
+            with Knowledge(self._path) as knowledge:
+                return knowledge.search(query, limit)
+
         try:
-            return await asyncio.to_thread(self._find, query, limit)
+            return await asyncio.to_thread(find)
         except StoreError as error:
             raise SearchError(f"search local: {error}") from error
 
-    def _find(self, query: str, limit: int) -> list[Found]:
-        with Knowledge(self._path) as knowledge:
-            return knowledge.search(query, limit)
-
 
 MOST_BYTES = 2_000_000
-"""A longer answer is refused: no list of finds needs more."""
+"""Longer answers are refused: no list of results needs more."""
 _PLACE = re.compile(r"\{(query|limit|key)\}")
 
 
@@ -114,7 +115,7 @@ class HTTPSearch:
         self._template, self._variable, self._hint, self._timeout = template, key, hint, timeout
 
     async def find(self, query: str, *, limit: int = 5) -> list[Found]:
-        """The first ``limit`` finds of the server, in its order. Raises :class:`SearchError`."""
+        """The first ``limit`` results of the server, in its order. Raises :class:`SearchError`."""
         if not query.strip() or limit < 1:
             return []
         key = os.environ.get(self._variable, "").strip() if self._variable else ""
@@ -130,7 +131,15 @@ class HTTPSearch:
         results = answer.get("results") if isinstance(answer, dict) else answer
         if not isinstance(results, list):
             raise self._failure('the answer is neither {"results": [...]} nor a list')
-        finds = [find for item in results if isinstance(item, dict) and (find := _find(item, key))]
+        finds = []
+        for item in filter(lambda item: isinstance(item, dict), results):
+            texts = (item.get("title"), item.get("content", item.get("text")), item.get("url"))
+            # A server may repeat its key in a result, most likely in an address; models read and the store keeps these.
+            title, text, url = (
+                masked(text.strip(), key, hexadecimal=False) if isinstance(text, str) else "" for text in texts
+            )
+            if title or text:
+                finds.append(Found(title=title, text=text, source=url))
         if results and not finds:
             raise self._failure("no result has a text under title, content or text")
         return finds[:limit]
@@ -139,7 +148,7 @@ class HTTPSearch:
         from aiohttp import ClientError, ClientSession, ClientTimeout
         from yarl import URL
 
-        # In one pass, as a query may itself hold {key}; braces that are no place go as they are.
+        # In one pass, because a query may itself contain {key}; other braces stay as they are.
         filled = _PLACE.sub(lambda place: quote(values[place[1]], safe=""), self._template)
         headers, key = {"Accept": "application/json"}, values["key"]
         if key and "{key}" not in self._template:
@@ -168,7 +177,7 @@ class HTTPSearch:
         raise self._failure(f"{reason}; is the address right, and the server there?")
 
     def _status(self, status: int, location: str | None, key: str) -> str:
-        """What to do about an answer that is none."""
+        """What a status other than 200 means, and what to do about it."""
         if 300 <= status < 400 and location:
             return f"status {status}: {redirected(location, key, 'write it in the search')}"
         if status in (401, 403):
@@ -182,15 +191,6 @@ class HTTPSearch:
 
     def _failure(self, reason: str) -> SearchError:
         return SearchError(f"{self._where}: {reason}")
-
-
-def _find(item: dict[str, Any], key: str) -> Found | None:
-    """What a model reads and the store keeps: a server may say its key in it, most likely in an address."""
-    values = (item.get("title"), item.get("content", item.get("text")), item.get("url"))
-    title, text, url = (
-        masked(value.strip(), key, hexadecimal=False) if isinstance(value, str) else "" for value in values
-    )
-    return Found(title=title, text=text, source=url) if title or text else None
 
 
 def parse(address: str) -> HTTPSearch:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mtagent.evaluators import typology
-from mtagent.evaluators.annotations import located, named_severity, read_error, read_items, stated
 from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.replies import Item, errors_in
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
@@ -22,7 +22,7 @@ _KINDS = ("category", "core", "subcategory", "subtype", "type")
 
 
 class SingleAgent:
-    """One call, no reference. The score is minus the HiMATE weights of the errors (Table 6); 0 is error-free."""
+    """One call, no reference. The score is the negated sum of the HiMATE weights (Table 6); 0 is error-free."""
 
     name = "single-agent"
     calls = (1, 1)
@@ -60,12 +60,9 @@ def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:
     Categories are those of the typology where they mean one of its subtypes, else as they are written. Raises
     :class:`RatingParseError`.
     """
-    answer = read_answer(reply)
-    items = list(read_items(answer.value))
-    named = [
-        [item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip()] for item in items
-    ]
-    items = [
-        {**item, "category": typology.category_of("/".join(kinds))} for item, kinds in zip(items, named, strict=True)
-    ]
-    return located(stated(answer, (read_error(item, translation, named_severity) for item in items)), translation)
+
+    def complete(item: Item) -> Item:
+        kinds = [item[kind] for kind in _KINDS if isinstance(item.get(kind), str) and item[kind].strip()]
+        return {**item, "category": typology.category_of("/".join(kinds))}
+
+    return errors_in(read_answer(reply), translation, complete=complete)

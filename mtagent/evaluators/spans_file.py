@@ -1,4 +1,4 @@
-"""The ``spans-file`` evaluator: errors that people or other tools have marked already, read from a file."""
+"""The ``spans-file`` evaluator: errors that people or other tools have marked, read from a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from itertools import permutations, takewhile
+from operator import attrgetter
 from pathlib import Path
 
 from mtagent import __version__
@@ -35,12 +36,13 @@ class Annotations:
     ) -> None:
         self._path = path
         annotations = list(annotations)
-        if system is not None:
-            _refuse_unknown("system", system, {annotation.system for annotation in annotations}, path)
-            annotations = [annotation for annotation in annotations if annotation.system == system]
-        if rater is not None:
-            _refuse_unknown("rater", rater, {annotation.rater for annotation in annotations}, path)
-            annotations = [annotation for annotation in annotations if annotation.rater == rater]
+        for field, wanted in (("system", system), ("rater", rater)):
+            known = sorted({name for annotation in annotations if (name := getattr(annotation, field)) is not None})
+            if wanted is not None and wanted not in known:
+                near = get_close_matches(wanted, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
+                raise ConfigError(f"{path}: no {field} {wanted!r}; {hint}")
+            annotations = [each for each in annotations if wanted is None or getattr(each, field) == wanted]
         self._by_text: dict[str, list[Annotation]] = defaultdict(list)
         self._by_id: dict[str, list[Annotation]] = defaultdict(list)
         for annotation in annotations:
@@ -82,11 +84,11 @@ class Annotations:
         return fitting
 
     def left_out(self, annotations: Iterable[Annotation]) -> list[str]:
-        """What the file says about other texts of the same system's same segments, which a rating cannot count in."""
+        """What the file says about other translations of the same segments by the same system, which do not count."""
         return list(dict.fromkeys(line for a in annotations for line in self._elsewhere.get(a.where, ())))
 
     def _by_number(self, segment: Segment, system: str | None, alone: bool) -> list[Annotation]:
-        """The annotations without texts of the segment with this id, of the one system that is meant."""
+        """The annotations without texts for the segment's id and the one system that is meant."""
         same = [name for name in self._systems if same_system(name, system)]
         meant = [name for name in same if name == system] or same
         if not meant and not alone:
@@ -120,14 +122,6 @@ class Annotations:
         )
 
 
-def _refuse_unknown(field: str, wanted: str, names: set[str | None], path: Path) -> None:
-    known = sorted(name for name in names if name is not None)
-    if wanted not in known:
-        near = get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:20]) or 'none'}"
-        raise ConfigError(f"{path}: no {field} {wanted!r}; {hint}")
-
-
 def _with_other_texts(annotations: Iterable[Annotation]) -> dict[str, list[str]]:
     """For each place in the file: at which other places the same system's same segment has another translation."""
     items: dict[tuple[str | None, ...], list[Annotation]] = defaultdict(list)
@@ -157,14 +151,14 @@ def _same_source(annotation: Annotation, segment: Segment) -> bool:
     return annotation.source.strip() == segment.source.strip()
 
 
-def _difference(given: str, rated: str) -> str:
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, rated, strict=False)))
+def _difference(text: str, rated: str) -> str:
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, rated, strict=False)))
     begin = max(0, same - 8)
-    return f"{given[begin : begin + _SHOWN]!r} is {rated[begin : begin + _SHOWN]!r} there (character {same + 1})"
+    return f"{text[begin : begin + _SHOWN]!r} is {rated[begin : begin + _SHOWN]!r} there (character {same + 1})"
 
 
 def placed(error: ErrorSpan, translation: str, source: str, where: str) -> tuple[ErrorSpan, str | None]:
-    """``error`` with its words and, in the translation, its place; and what had to be done about it, if anything.
+    """``error`` with its words and its place in the translation, and a warning if something had to be done for that.
 
     An error of the source's side keeps its words alone: offsets are into the translation everywhere. The same goes for
     an omission, unless it marks a mere place of the translation.
@@ -189,7 +183,7 @@ def _located(error: ErrorSpan, text: str, where: str) -> tuple[ErrorSpan, str | 
             return nowhere, f"{where}the span {start}–{end} {why}"
     elif not error.text or error.side == "omission":
         return error, None
-    # Only its words tell the place, if they stand in one place alone.
+    # Only the words tell the place, if they occur in one place only.
     span = f"{where}the span {error.text!r}"
     wrong = "" if start is None else f" is not at {start}–{end}"
     finding = find_spans(text, [nowhere])[0]
@@ -254,6 +248,7 @@ class SpansFile:
         rated = [annotation for annotation in annotations if annotation.errors is not None]
         if not rated:
             raise EvaluationError(f"segment {segment.id!r}: was not rated, says {annotations[0].where}")
+        mark = attrgetter("side", "start", "end", "text", "category", "severity")
         joined, scores, warnings = list[ErrorSpan](), [], list[str]()
         for annotation in rated:
             errors = []
@@ -266,30 +261,25 @@ class SpansFile:
                 warnings += [warning] if warning else []
             scores.append(mqm.score(errors, "mqm"))
             # What several raters marked alike stands once; what one rater marked twice stands twice.
-            others = {_mark(error) for error in joined}
-            joined += [error for error in errors if _mark(error) not in others]
+            others = set(map(mark, joined))
+            joined += [error for error in errors if mark(error) not in others]
+        without_texts = [annotation for annotation in rated if annotation.translation is None]
+        if without_texts:
+            warnings = [UNCHECKED, *self._annotations.left_out(rated), *warnings]
+            if system is not None and not all(same_system(annotation.system, system) for annotation in without_texts):
+                named = without_texts[0].system
+                warnings.insert(0, f"the file's ratings are of the system {named!r}, and this one is called {system!r}")
+        else:
+            warnings = [*self._annotations.left_out(rated), *warnings]
         names = ", ".join(dict.fromkeys(annotation.rater or "unnamed" for annotation in rated))
-        told = [f"rated by {names} ({rated[0].where})", rated[0].note]
+        by = [f"rated by {names} ({rated[0].where})", rated[0].note]
         if len(rated) > 1:
-            told = [f"rated by {names}; the score is the mean of {len(rated)} ratings"]
+            by = [f"rated by {names}; the score is the mean of {len(rated)} ratings"]
         return Rating(
             evaluator=self.name,
             score=math.fsum(scores) / len(scores),
             errors=tuple(joined),
-            explanation="; ".join(filter(None, told)),
+            explanation="; ".join(filter(None, by)),
             signature=self.signature,
-            warnings=tuple(dict.fromkeys([*_unchecked(rated, system), *self._annotations.left_out(rated), *warnings])),
+            warnings=tuple(dict.fromkeys(warnings)),
         )
-
-
-def _unchecked(rated: list[Annotation], system: str | None) -> list[str]:
-    """What a file without texts leaves open."""
-    without = [annotation for annotation in rated if annotation.translation is None]
-    if system is None or all(same_system(annotation.system, system) for annotation in without):
-        return [UNCHECKED] if without else []
-    return [f"the file's ratings are of the system {without[0].system!r}, and this one is called {system!r}", UNCHECKED]
-
-
-def _mark(error: ErrorSpan) -> tuple[object, ...]:
-    """What two raters who mark the same error agree in."""
-    return error.side, error.start, error.end, error.text, error.category, error.severity

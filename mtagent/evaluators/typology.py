@@ -98,10 +98,15 @@ def subtype_of(category: str) -> Subtype | None:
 
     ``None`` where it names a core type alone, or nothing of this typology.
     """
-    parts = [_plain(part) for part in _SEPARATOR.split(category)]
-    said = [_OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])]
-    named = {subtype.name: subtype for subtype in SUBTYPES}
-    return next((named[name] for name in reversed(said) if name in named), None)
+    parts = [
+        " ".join(part.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
+        for part in _SEPARATOR.split(category)
+    ]
+    names = [
+        _OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])
+    ]
+    by_name = {subtype.name: subtype for subtype in SUBTYPES}
+    return next((by_name[name] for name in reversed(names) if name in by_name), None)
 
 
 def category_of(written: str) -> str:
@@ -113,10 +118,6 @@ def category_of(written: str) -> str:
 def described(subtypes: Iterable[Subtype] = SUBTYPES) -> str:
     """One line per subtype for a prompt: ``- accuracy/omission: Something of the source …``."""
     return "\n".join(f"- {subtype.category}: {subtype.definition}" for subtype in subtypes)
-
-
-def _plain(part: str) -> str:
-    return " ".join(part.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
 
 
 _WORDING = "\n".join([described(), *(f"{core}: {definition}" for core, definition in CORES.items())])

@@ -57,7 +57,7 @@ def asked(body: Body) -> Asked | None:
 @cache
 def _recognised(system: str) -> tuple[str, dict[str, str]] | None:
     """The name of the prompt whose parts fit best, and the values of the variables in them."""
-    fits = [(found[0], name, found[1]) for name in _names() if (found := _fit(name, system))]
+    fits = [(match[0], name, match[1]) for name in _names() if (match := _fit(name, system))]
     return max(fits)[1:] if fits else None
 
 
@@ -65,10 +65,10 @@ def _fit(name: str, system: str) -> tuple[int, dict[str, str]] | None:
     """How many characters of prompt ``name`` stand in ``system``, in order; ``None`` if any of them does not."""
     at, letters, values = 0, 0, dict[str, str]()
     for pattern, length in _patterns(name):
-        found = pattern.search(system, at)
-        if found is None:
+        match = pattern.search(system, at)
+        if match is None:
             return None
-        at, letters, values = found.end(), letters + length, {**values, **found.groupdict()}
+        at, letters, values = match.end(), letters + length, {**values, **match.groupdict()}
     return (letters, values) if letters else None
 
 

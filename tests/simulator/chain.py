@@ -85,8 +85,8 @@ def translated(source: str) -> str:
 def _errors(translation: str) -> list[dict[str, object]]:
     errors: list[dict[str, object]] = []
     for span, severity, suggestion in (("errado", 3, "acertado"), ("acertado", 1, "correcto")):
-        for found in re.finditer(rf"\b{span}\b", translation):
-            before, after = translation[: found.start()][-8:], translation[found.end() :][:8]
+        for match in re.finditer(rf"\b{span}\b", translation):
+            before, after = translation[: match.start()][-8:], translation[match.end() :][:8]
             context = {"before": before, "after": after, "category": "mistranslation"}
             errors.append({"span": span, **context, "severity": severity, "suggestion": suggestion})
     return errors

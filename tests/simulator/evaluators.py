@@ -30,16 +30,16 @@ def answer(body: Body) -> str | Body:
     return ANSWERS[question.prompt](question) if question.prompt in ANSWERS else chain.improving(body)
 
 
-def score(found: Sequence[Mark]) -> int:
+def score(marked: Sequence[Mark]) -> int:
     """A score from 0 to 100 by the marks."""
     weights = {"critical": 25, "major": 10, "minor": 4}
-    return max(0, 100 - sum(weights[mark.severity] for mark in found))
+    return max(0, 100 - sum(weights[mark.severity] for mark in marked))
 
 
-def grade(found: Sequence[Mark]) -> int:
+def grade(marked: Sequence[Mark]) -> int:
     """A score from 0 to 4 by the marks: 4 without any, 3 with minor ones, 0 from three others on."""
-    worse = sum(mark.severity != "minor" for mark in found)
-    return 4 if not found else max(0, 3 - worse)
+    worse = sum(mark.severity != "minor" for mark in marked)
+    return 4 if not marked else max(0, 3 - worse)
 
 
 def _dressed(question: Asked, data: object) -> str:
@@ -96,8 +96,8 @@ def _itemised_and_scored(question: Asked) -> str:
 
 
 def _count(question: Asked) -> str:
-    found = [mark.plain for mark in marks(question.values["errors"])]
-    return f"{found.count('major')}, {found.count('minor')}"
+    severities = [mark.plain for mark in marks(question.values["errors"])]
+    return f"{severities.count('major')}, {severities.count('minor')}"
 
 
 def _number(question: Asked) -> str:
@@ -141,13 +141,13 @@ def _statement(question: Asked) -> str:
     said = _annotations(question.translation, of, settled=True)
     is_stubborn = zlib.crc32(question.translation.encode()) % 2 and "round 1" not in question.values["debate"]
     if "annotator B" in question.tail and is_stubborn:
-        said["annotations"] = [{**one, "severity": "minor"} for one in said["annotations"]]
+        said["annotations"] = [{**annotation, "severity": "minor"} for annotation in said["annotations"]]
     return f"I have looked at it again, and this is how I see it.\n\n{as_json(said)}"
 
 
 def _consensus(question: Asked) -> str:
     both = [json.loads(question.values[name])["annotations"] for name in ("first", "second")]
-    first, second = ({(one["error_span"], one["severity"]) for one in of} for of in both)
+    first, second = ({(annotation["error_span"], annotation["severity"]) for annotation in of} for of in both)
     return "Yes." if first == second else "no"
 
 
@@ -162,7 +162,9 @@ def _decision(question: Asked) -> str:
 
 def _judgement(question: Asked) -> str:
     lists = [json.loads(text)["annotations"] for name, text in question.values.items() if name.endswith("_errors")]
-    return _dressed(question, {"analysis": "All of it holds.", "annotations": [one for of in lists for one in of]})
+    return _dressed(
+        question, {"analysis": "All of it holds.", "annotations": [annotation for of in lists for annotation in of]}
+    )
 
 
 # HiMATE
@@ -225,25 +227,25 @@ def _core(question: Asked) -> str | Body:
 
 def _answered(body: Body) -> dict[str, Any]:
     """What the tools have answered so far, by their names."""
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     names: dict[str, str] = {}
     for message in body["messages"]:
         names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls", ())}
         if message["role"] == "tool":
-            found[names[message["tool_call_id"]]] = json.JSONDecoder().raw_decode(message["content"])[0]
+            answers[names[message["tool_call_id"]]] = json.JSONDecoder().raw_decode(message["content"])[0]
         elif message["role"] == "user":
-            found |= {name: json.loads(answer) for name, answer in _ANSWERED.findall(message["content"])}
-    return {name: said for name, said in found.items() if "error" not in said}
+            answers |= {name: json.loads(answer) for name, answer in _ANSWERED.findall(message["content"])}
+    return {name: said for name, said in answers.items() if "error" not in said}
 
 
 def _assessment(question: Asked) -> str:
-    found = question.marks
+    marked = question.marks
     errors = [
         {"source": "", "target": mark.word, **around(question.translation, mark), "issue": "It is wrong."}
-        for mark in found
+        for mark in marked
     ]
-    confidence = UNSURE if len(found) == 1 else 0.95
-    said = {"score": grade(found), "confidence": confidence, "rationale": "So it is.", "errors": errors, "gaps": []}
+    confidence = UNSURE if len(marked) == 1 else 0.95
+    said = {"score": grade(marked), "confidence": confidence, "rationale": "So it is.", "errors": errors, "gaps": []}
     return _dressed(question, said)
 
 

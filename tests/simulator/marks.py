@@ -75,7 +75,7 @@ def segments(count: int) -> list[Segment]:
 def corrected(text: str, of: Iterable[Mark]) -> str:
     """``text`` with the errors ``of`` it put right."""
     suggestions = {mark.word: mark.suggestion for mark in of}
-    return _WORD.sub(lambda found: suggestions.get(found[0], found[0]), text)
+    return _WORD.sub(lambda match: suggestions.get(match[0], match[0]), text)
 
 
 def around(text: str, mark: Mark) -> dict[str, str]:

@@ -16,28 +16,28 @@ HUGE = 50_000_000
 COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
-def _text(content: str | None, finish: str = "stop", **message: Any) -> Callable[[Reply], str]:
+def text(content: str | None, finish: str = "stop", **message: Any) -> Callable[[Reply], str]:
     """The reply says ``content``."""
     return lambda reply: json.dumps(
         _with(reply, ("choices", 0), finish_reason=finish, message={"role": "assistant", "content": content, **message})
     )
 
 
-def _top(**fields: Any) -> Callable[[Reply], str]:
+def top(**fields: Any) -> Callable[[Reply], str]:
     return lambda reply: json.dumps(reply | fields)
 
 
-def _choice(**fields: Any) -> Callable[[Reply], str]:
+def choice(**fields: Any) -> Callable[[Reply], str]:
     return lambda reply: json.dumps(_with(reply, ("choices", 0), **fields))
 
 
-def _message(**fields: Any) -> Callable[[Reply], str]:
+def message(**fields: Any) -> Callable[[Reply], str]:
     return lambda reply: json.dumps(_with(reply, ("choices", 0, "message"), **fields))
 
 
 def _usage(value: Any) -> Callable[[Reply], str]:
     """Every count is ``value``."""
-    return _top(usage=dict.fromkeys(COUNTS, value))
+    return top(usage=dict.fromkeys(COUNTS, value))
 
 
 def _raw(make: Callable[[Reply], str], number: str = GIANT) -> Callable[[Reply], str]:
@@ -60,7 +60,7 @@ def _call(name: Any = "search", arguments: Any = "{}", id_: Any = "call_1") -> l
 
 
 def _logprobs(content: Any) -> Callable[[Reply], str]:
-    return _choice(logprobs={"content": content})
+    return choice(logprobs={"content": content})
 
 
 def _deep(reply: Reply) -> str:
@@ -68,20 +68,20 @@ def _deep(reply: Reply) -> str:
 
 
 SAYS_NOTHING: dict[str, Callable[[Reply], str]] = {
-    "think_only": _text("<think>Let me see.</think>"),
-    "think_open": _text("<think>Let me see."),
-    "empty_tags": _text("<translation></translation>"),
-    "empty_fence": _text("```\n```"),
-    "whitespace": _text(" \n\t\n "),
-    "zero_width": _text("\u200b\u2060\ufeff"),
-    "null_content": _text(None),
-    "unoffered_tool_call": _text(None, "tool_calls", tool_calls=_call("web_search", '{"q": "a"}')),
+    "think_only": text("<think>Let me see.</think>"),
+    "think_open": text("<think>Let me see."),
+    "empty_tags": text("<translation></translation>"),
+    "empty_fence": text("```\n```"),
+    "whitespace": text(" \n\t\n "),
+    "zero_width": text("\u200b\u2060\ufeff"),
+    "null_content": text(None),
+    "unoffered_tool_call": text(None, "tool_calls", tool_calls=_call("web_search", '{"q": "a"}')),
 }
 """Nothing is left of the text: it is asked for once more."""
 
 UNCOUNTED: dict[str, Callable[[Reply], str]] = {
-    "usage_empty": _top(usage={}),
-    "usage_list": _top(usage=[1, 2]),
+    "usage_empty": top(usage={}),
+    "usage_list": top(usage=[1, 2]),
     "usage_zero": _usage(0),
     "usage_null": _usage(None),
     "usage_strings": _usage("12"),
@@ -91,34 +91,34 @@ UNCOUNTED: dict[str, Callable[[Reply], str]] = {
     "usage_bools": _usage(True),
     "usage_too_large": _usage(10**30),
     "usage_giant_number": _raw(_usage(4711)),
-    "usage_without_prompt": _top(usage={"completion_tokens": 5, "total_tokens": 12}),
+    "usage_without_prompt": top(usage={"completion_tokens": 5, "total_tokens": 12}),
 }
 """The text is sound; what it took is not known."""
 
 HARMLESS: dict[str, Callable[[Reply], str]] = {
-    "surrogate_model": _top(model="m\ud800"),
-    "surrogate_finish": _choice(finish_reason="stop\udfff"),
-    "number_model": _top(model=5),
-    "object_model": _top(model={"name": ["m"]}),
-    "giant_number": _raw(_top(created=4711)),
-    "giant_model": _raw(_top(model=4711)),
-    "long_model": _top(model="m" * 100_000),
-    "number_finish": _choice(finish_reason=5),
+    "surrogate_model": top(model="m\ud800"),
+    "surrogate_finish": choice(finish_reason="stop\udfff"),
+    "number_model": top(model=5),
+    "object_model": top(model={"name": ["m"]}),
+    "giant_number": _raw(top(created=4711)),
+    "giant_model": _raw(top(model=4711)),
+    "long_model": top(model="m" * 100_000),
+    "number_finish": choice(finish_reason=5),
     "surrogate_text": lambda reply: json.dumps(reply | {"id": "\ud800", "system_fingerprint": "\udc00"}),
     "bad_logprobs": _logprobs([{"token": 5, "logprob": "x"}]),
-    "logprobs_text": _choice(logprobs="none"),
-    "logprobs_list": _choice(logprobs=[1, 2]),
+    "logprobs_text": choice(logprobs="none"),
+    "logprobs_list": choice(logprobs=[1, 2]),
     "logprobs_nan": _logprobs([{"token": "a", "logprob": float("nan")}]),
     "logprobs_giant": _raw(_logprobs([{"token": "a", "logprob": 4711}])),
     "logprobs_surrogate": _logprobs([{"token": "\ud83d", "logprob": -0.5}]),
-    "surrogate_unoffered_call": _message(tool_calls=_call("\ud800", "{}", "\ud800")),
+    "surrogate_unoffered_call": message(tool_calls=_call("\ud800", "{}", "\ud800")),
 }
 """The text is sound, something beside it is odd."""
 
 REFUSING: dict[str, Callable[[Reply], str]] = {
-    "surrogate_refusal": _text(None, refusal="I won't \ud800"),
-    "object_refusal": _text(None, refusal={"why": ["\ud800"]}),
-    "giant_refusal": _raw(_text(None, refusal=4711)),
+    "surrogate_refusal": text(None, refusal="I won't \ud800"),
+    "object_refusal": text(None, refusal={"why": ["\ud800"]}),
+    "giant_refusal": _raw(text(None, refusal=4711)),
 }
 """The model refuses, in odd words."""
 
@@ -134,9 +134,9 @@ BROKEN: dict[str, Callable[[Reply], str]] = {
         {"error": {"message": "no \ud800", "code": "\ud800", "param": "\ud800"}}
     ),
     "giant_error": _raw(lambda reply: json.dumps({"error": {"message": 4711, "code": 4711}})),
-    "number_content": _message(content=5),
-    "parts_of_numbers": _message(content=[{"text": 5}]),
-    "choices_text": _top(choices="none"),
+    "number_content": message(content=5),
+    "parts_of_numbers": message(content=[{"text": 5}]),
+    "choices_text": top(choices="none"),
 }
 """It holds no reply; it may pass, and is tried again until the deadline."""
 

@@ -22,11 +22,11 @@ def panel(body: Body) -> str:
     own = _OWN_TYPE.search(system)
     category = own[1] if own else ""
     wrong, right = _MARKS.get(category, ("", ""))
-    found = _TRANSLATION.search(last)
-    translation = found[2] if found else ""
+    match = _TRANSLATION.search(last)
+    translation = match[2] if match else ""
     if "Decide whether the translation has errors of your type" in system:
-        one = {"span": wrong, "before": "", "after": "", "explanation": "It is wrong.", "severity": "major"}
-        return json.dumps({"errors": [one] * bool(wrong and wrong in translation)})
+        error = {"span": wrong, "before": "", "after": "", "explanation": "It is wrong.", "severity": "major"}
+        return json.dumps({"errors": [error] * bool(wrong and wrong in translation)})
     if "Now correct them" in system:
         return translation.replace(wrong, right)
     if "Your verdict is one of these" in system:

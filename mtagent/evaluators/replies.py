@@ -1,0 +1,177 @@
+"""What the readers of evaluators' replies share: text, the fields of JSON, and errors in JSON.
+
+Models give errors in several shapes: a list of objects, alone or under ``errors`` or ``annotations``, one object alone,
+or an object keyed by span. All are read, or refused; what an evaluator asks for besides is read beside its prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
+from mtagent.llm.reading import EXCERPT, Answer, Pairs, plain_text
+from mtagent.records import ErrorSpan, Severity, Side
+from mtagent.text import mqm
+from mtagent.text.spans import find_spans
+
+Item = dict[str, Any]
+"""The fields of one error, as a reply gives them."""
+
+NO_ERROR = frozenset({"no-error", "no error", "noerror", "no errors", "none"})
+_LISTS = ("errors", "annotations")
+_SPAN = ("span", "error span", "errorspan", "text")
+_WHOLE = frozenset({"all", "whole", "entire", "whole translation", "entire translation", "entire segment"})
+_YES = frozenset({"yes", "true", "1"})
+_GRAVE = frozenset({"critical", "major", "minor"})
+_PLACEHOLDERS = frozenset({"...", "…"})
+
+
+def refuse(problem: str, culprit: str | None = None) -> NoReturn:
+    """Raise :class:`RatingParseError` with the ``problem`` and the beginning of the ``culprit``."""
+    if culprit is None:
+        raise RatingParseError(problem) from None
+    shown = culprit if len(culprit) <= EXCERPT else f"{culprit[:EXCERPT]}…"
+    raise RatingParseError(f"{problem}: {shown!r}") from None
+
+
+def text_in(reply: str, like: str = "") -> str:
+    """The text of a reply, as :func:`mtagent.llm.reading.plain_text` reads it. Raises :class:`RatingParseError`."""
+    try:
+        return plain_text(reply, like)
+    except (EmptyReply, UnreadableReply) as error:
+        refuse(str(error))
+
+
+def fields_of(data: Any) -> dict[str, Any]:
+    """The fields of an object, or of a list of one object; names in lower case, spaces for hyphens and underscores.
+
+    Raises :class:`RatingParseError` for anything else, and for a field that is given twice, differently.
+    """
+    if type(data) is list and len(data) == 1:
+        data = data[0]
+    if isinstance(data, Pairs):
+        if any(value != dict(data)[key] for key, value in data):
+            refuse("it says two different things under the same name")
+        data = dict(data)
+    if not isinstance(data, dict):
+        refuse(f"{str(data)[:40]!r} is no JSON object of the form that was asked for")
+    return {str(key).strip().casefold().replace("_", " ").replace("-", " "): value for key, value in data.items()}
+
+
+class Weighed(NamedTuple):
+    """A severity as a reply gives it: its name, and its number on a scale of numbers."""
+
+    severity: Severity
+    penalty: float | None = None
+
+
+def read_severity(value: Any) -> Weighed:
+    """A severity given as a word of MQM: critical, major, minor or neutral, in any case."""
+    word = str(value).strip().casefold().removesuffix("error").removesuffix("errors").strip()
+    if not isinstance(value, str) or word not in mqm.SEVERITIES:
+        refuse(f"the severity {str(value)[:40]!r} is none of {', '.join(mqm.SEVERITIES)}")
+    return Weighed(word)
+
+
+def errors_in(
+    answer: Answer,
+    translation: str,
+    severity: Callable[[Any], Weighed] = read_severity,
+    complete: Callable[[Item], Item | None] = lambda item: item,
+) -> tuple[ErrorSpan, ...]:
+    """The errors in ``answer``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+
+    ``severity`` reads a severity; ``complete`` fills in what an evaluator knows of an item, and gives ``None`` for one
+    that says that there is no error. Raises :class:`RatingParseError` where anything of the answer cannot be read, and
+    where no error is left of JSON inside a sentence, which may quote what was asked for.
+    """
+    items = filter(None, map(complete, read_items(answer.value)))
+    errors = [error for item in items if (error := read_error(item, translation, severity)) is not None]
+    if not errors and not answer.alone:
+        refuse("it speaks of no error in a sentence, and does not give that as its answer")
+    return located(errors, translation)
+
+
+def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
+    """``errors``, with offsets for those that can mean only one place in ``translation``."""
+    errors = list(errors)
+    return tuple(
+        error.model_copy(update={"start": finding.places[0].start, "end": finding.places[0].end})
+        if finding.certain and error.side == "translation" and error.start is None
+        else error
+        for error, finding in zip(errors, find_spans(translation, errors), strict=True)
+    )
+
+
+def read_items(data: Any) -> Iterator[Item]:
+    """The fields of each error, whichever shape the JSON has."""
+    if data == {}:
+        refuse("an empty object says neither which errors there are nor that there is none")
+    pairs = data if isinstance(data, Pairs) else list(data.items()) if isinstance(data, dict) else []
+    lists = [value for key, value in pairs if str(key).strip().casefold() in _LISTS and isinstance(value, list | dict)]
+    if len(lists) > 1 or (lists and isinstance(data, Pairs)):
+        refuse("it has several lists of errors")
+    data = lists[0] if lists else data
+    is_error = isinstance(data, dict) and any(str(key).casefold().replace("_", " ") in _SPAN for key in data)
+    if isinstance(data, Pairs) or (isinstance(data, dict) and not is_error):
+        for span, info in data if isinstance(data, Pairs) else data.items():
+            if info == [] and str(span).strip().casefold() not in NO_ERROR:
+                refuse(f"it says nothing about {str(span)[:40]!r}")
+            for item in info if type(info) is list else [info]:
+                yield {"span": span, **_item(item)}  # a key such as "issues" is no span beside the item's own
+    else:
+        for item in data if isinstance(data, list) else [data]:
+            yield _item(item)
+
+
+def _item(data: Any) -> Item:
+    if isinstance(data, str) and data.strip().casefold() in NO_ERROR:
+        return {"category": "no-error"}
+    fields = fields_of(data)
+    return next(({**fields, "span": fields[name]} for name in _SPAN if name in fields), fields)
+
+
+def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] = read_severity) -> ErrorSpan | None:
+    """The error in ``item``, without offsets; ``None`` if it says that there is none."""
+    span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
+    words = span.strip().casefold() if isinstance(span, str) else ""
+    stands_there = words in translation.casefold()
+    if category == "none" and words and stands_there:  # an error of no category, not no error
+        category = ""
+    no_category = category in NO_ERROR or category.endswith("/no-error")
+    if no_category or (words in NO_ERROR - {"none"} and not stands_there):
+        if words and stands_there and str(item.get("severity")).strip().casefold() in _GRAVE:
+            refuse(f"it marks {words[:40]!r} as {item['severity']} and says that it is no error")
+        return None
+    if words in _PLACEHOLDERS and words not in translation:
+        refuse("it repeats the form of the reply instead of filling it in")
+    weighed, penalty = severity(item.get("severity"))
+    if mqm.is_non_translation(category) and (words in _WHOLE or not words):  # which marks all of the text
+        end = len(translation)
+        return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)
+    omission = category.rpartition("/")[2].strip() == "omission"
+    if not isinstance(span, str) or not (span or omission):
+        refuse("an error has no span")
+    texts = {name: text for name, text in item.items() if isinstance(text, str)}
+    before, after = texts.get("before") or "", texts.get("after") or ""
+    # The words that are missing from a translation may stand elsewhere in it by chance.
+    joined = [f"{before}{glue}{span}" for glue in ("", " ") if before]
+    joined += [f"{span}{glue}{after}" for glue in ("", " ") if after]
+    from_source = str(item.get("is source error", "")).strip().casefold() in _YES or mqm.is_source_error(category)
+    side: Side = "translation"
+    if from_source and span not in translation:
+        side = "source"
+    elif omission and (span == "" or not any(text in translation for text in joined or [span])):
+        side = "omission"
+    return ErrorSpan(
+        text=span,
+        category=category or "other",
+        severity=weighed,
+        side=side,
+        suggestion=texts.get("suggestion"),
+        explanation=texts["explanation"] if texts.get("explanation", "").strip() else None,
+        before=before or None,
+        after=after or None,
+        penalty=penalty,
+    )
