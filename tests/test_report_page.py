@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mtagent.analysis.comparison import Cell, Comparison, Row
 from mtagent.chain.revert import revert
 from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
-from mtagent.report.differences import changes, units
+from mtagent.report.packing import changes, units
 from mtagent.report.packing import packed, script_json
 from mtagent.report.page import Tally, Way, lines, pieces, sentence, way
 from mtagent.report.report import Form, Scoring, write_report

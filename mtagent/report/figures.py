@@ -14,17 +14,16 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.comparison import Comparison
 from mtagent.analysis.score import digits
 from mtagent.formats.ratings import FINAL, GIVEN, systems_of, texts_of
 from mtagent.jobs.export import ratings_of_texts
-from mtagent.records import Chain, Rating, Severity, Stage, Usage
+from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
 from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10
 """Segments in each list of examples."""
-_DIGITS = 9  # -0.2 is better than -0.3 by 0.1, though not in binary
 
 
 @dataclass(frozen=True)
@@ -68,47 +67,6 @@ class Failure:
     segment: str
     stage: str
     reason: str
-
-
-class FlowCount:
-    """Counts the fates of segments and edits, chain by chain."""
-
-    def __init__(self) -> None:
-        self.failures: list[Failure] = []
-        """The first segments that failed."""
-        self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
-        self._edits = {stage: Counter[str]() for stage in self._fates}
-        self._segments = self._given = 0
-
-    def add(self, chain: Chain) -> None:
-        """Count the steps of ``chain``."""
-        steps = chain.by_stage()
-        for stage in get_args(Stage):
-            self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
-            self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
-        self._fates[FINAL][final_fate(chain)] += 1
-        self._segments += 1
-        self._given += chain.segment.translation is not None
-        if (failed := chain.failed) is not None and len(self.failures) < SHOWN:
-            self.failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
-
-    def figure(self) -> Flow:
-        """What was counted. A stage that ran nowhere is left out."""
-        kinds, outcomes, stages = list(KINDS), list(OUTCOMES.values()), []
-        for stage, fates in self._fates.items():
-            groups = sorted(fates.items(), key=lambda item: (kinds.index(item[0].kind), -item[1], item[0].reason))
-            edits = sorted(
-                self._edits[stage].items(),
-                key=lambda item: (
-                    next(i for i, words in enumerate(outcomes) if item[0].startswith(words)),
-                    -item[1],
-                    item[0],
-                ),
-            )
-            if any(kind != "idle" for kind, _ in fates):
-                own = (Group(kind, reason, number) for (kind, reason), number in groups)
-                stages.append(StageFlow(stage, tuple(own), tuple(edits)))
-        return Flow(self._segments, self._given, tuple(stages))
 
 
 @dataclass(frozen=True)
@@ -162,7 +120,7 @@ class Marks:
 
 
 @dataclass
-class _Count:
+class _StageCount:
     rated: int = 0
     marked: int = 0
     error_free: int = 0
@@ -193,43 +151,6 @@ class _Count:
             self.scores / self.rated if self.rated else None,
             {name: dict(severities) for name, severities in self.errors.items()},
             self.source_errors,
-        )
-
-
-_TEXTS = (GIVEN, *get_args(Stage), FINAL)
-
-
-class MarksCount:
-    """Counts marked errors, chain by chain. A rating counts for each stage whose text is the one that was rated."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str], dict[str, _Count]] = {}
-        self._segments, self._ran = 0, set[str]()
-
-    def add(self, chain: Chain) -> None:
-        """Count the ratings of the texts of ``chain``; of two of one text by one evaluator the first."""
-        self._ran.update(systems_of([chain]))
-        texts = texts_of(chain, _TEXTS)
-        self._segments += chain.given is not None
-        first = {
-            (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
-        }
-        for (evaluator, signature, rated), rating in first.items():
-            stages = self._counts.setdefault((evaluator, signature), {})
-            for stage in (stage for stage, text in texts.items() if text == rated):
-                stages.setdefault(stage, _Count()).add(rating)
-
-    def figures(self) -> tuple[Marks, ...]:
-        """What was counted, an entry for each evaluator and signature. A stage that ran nowhere is left out."""
-        ran = [stage for stage in _TEXTS if stage in self._ran]
-        return tuple(
-            Marks(
-                evaluator,
-                signature,
-                any(count.marked for count in counts.values()),
-                tuple(counts.get(stage, _Count()).figure(stage, self._segments) for stage in ran),
-            )
-            for (evaluator, signature), counts in self._counts.items()
         )
 
 
@@ -295,49 +216,47 @@ class Spread:
 
 def spreads(comparison: Comparison) -> tuple[Spread, ...]:
     """One for each row that has a former one; none where no metric decides."""
-    at, rows = comparison.place, {row.name: row for row in comparison.rows}
-    if at is None:
+    place, rows = comparison.place, {row.name: row for row in comparison.rows}
+    if place is None:
         return ()
-    pairs = [(row, rows[row.former]) for row in comparison.rows if row.former in rows]
-    return tuple(
-        _spread(comparison.segments, row, former, at)
-        for row, former in pairs
-        if len(row.cells) > at and len(former.cells) > at
-    )
+    result = []
+    for row in comparison.rows:
+        former = rows.get(row.former or "")
+        if former is None or min(len(row.cells), len(former.cells)) <= place:
+            continue
+        after, before = row.cells[place].score, former.cells[place].score
+        changes = differences(after, before)
+        known = [value for value in changes if math.isfinite(value)]
+        sign = 1 if after.higher_is_better else -1
+        same_text = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
+        losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
+        worst = (
+            Change(comparison.segments[i], before.segments[i], after.segments[i], changes[i]) for _, i in losses[:SHOWN]
+        )
+        spread = Spread(
+            row=row.name,
+            former=former.name,
+            metric=after.metric,
+            higher_is_better=after.higher_is_better,
+            better=sum(sign * value > 0 for value in known),
+            equal=sum(value == 0 for value in known),
+            same_text=sum(value == 0 and same for value, same in zip(changes, same_text, strict=True)),
+            worse=len(losses),
+            unknown=len(changes) - len(known),
+            mean=math.fsum(known) / len(known) if known else None,
+            quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
+            bins=histogram(known),
+            worst=tuple(worst),
+            digits=digits((before, after)),
+        )
+        result.append(spread)
+    return tuple(result)
 
 
-def _spread(segments: Sequence[str], row: Row, former: Row, at: int) -> Spread:
-    after, before = row.cells[at], former.cells[at]
-    changes = differences(after, before)
-    known = [value for value in changes if math.isfinite(value)]
-    sign = 1 if after.score.higher_is_better else -1
-    same = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
-    losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
-    return Spread(
-        row=row.name,
-        former=former.name,
-        metric=after.score.metric,
-        higher_is_better=after.score.higher_is_better,
-        better=sum(sign * value > 0 for value in known),
-        equal=sum(value == 0 for value in known),
-        same_text=sum(value == 0 and alike for value, alike in zip(changes, same, strict=True)),
-        worse=len(losses),
-        unknown=len(changes) - len(known),
-        mean=math.fsum(known) / len(known) if known else None,
-        quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
-        bins=histogram(known),
-        worst=tuple(
-            Change(segments[i], before.score.segments[i], after.score.segments[i], changes[i])
-            for _, i in losses[:SHOWN]
-        ),
-        digits=digits((before.score, after.score)),
-    )
-
-
-def differences(after: Cell, before: Cell) -> list[float]:
+def differences(after: Score, before: Score) -> list[float]:
     """The difference of each segment, the noise of its last digits rounded away."""
-    pairs = zip(after.score.segments, before.score.segments, strict=True)
-    return [round(new - old, _DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
+    pairs = zip(after.segments, before.segments, strict=True)
+    return [round(new - old, GAIN_DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
 
 
 def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
@@ -352,7 +271,7 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
     step = covered / _BINS
     power = 10.0 ** math.floor(math.log10(step))
     width = _clean(next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)))
-    last = max(1, math.ceil(round(covered / width, _DIGITS)))
+    last = max(1, math.ceil(round(covered / width, GAIN_DIGITS)))
     numbers = [int(math.copysign(min(last, math.ceil(abs(value) / width)), value)) for value in values if value]
     counts, low, high = Counter(numbers), min(values), max(values)
     bins = []
@@ -458,29 +377,6 @@ class Costly:
         return self.usage.input_tokens + self.usage.output_tokens
 
 
-class CostlyCount:
-    """Finds the most costly segments, one after the other: by dollars; where any price is unknown, by tokens."""
-
-    def __init__(self, most: int = SHOWN) -> None:
-        self._most, self._unknown = most, False
-        self._by_dollars: list[Costly] = []
-        self._by_tokens: list[Costly] = []
-
-    def add(self, segment: Costly) -> None:
-        """Look at one more segment; one that took no call is none of them."""
-        if segment.usage.calls:
-            self._unknown = self._unknown or segment.usage.cost is None
-            by_dollars, by_tokens = [*self._by_dollars, segment], [*self._by_tokens, segment]
-            self._by_dollars = heapq.nlargest(
-                self._most, by_dollars, key=lambda item: (item.usage.cost or 0, item.tokens)
-            )
-            self._by_tokens = heapq.nlargest(self._most, by_tokens, key=lambda item: item.tokens)
-
-    def figures(self) -> tuple[Costly, ...]:
-        """The most costly ones, the first of equals first."""
-        return tuple(self._by_tokens if self._unknown else self._by_dollars)
-
-
 @dataclass(frozen=True)
 class Figures:
     """All figures of a run.
@@ -502,29 +398,95 @@ class Figures:
         return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
 
 
+_TEXTS = (GIVEN, *get_args(Stage), FINAL)
+
+
 class FiguresCount:
-    """Counts chains, one after the other, for the figures of their run."""
+    """Counts chains, one after the other, for the figures of their run.
+
+    A rating counts for each stage whose text is the one that was rated; of two ratings of a text by one evaluator the
+    first counts. The most costly segments go by dollars, and by tokens where any price is unknown.
+    """
 
     def __init__(self) -> None:
-        self._flow, self._marks, self._costly = FlowCount(), MarksCount(), CostlyCount()
+        self._segments = self._given = self._translated = 0
+        self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
+        self._edits = {stage: Counter[str]() for stage in self._fates}
+        self._failures: list[Failure] = []
+        self._stages = set[str]()
+        self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
+        self._unpriced = False
+        self._by_dollars: list[Costly] = []
+        self._by_tokens: list[Costly] = []
 
     def passing(self, chains: Iterable[Chain]) -> Iterator[Chain]:
         """``chains``, each counted as it passes."""
         for chain in chains:
-            self._flow.add(chain)
-            self._marks.add(chain)
-            self._costly.add(Costly(chain.segment.id, chain.usage, sum(step.seconds for step in chain.steps)))
+            self._segments += 1
+            self._given += chain.segment.translation is not None
+            self._count_fates(chain)
+            self._count_marks(chain)
+            usage = chain.usage
+            if usage.calls:
+                costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
+                self._unpriced = self._unpriced or usage.cost is None
+                self._by_dollars = heapq.nlargest(
+                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.tokens)
+                )
+                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.tokens)
             yield chain
 
+    def _count_fates(self, chain: Chain) -> None:
+        steps = chain.by_stage()
+        for stage in get_args(Stage):
+            self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
+            self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
+        self._fates[FINAL][final_fate(chain)] += 1
+        if (failed := chain.failed) is not None and len(self._failures) < SHOWN:
+            self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
+
+    def _count_marks(self, chain: Chain) -> None:
+        self._translated += chain.given is not None
+        self._stages.update(systems_of([chain]))
+        texts = texts_of(chain, _TEXTS)
+        first = {
+            (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
+        }
+        for (evaluator, signature, rated), rating in first.items():
+            counts = self._marks.setdefault((evaluator, signature), {})
+            for stage in (stage for stage, text in texts.items() if text == rated):
+                counts.setdefault(stage, _StageCount()).add(rating)
+
     def figures(self, comparison: Comparison | None = None) -> Figures:
-        """The figures of all chains so far."""
+        """The figures of all chains so far. A stage that ran nowhere is left out."""
+        kinds, outcomes = list(KINDS), list(OUTCOMES.values())
+
+        def outcome_order(item: tuple[str, int]) -> tuple[int, int, str]:
+            return next(i for i, words in enumerate(outcomes) if item[0].startswith(words)), -item[1], item[0]
+
+        flows = []
+        for stage, fates in self._fates.items():
+            if any(kind != "idle" for kind, _ in fates):
+                groups = sorted(fates.items(), key=lambda item: (kinds.index(item[0].kind), -item[1], item[0].reason))
+                edits = sorted(self._edits[stage].items(), key=outcome_order)
+                flows.append(StageFlow(stage, tuple(Group(*fate, number) for fate, number in groups), tuple(edits)))
+        ran = [stage for stage in _TEXTS if stage in self._stages]
+        marks = [
+            Marks(
+                evaluator,
+                signature,
+                any(count.marked for count in counts.values()),
+                tuple(counts.get(stage, _StageCount()).figure(stage, self._translated) for stage in ran),
+            )
+            for (evaluator, signature), counts in self._marks.items()
+        ]
         return Figures(
-            flow=self._flow.figure(),
-            marks=self._marks.figures(),
+            flow=Flow(self._segments, self._given, tuple(flows)),
+            marks=tuple(marks),
             spreads=spreads(comparison) if comparison else (),
             costs=costs(comparison) if comparison else None,
-            costly=self._costly.figures(),
-            failures=tuple(self._flow.failures),
+            costly=tuple(self._by_tokens if self._unpriced else self._by_dollars),
+            failures=tuple(self._failures),
         )
 
 

@@ -41,7 +41,7 @@ class SegmentScores:
         for row in self._rows.values():
             if (former := self._rows.get(row.former or "")) is not None:
                 for after, before in zip(row.cells, former.cells, strict=False):
-                    self._differences[row.name][after.score.metric] = differences(after, before)
+                    self._differences[row.name][after.score.metric] = differences(after.score, before.score)
 
     def of_stage(self, segment: str, stage: str) -> dict[str, float]:
         """Scores by metric name, and the differences to the former row as ``NAME difference``."""

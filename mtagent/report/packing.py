@@ -1,4 +1,4 @@
-"""A chain as the page's script reads it: a small object of texts, errors, edits and decisions."""
+"""A chain as the page's script reads it: a small object of texts, changes, errors, edits and decisions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
+import regex
+from rapidfuzz.distance import Indel
+
 from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
-from mtagent.report.differences import changes, units
-from mtagent.text import edits
+from mtagent.text import edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import flags
 
@@ -20,6 +23,11 @@ _DIGITS = 9  # as the noise below which scores are the same
 _EXCERPT = 600  # code units of a text beyond which a closed row shows no changes
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+MOST_COMPARED = 10**8
+"""Where the pieces between the first and the last difference, multiplied, are more, all of them count as replaced."""
+_CHARACTER = regex.compile(r"\X")
+_WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}\u200c\u200d]|['’](?=\p{L}))*+|\X")
+_SPACES = regex.compile(r"[ \u00a0]+")
 
 
 def script_json(value: object) -> str:
@@ -173,3 +181,42 @@ def _rounded(value: float) -> float | None:
 def _filled(fields: Packed) -> Packed:
     """Only what says something; numbers and ``""`` do."""
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
+
+
+def units(text: str) -> int:
+    """The length of ``text`` in UTF-16 code units, as JavaScript counts."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@lru_cache(maxsize=8)
+def changes(before: str, after: str, language: str) -> tuple[int, ...]:
+    """What stayed, was deleted and was inserted, again and again: three numbers of code units for each change.
+
+    No piece ends inside a character with its combining marks. A lone space between two replacements belongs to them.
+    """
+    pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
+    a, b = pattern.findall(before), pattern.findall(after)
+    shorter = min(len(a), len(b))
+    start = next((i for i in range(shorter) if a[i] != b[i]), shorter)
+    rest = shorter - start
+    end = next((i for i in range(rest) if a[-1 - i] != b[-1 - i]), rest)
+    old, new = a[start : len(a) - end], b[start : len(b) - end]
+    parts = [["".join(a[:start]), "", ""]]
+    if len(old) * len(new) > MOST_COMPARED:
+        parts[-1][1:] = "".join(old), "".join(new)
+    else:
+        for code in Indel.opcodes(old, new):
+            went = "".join(old[code.src_start : code.src_end])
+            came = "".join(new[code.dest_start : code.dest_end])
+            if code.tag == "equal":
+                parts.append([went, "", ""])
+            else:
+                parts[-1][1:] = parts[-1][1] + went, parts[-1][2] + came
+    joined = parts[:1]
+    for part in parts[1:]:
+        former = joined[-1]
+        if all((*former[1:], *part[1:])) and _SPACES.fullmatch(part[0]):
+            former[1:] = [former[1] + part[0] + part[1], former[2] + part[0] + part[2]]
+        else:
+            joined.append(part)
+    return tuple(units(piece) for part in joined if part[1] or part[2] for piece in part)

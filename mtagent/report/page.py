@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,12 +25,13 @@ from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
-from mtagent.text.table import html as table_html
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
 _IN_MEMORY = 2**24
 _NONE = "–"
+_DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
+_NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
@@ -280,9 +282,8 @@ def pieces(
                     file.write(f"{',' if shown else ''}{segment}")
                     shown += 1
         figures = count.figures(comparison)
-        tables = gallery(figures, figures.whole_way(summary.name, comparison))
         script = _asset("page.js")
-        yield from environment.get_template("page.html.jinja").generate(
+        whole = environment.get_template("page.html.jinja").render(
             summary=summary,
             sentence=sentence(tally, went, summary.usage),
             remarks=list(_remarks(summary, comparison, tally.segments, shown, several=len(pairs) > 1)),
@@ -291,15 +292,19 @@ def pieces(
             heads=heads(comparison) if comparison else (),
             lines=lines(comparison) if comparison else (),
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=[table_html(table) for table in tables],
+            tables=gallery(figures, figures.whole_way(summary.name, comparison)),
             segments=tally.segments,
-            data=_data(summary, file, comparison, went),
+            data_goes_here=_DATA_GOES_HERE,
             script=script,
             # the page's policy allows this script, and no other that a text might bring
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_asset("page.css"),
             version=__version__,
         )
+        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
+        yield before
+        yield from _data(summary, file, comparison, went)
+        yield after
 
 
 @contextmanager
