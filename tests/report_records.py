@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mtagent.analysis.comparison import Cell, Comparison, Cost, Row
+from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.analysis.staged_run import Cost
 from mtagent.chain.guards import GUARDS
 from mtagent.records import (
     Call,

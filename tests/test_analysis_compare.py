@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from mtagent.analysis.compare import compare_run, compare_runs, parts_by
+from mtagent.analysis.compare import Comparison, Moved, compare_run, compare_runs, parts_by
 from mtagent.analysis.compare_tables import flat
-from mtagent.analysis.comparison import Comparison, Cost, Moved, Outcomes
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.score import ScoreOptions
+from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.revert import revert
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
@@ -251,7 +251,7 @@ def test_the_price_of_a_point_of_a_whole_run_has_no_translation_in_it(tmp_path: 
     made = step("translate", "a b c x", usage=usage(10, 0.5))
     edited = step("postedit", "a b c d", edits=[applied("x", "d")], usage=usage(10, 0.25))
     held = Chain(segment=segment(1, "s", reference="a b c d"), steps=(made, edited))
-    found = compared(tmp_path, held, wanted=Wanted(metrics=["ter"]))
+    found = compared(tmp_path, held, scoring=ScoreOptions(metrics=["ter"]))
     for name in ("postedit", "final"):
         cost = cost_of(found, name)
         assert (cost.per_kept_edit, cost.per_point) == (pytest.approx(0.25), pytest.approx(0.25 / 25))
@@ -312,11 +312,11 @@ def test_some_references_are_not_enough(tmp_path: Path, path: Path) -> None:
     found = compared(tmp_path, chain(1, "a", reference="a"), chain(2, "b"))
     assert found.warnings[0].startswith("1 of 2 segments have no reference")
     for wanted, message in (
-        (Wanted(metrics=["chrf"]), "segment 2: has no reference"),
-        (Wanted(paired=True), "a test needs a metric, and segment '2' has no reference"),
+        (ScoreOptions(metrics=["chrf"]), "segment 2: has no reference"),
+        (ScoreOptions(paired=True), "a test needs a metric, and segment '2' has no reference"),
     ):
         with Store(path) as opened, pytest.raises(ConfigError, match=message):
-            compare_run(opened, "r", wanted=wanted)
+            compare_run(opened, "r", scoring=wanted)
 
 
 def test_failed_segments_keep_their_text_and_untranslated_ones_are_empty(tmp_path: Path) -> None:
@@ -470,7 +470,7 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     store(path, "bare", chain(1, "a b"), chain(2, "c d"))
     store(path, "full", chain(1, "a b", reference="a x"), chain(2, "c d", reference="c d"))
     store(path, "other", chain(1, "a b", reference="a b"), chain(2, "c d", reference="c d"))
-    found = compare_runs(["bare", "full"], config, wanted=Wanted(metrics=["ter"]))
+    found = compare_runs(["bare", "full"], config, scoring=ScoreOptions(metrics=["ter"]))
     assert found.row("given").cells[0].score.value == 25
     assert not [one for one in found.warnings if "reference" in one]
     found = compare_runs(["full", "other"], config)
@@ -481,7 +481,7 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
 
 def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
     same = [chain(i, f"w{i} a b", step("postedit", f"w{i} a b", "unchanged"), reference=f"w{i} a c") for i in range(9)]
-    found = compared(tmp_path, *same, wanted=Wanted(resampling=Resampling("bs", 50), paired=True))
+    found = compared(tmp_path, *same, scoring=ScoreOptions(resampling=Resampling("bs", 50), paired=True))
     assert {cell.p_value for row in found.rows for cell in row.cells} == {None}
     assert all(cell.interval is not None for row in found.rows for cell in row.cells)
     assert all("|bs:50|seed:12345|" in line for line in found.signatures[:3])
@@ -534,7 +534,9 @@ def test_parts_by_domain_length_and_document(tmp_path: Path) -> None:
         )
         for i, (source, domain) in enumerate(zip(sources, domains, strict=True))
     ]
-    found = compared(tmp_path, *chains, by=["domain", "length", "document"], wanted=Wanted(metrics=["ter", Letters()]))
+    found = compared(
+        tmp_path, *chains, by=["domain", "length", "document"], scoring=ScoreOptions(metrics=["ter", Letters()])
+    )
     parts = found.parts or {}
     assert {name: [(part.name, part.segments) for part in of] for name, of in parts.items()} == {
         "domain": [("news", 2), ("no domain", 2)],
@@ -575,9 +577,9 @@ def test_the_parts_of_all_segments_score_as_all(whole: Comparison, tmp_path: Pat
 
 
 def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    wanted = Wanted(metrics=["bleu", "bleu:tokenize=char"])
+    wanted = ScoreOptions(metrics=["bleu", "bleu:tokenize=char"])
     held = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
-    found = compared(tmp_path, held, by=["domain"], wanted=wanted)
+    found = compared(tmp_path, held, by=["domain"], scoring=wanted)
     assert found.metrics == ("BLEU", "BLEU (2)")
     (line, *_) = csv.DictReader(io.StringIO(flat(found)))
     assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in found.rows[0].cells)
@@ -612,12 +614,12 @@ class Lengths(Letters):
 def test_a_small_gain_has_its_price_and_noise_is_no_loss(tmp_path: Path) -> None:
     words = "w " * 200
     held = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
-    found = compared(tmp_path, held, wanted=Wanted(metrics=[Lengths(1e-3)]))
+    found = compared(tmp_path, held, scoring=ScoreOptions(metrics=[Lengths(1e-3)]))
     assert cost_of(found, "postedit").per_point == pytest.approx(0.5 / 0.003)
     assert moved_of(found, "postedit").gain_to_edit == pytest.approx(0.003 / (100 / 201))
     for unit, regressed in ((-1e-3, 1), (-1e-12, 0)):
         (tmp_path / str(regressed)).mkdir()
-        found = compared(tmp_path / str(regressed), held, wanted=Wanted(metrics=[Lengths(unit)]))
+        found = compared(tmp_path / str(regressed), held, scoring=ScoreOptions(metrics=[Lengths(unit)]))
         assert moved_of(found, "postedit").regressed == regressed
 
 
@@ -650,8 +652,8 @@ OTHERS, ALONE = "Go by the other metrics", "Never report it alone"
 def test_the_gate_s_own_metric_proves_nothing(
     tmp_path: Path, run_settings: dict[str, Any], metrics: list[str], expected: list[str]
 ) -> None:
-    wanted = Wanted(metrics=[name if name == "ter" else Named(name) for name in metrics])
-    found = compared(tmp_path, chain(1, "a", reference="a"), settings=run_settings, wanted=wanted)
+    wanted = ScoreOptions(metrics=[name if name == "ter" else Named(name) for name in metrics])
+    found = compared(tmp_path, chain(1, "a", reference="a"), settings=run_settings, scoring=wanted)
     told = [one for one in found.warnings if "let its gate keep only what" in one]
     assert [advice for one in told for advice in (OTHERS, ALONE) if advice in one] == expected
 
@@ -662,8 +664,8 @@ def test_the_judge_of_the_stored_ratings_is_known_too(tmp_path: Path) -> None:
         Rating(evaluator="own-qe", role="after", score=1),
     )
     judged = Step(stage="postedit", text="b", verdict="kept", cause="-", ratings=ratings)
-    with_editor = Wanted(metrics=[Named("own-qe"), Named("rubric-mqm")])
-    found = compared(tmp_path, chain(1, "a", judged, reference="b"), wanted=with_editor)
+    with_editor = ScoreOptions(metrics=[Named("own-qe"), Named("rubric-mqm")])
+    found = compared(tmp_path, chain(1, "a", judged, reference="b"), scoring=with_editor)
     (told,) = (one for one in found.warnings if "gate" in one)
     assert told.startswith("run 'r' let its gate keep only what OWN-QE finds better")
 
@@ -712,7 +714,7 @@ def test_shares_add_up_and_parts_hold_every_segment_once(found: list[Chain]) -> 
         run = opened.start("r", settings={}, inputs={}, total=len(found))
         for place, one in enumerate(found):
             run.save(place, one.model_copy(update={"segment": one.segment.model_copy(update={"id": str(place)})}))
-        comparison = compare_run(opened, "r", by=["domain", "length"], wanted=Wanted(metrics=["ter"]))
+        comparison = compare_run(opened, "r", by=["domain", "length"], scoring=ScoreOptions(metrics=["ter"]))
     for row in comparison.rows[1:]:
         moved = moved_of(comparison, row.name)
         counts = [getattr(row.outcomes, f.name) for f in fields(Outcomes) if f.name != "edits"]

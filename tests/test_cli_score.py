@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.score import Wanted, score_texts
+from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
 from mtagent.metrics.protocol import Metric
@@ -448,8 +448,8 @@ class Length:
 
 
 def test_a_metric_of_one_s_own_is_taken_and_tested() -> None:
-    wanted = Wanted(metrics=["ter", Length("de")], paired=True)
-    (_, (a, b)) = score_texts({"a": ["x", "xx"], "b": ["xxx", "xxxx"]}, ["x", "xx"], "de", wanted=wanted).entries
+    wanted = ScoreOptions(metrics=["ter", Length("de")], paired=True)
+    (_, (a, b)) = score_texts({"a": ["x", "xx"], "b": ["xxx", "xxxx"]}, ["x", "xx"], "de", scoring=wanted).entries
     assert (a.score.value, b.score.value, a.score.signature) == (3, 7, "length|bs:1000|seed:12345|de")
     assert a.interval is not None
     assert b.p_value is not None

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.score import Wanted, score_texts
+from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
 from mtagent.metrics.comet import LICENCES, UNKNOWN_LICENCE, USUAL, VARIABLE, WORKER, CometModel, Texts, licence_notes
 from mtagent.metrics.named import make_metric
-from mtagent.metrics.protocol import Releases
+from mtagent.metrics.protocol import HeavyMetric
 from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import ROOT, Shell
 
@@ -83,7 +83,7 @@ def test_many_texts_go_in_parts(fake: Fake) -> None:
 
 def test_the_model_is_let_go_and_loaded_again(fake: Fake) -> None:
     metric = fake.metric("comet", model="fake/regression")
-    assert isinstance(metric, Releases)
+    assert isinstance(metric, HeavyMetric)
     metric.score(SEGMENTS, SOURCES)
     process = worker_of(fake)
     metric.release()
@@ -95,9 +95,9 @@ def test_the_model_is_let_go_and_loaded_again(fake: Fake) -> None:
 
 
 def test_several_systems_share_one_process_and_are_tested(fake: Fake) -> None:
-    wanted = Wanted(metrics=["comet:model=fake/regression"], paired=True, comet_python=fake.python)
+    wanted = ScoreOptions(metrics=["comet:model=fake/regression"], paired=True, comet_python=fake.python)
     systems = {"a": ["x", "xx", "xxx"], "b": ["x", "xx", "xxxx"], "c": ["x", "xx", "xxx"]}
-    (group,) = score_texts(systems, REFERENCES, "es", sources=SOURCES, wanted=wanted).entries
+    (group,) = score_texts(systems, REFERENCES, "es", sources=SOURCES, scoring=wanted).entries
     assert [entry.score.value for entry in group] == pytest.approx([0.52, 0.52 + 0.01 / 3, 0.52])
     assert [entry.p_value is None for entry in group] == [True, False, True]
     assert group[0].score.signature.startswith("model:fake/regression|bs:1000|seed:12345|")
@@ -106,7 +106,7 @@ def test_several_systems_share_one_process_and_are_tested(fake: Fake) -> None:
 
 def test_scoring_keeps_no_model_in_memory(fake: Fake) -> None:
     metric = fake.metric("cometkiwi", model="fake/kiwi")
-    score_texts(["x", "xx", "xxx"], REFERENCES, "es", sources=SOURCES, wanted=Wanted(metrics=[metric]))
+    score_texts(["x", "xx", "xxx"], REFERENCES, "es", sources=SOURCES, scoring=ScoreOptions(metrics=[metric]))
     assert fake.calls
     with pytest.raises(AssertionError, match="no worker runs"):
         worker_of(fake)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.score import Wanted, score_texts
+from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.evaluators import metric as metric_evaluators
 from mtagent.llm.dialogue import together
 from mtagent.metrics.comet import VARIABLE
@@ -63,8 +63,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def scored(name: str, checkpoint: Path) -> dict[str, tuple[float, ...]]:
     """The scores of the segments, by system, with ``python=`` as an option."""
-    wanted = Wanted(metrics=[f"{name}:model={checkpoint},python={PYTHON}"], paired=True)
-    (entries,) = score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, wanted=wanted).entries
+    wanted = ScoreOptions(metrics=[f"{name}:model={checkpoint},python={PYTHON}"], paired=True)
+    (entries,) = score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, scoring=wanted).entries
     return {entry.system: entry.score.segments for entry in entries}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.compare import Cell, Comparison, Row
 from mtagent.records import Chain, Score, Usage
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.analysis.comparison import Comparison
+from mtagent.analysis.compare import Comparison
 from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures

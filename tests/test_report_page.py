@@ -16,13 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.compare import Cell, Comparison, Row
 from mtagent.chain.revert import revert
 from mtagent.records import Chain, Edit, Rating, Score, Segment, Step, Usage, Verdict
-from mtagent.report.packing import changes, units
-from mtagent.report.packing import packed, script_json
+from mtagent.report.packing import changes, packed, script_json, units
 from mtagent.report.page import Tally, Way, lines, pieces, sentence, way
-from mtagent.report.report import Form, Scoring, write_report
+from mtagent.report.report import Form, ReportOptions, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
 from tests.report_records import score
@@ -238,7 +237,7 @@ def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path
         run = store.start("r", settings={}, inputs={}, total=3)
         for number in (1, 2):
             run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
-        write_report(store, "r", tmp_path / "r", form, Scoring(metrics=[Slow(run)]))
+        write_report(store, "r", tmp_path / "r", form, ReportOptions(metrics=[Slow(run)]))
         run.close()
     written = (tmp_path / "r").read_text("utf-8")
     found = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]

@@ -1,27 +1,30 @@
-"""Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs."""
+"""Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs.
+
+``None`` is what there is not, never zero.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from mtagent.analysis.comparison import Cell, Comparison, Cost, Moved, Part, Row
-from mtagent.analysis.score import Corpus, ScoreReport, Wanted, listed_flags, score_corpus
-from mtagent.analysis.staged_run import Bills, StagedRun, aligned, read_run, texts_for
+from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
+from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import BySystem, Metric, Releases
-from mtagent.metrics.significance import FEW, counted
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
+from mtagent.metrics.significance import FEW, Interval, Resampling, counted
 from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED
-from mtagent.records import Segment
+from mtagent.records import Score, Segment
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts
 
@@ -35,12 +38,100 @@ Grouping = Literal["domain", "length", "document"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 
+class Cell(NamedTuple):
+    """A row's score by one metric; ``difference`` is to the ``former`` row, whichever direction is better."""
+
+    score: Score
+    difference: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What changed on the way from the former row's texts to this row's.
+
+    ``ter``: from the former texts to these, the words edited per 100 words (HTER, Snover et al. 2006). ``characters``:
+    Levenshtein distance, added up. ``changed``: the share of segments with another text. ``regressed``: the share of
+    segments whose own score by the deciding metric got worse. ``gain_to_edit``: the gain by the deciding metric per
+    point of ``ter``.
+    """
+
+    ter: float
+    characters: int
+    changed: float
+    regressed: float | None = None
+    gain_to_edit: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system: the texts as given, those after a stage, the final ones of a run, or a file's.
+
+    ``name`` is unique and what is printed; ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the
+    texts come from, both ``None`` for a file; ``run`` is also ``None`` for given texts that several runs share.
+    ``former`` is the name of the row that differences and ``moved`` go by: the stage before; for ``final``, which has
+    the costs of the whole run, the first row of the run; for a file the first row of all.
+    """
+
+    name: str
+    run: str | None
+    stage: str | None
+    texts: tuple[str, ...]
+    cells: tuple[Cell, ...] = ()
+    former: str | None = None
+    moved: Moved | None = None
+    outcomes: Outcomes | None = None
+    cost: Cost | None = None
+
+
+class Part(NamedTuple):
+    """Some of the segments: those of a domain, of a length, of a document. ``scores``: by row, then by metric."""
+
+    name: str
+    segments: int
+    scores: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows, in order; the first is the baseline of the tests.
+
+    ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. ``deciding`` is the metric that
+    regressions, the gain-to-edit ratio and dollars per point go by. ``parts`` holds, for each grouping that was asked
+    for (``domain``, ``length``, ``document``), its parts. ``signatures`` are ``NAME|signature`` of all metrics and of
+    what ``moved`` was measured with. ``prices`` says where the dollars come from. ``warnings`` are whole sentences for
+    the user. ``source_lang`` and ``target_lang`` are those of the first segment.
+    """
+
+    segments: tuple[str, ...]
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...] = ()
+    deciding: str | None = None
+    resampling: Resampling | None = None
+    parts: Mapping[str, tuple[Part, ...]] | None = None
+    signatures: tuple[str, ...] = ()
+    prices: str = PAID
+    warnings: tuple[str, ...] = ()
+    source_lang: str = ""
+    target_lang: str = ""
+
+    def row(self, name: str) -> Row:
+        """The row of this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    @property
+    def place(self) -> int | None:
+        """The place of the deciding metric among the cells of a row."""
+        return self.metrics.index(self.deciding) if self.deciding in self.metrics else None
+
+
 class Options(TypedDict, total=False):
     """What to compare with and by; see :func:`compare_run`."""
 
     baselines: Sequence[Baseline]
     reference: Path | None
-    wanted: Wanted
+    scoring: ScoreOptions
     deciding: str | None
     by: Sequence[Grouping]
     shared: bool
@@ -59,7 +150,7 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options
 def compare_run(store: Store, name: str, **options: Unpack[Options]) -> Comparison:
     """Compare the stages of one run of an open store with each other and with ``baselines``.
 
-    ``wanted`` says what to score with: the first row is the baseline of its tests; its ``edits_from`` and ``systems``
+    ``scoring`` says what to score with: the first row is the baseline of its tests; its ``edits_from`` and ``systems``
     are not used. Its default metrics are left out where a segment has no reference. ``reference`` is a file that takes
     the place of the run's references, ``deciding`` the metric that regressions and gains go by, ``prices`` a file to
     compute dollars anew by. Raises :class:`mtagent.errors.MtagentError` for what does not fit.
@@ -86,7 +177,7 @@ def compare_staged(
     *,
     baselines: Sequence[Baseline] = (),
     reference: Path | None = None,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
     deciding: str | None = None,
     by: Sequence[Grouping] = (),
     shared: bool = False,
@@ -98,21 +189,24 @@ def compare_staged(
     for run in runs:
         warnings += _about_run(run, bills)
     segments = _segments(runs, reference, warnings)
-    wanted = _scorable(wanted, segments, warnings)
+    scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang
-    metrics = make_metrics(wanted.metrics, target_lang, comet_python=wanted.comet_python)
+    metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, bills)
     report = score_corpus(
-        Corpus(segments, {row.name: list(row.texts) for row in rows}), replace(wanted, metrics=metrics, edits_from=None)
+        Corpus(segments, {row.name: list(row.texts) for row in rows}),
+        replace(scoring, metrics=metrics, edits_from=None),
     )
-    printed = _labels([entries[0].score.metric for entries in report.entries])
+    names = [entries[0].score.metric for entries in report.entries]
+    printed = [  # BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is
+        f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name for i, name in enumerate(names)
+    ]
     place = _deciding(metrics, printed, deciding)
-    rows, signatures = _filled(rows, report, printed, place, target_lang)
+    rows, signatures = _with_scores(rows, report, printed, place, target_lang)
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    names = [row.name for row in rows]
-    each = [list(metric.each(names)) if isinstance(metric, BySystem) else [metric] * len(rows) for metric in metrics]
+    each = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
     return Comparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -151,18 +245,18 @@ def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[
     ]
 
 
-def _scorable(wanted: Wanted, segments: Sequence[Segment], warnings: list[str]) -> Wanted:
+def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list[str]) -> ScoreOptions:
     """What can be scored: the default metrics only where every segment has a reference."""
     without = [segment.id for segment in segments if segment.reference is None]
-    if not without or tuple(wanted.metrics) != Wanted.metrics:
-        return wanted
-    if wanted.paired or wanted.resampling is not None:
+    if not without or tuple(scoring.metrics) != ScoreOptions.metrics:
+        return scoring
+    if scoring.paired or scoring.resampling is not None:
         raise ConfigError(
             f"a test needs a metric, and segment {without[0]!r} has no reference: give -r FILE, or -m NAME"
         )
     which = f"{len(without)} of {len(segments)} segments have" if len(without) < len(segments) else "the segments have"
     warnings.append(f"{which} no reference: BLEU, chrF and TER are left out (-r FILE gives references)")
-    return replace(wanted, metrics=())
+    return replace(scoring, metrics=())
 
 
 def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[Row]:
@@ -189,12 +283,6 @@ def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills
     return rows
 
 
-def _labels(names: Sequence[str]) -> list[str]:
-    """``names``, each once: BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is."""
-    seen = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name} ({before + 1})" if before else name for name, before in zip(names, seen, strict=True)]
-
-
 def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | None) -> int | None:
     """The place of the metric that regressions and gains go by; ``None`` where nothing is scored.
 
@@ -209,7 +297,7 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
     raise ConfigError(f"--deciding {named!r}: no such metric here; {there} (-m NAME adds one)")
 
 
-def _filled(
+def _with_scores(
     rows: Sequence[Row], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
 ) -> tuple[list[Row], list[str]]:
     """``rows`` with their scores, what changed since their former rows, and dollars for each edit and point; and the
@@ -237,15 +325,23 @@ def _filled(
             moved = Moved(ter.value, int(characters.value), changed / len(row.texts))
             if place is not None:
                 gains = gains_of(former, row, place)
-                gain = gain_in_all(former, row, place)
+                decisive = row.cells[place]
+                gain = (decisive.difference or 0.0) * (1 if decisive.score.higher_is_better else -1)
                 moved = replace(
                     moved,
                     regressed=sum(own < -NOISE for own in gains) / len(gains),
                     gain_to_edit=gain / ter.value if ter.value > 0 else None,
                 )
             row = replace(row, moved=moved)
-        if row.cost is not None:
-            row = replace(row, cost=_with_prices(row, row.cost, former, gain))
+        if row.cost is not None and (dollars := row.cost.usage.cost) is not None:
+            if row.stage == FINAL and former is not None and former.cost is not None:
+                # the costs of the whole run: what its first row took is no price of what came after
+                first = former.cost.usage.cost
+                dollars = None if first is None else max(0.0, dollars - first)
+            edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
+            if dollars is not None:
+                each, point = dollars / edits if edits else None, dollars / gain if gain > NOISE else None
+                row = replace(row, cost=replace(row.cost, per_kept_edit=each, per_point=point))
         by_name[row.name] = row
     return list(by_name.values()), [*signatures, *ways]
 
@@ -255,29 +351,6 @@ def gains_of(former: Row, row: Row, place: int) -> list[float]:
     before, after = former.cells[place].score, row.cells[place].score
     sign = 1 if after.higher_is_better else -1
     return [sign * (new - old) for old, new in zip(before.segments, after.segments, strict=True)]
-
-
-def gain_in_all(former: Row, row: Row, place: int) -> float:
-    """The same for the score of all segments."""
-    before, after = former.cells[place].score, row.cells[place].score
-    return after.value - before.value if after.higher_is_better else before.value - after.value
-
-
-def _with_prices(row: Row, cost: Cost, former: Row | None, gain: float) -> Cost:
-    """``cost`` with the dollars for each edit that stands, and for each point that was gained.
-
-    The costs of ``final`` are those of the whole run: what its first row took is no price of what came after.
-    """
-    dollars = cost.usage.cost
-    if row.stage == FINAL and former is not None and former.cost is not None and dollars is not None:
-        first = former.cost.usage.cost
-        dollars = None if first is None else max(0.0, dollars - first)
-    if dollars is None:
-        return cost
-    edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
-    return replace(
-        cost, per_kept_edit=dollars / edits if edits else None, per_point=dollars / gain if gain > NOISE else None
-    )
 
 
 _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
@@ -305,7 +378,7 @@ def parts_by(
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
-    for metric in (each for of_row in metrics for each in of_row if isinstance(each, Releases)):
+    for metric in (each for of_row in metrics for each in of_row if isinstance(each, HeavyMetric)):
         metric.release()
     return tuple(
         Part(name, len(places), tuple(map(tuple, part))) for (name, places), part in zip(groups, scores, strict=True)
@@ -318,7 +391,14 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
         raise ConfigError(f"no grouping {grouping!r}; there are: {', '.join(GROUPINGS)}")
     groups: dict[Any, list[int]] = {}
     for place, segment in enumerate(segments):
-        key = _length(segment) if grouping == "length" else getattr(segment, grouping) or None
+        key: Any = None
+        if grouping != "length":
+            key = getattr(segment, grouping) or None
+        elif scripts.has_spaces(segment.source_lang):
+            key = "words", bisect_left(_LENGTHS["words"], len(scripts.words(segment.source)))
+        else:
+            size = sum(not character.isspace() for character in segment.source)
+            key = "characters", bisect_left(_LENGTHS["characters"], size)
         groups.setdefault(key, []).append(place)
     if grouping != "length":
         return [(f"no {grouping}" if name is None else name, places) for name, places in groups.items()]
@@ -332,13 +412,6 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
         )
         parts.append((name, groups[unit, number]))
     return parts
-
-
-def _length(segment: Segment) -> tuple[str, int]:
-    """What the length of the source is counted in, and the number of its bucket."""
-    unit = "words" if scripts.has_spaces(segment.source_lang) else "characters"
-    size = len(scripts.words(segment.source)) if unit == "words" else sum(not c.isspace() for c in segment.source)
-    return unit, sum(size > most for most in _LENGTHS[unit])
 
 
 def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:

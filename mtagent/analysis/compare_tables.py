@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from mtagent.analysis.comparison import Comparison, Row
+from mtagent.analysis.compare import Comparison, Row
 from mtagent.analysis.score import digits, tested
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL

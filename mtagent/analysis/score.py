@@ -17,7 +17,7 @@ from mtagent.jobs.inputs import RatingInputs, spooled_copies
 from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import BySystem, Metric, Releases
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
 from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
@@ -42,7 +42,7 @@ class Corpus(NamedTuple):
     systems: dict[str, list[str | None]]
 
 
-class Entry(NamedTuple):
+class SystemScore(NamedTuple):
     """One system's score; the interval and the p-value where they were asked for."""
 
     system: str
@@ -55,13 +55,13 @@ class Entry(NamedTuple):
 class ScoreReport:
     """What the systems of a corpus score.
 
-    ``entries`` holds, metric by metric, one entry for each system; ``flags`` by system what is wrong with each segment
+    ``entries`` holds, metric by metric, a score for each system; ``flags`` by system what is wrong with each segment
     as a whole. Where they were tested (``paired``), it is against the first system.
     """
 
     segments: tuple[str, ...]
     systems: tuple[str, ...]
-    entries: tuple[tuple[Entry, ...], ...]
+    entries: tuple[tuple[SystemScore, ...], ...]
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
     resampling: Resampling | None = None
     paired: bool = False
@@ -74,12 +74,12 @@ class ScoreReport:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What to score with: metrics by name or of one's own, how to resample, and where edits are counted from.
+class ScoreOptions:
+    """What to score with: metrics, as ``NAME[:OPTION=VALUE,…]`` or of one's own, tests and intervals.
 
-    ``resampling`` gives intervals, and with ``paired`` also a test of each system against the first one. ``edits_from``
-    names a system: TER and characters from its texts to those of each other are added. ``systems`` are those to read
-    from files or a run; none = all. ``comet_python`` is the Python of another environment that runs COMET.
+    ``paired`` tests all systems against the first one. ``edits_from`` names a system: TER and characters from its texts
+    to those of each other are added. ``systems`` are those to read from files or a run; none = all. ``comet_python`` is
+    the Python of another environment that runs COMET.
     """
 
     metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
@@ -97,7 +97,7 @@ def score_texts(
     *,
     sources: Sequence[str] | None = None,
     source_lang: str = UNKNOWN,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
     """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists that do not fit.
 
@@ -108,12 +108,8 @@ def score_texts(
     if len({len(texts) for _, texts in lists}) > 1:
         listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
         raise ConfigError(f"the lists have different lengths: {listed}")
-    segments = [
-        Segment(id=str(i + 1), source=sources[i] if sources else "", source_lang=source_lang, target_lang=target_lang,
-                reference=reference)
-        for i, reference in enumerate(references)
-    ]  # fmt: skip
-    return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), wanted)
+    segments = _numbered(references, source_lang, target_lang, sources)
+    return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), scoring)
 
 
 def score_files(
@@ -123,41 +119,51 @@ def score_files(
     *,
     source: Path | None = None,
     source_format: str | None = None,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
     """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
 
-    ``config`` tells the languages; its ``limit`` does not hold. Raises :class:`InputError` where the files have
-    different numbers of lines.
+    ``config`` tells the languages; its ``limit`` does not hold, since a score of the first segments would look like one
+    of all. Raises :class:`InputError` where the files have different numbers of lines.
     """
-    if source is None:
-        return score_corpus(_lines_alone(translations, reference, config, wanted.systems), wanted)
-    inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
-    with inputs.spooled(_without_limit(config)) as (inputs, config):
-        return score_corpus(_gathered(inputs.material(config)), wanted)
+    if source is not None:
+        inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
+        with inputs.spooled(config.model_copy(update={"limit": None})) as (inputs, config):
+            return score_corpus(_gathered(inputs.material(config)), scoring)
+    names = [name for name, _ in translations]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+    names = [*chosen(names, scoring.systems, "-t")]
+    files = {f"-t {name}": path for name, path in translations if name in names}
+    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
+        check_counts(copies.values())
+        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
+    number = len(next(iter(texts.values()), []))
+    references: Sequence[str | None] = texts.pop("-r") if reference else [None] * number
+    segments = _numbered(references, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
+    systems: dict[str, list[str | None]] = dict(zip(names, map(list, texts.values()), strict=True))
+    return score_corpus(Corpus(segments, systems), scoring)
 
 
-def score_run(name: str, config: Config, *, reference: Path | None = None, wanted: Wanted = Wanted()) -> ScoreReport:
+def score_run(
+    name: str, config: Config, *, reference: Path | None = None, scoring: ScoreOptions = ScoreOptions()
+) -> ScoreReport:
     """Score what the stages of the stored chain run ``name`` left, as given first.
 
     ``reference`` takes the place of the run's own references, line by line.
     """
     with open_existing(config.store) as store:
-        corpus = _gathered(stored_stages(store, _without_limit(config), name, wanted.systems))
+        unlimited = config.model_copy(update={"limit": None})
+        corpus = _gathered(stored_stages(store, unlimited, name, scoring.systems))
     if reference is None:
-        return score_corpus(corpus, wanted)
+        return score_corpus(corpus, scoring)
     texts = [line.text for line in lines_of(reference)]
     if len(texts) != len(corpus.segments):
         raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
     segments = [
         segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
     ]
-    return score_corpus(Corpus(segments, corpus.systems), wanted)
-
-
-def _without_limit(config: Config) -> Config:
-    """A score of the first segments would look like one of all."""
-    return config.model_copy(update={"limit": None})
+    return score_corpus(Corpus(segments, corpus.systems), scoring)
 
 
 def _gathered(material: Material) -> Corpus:
@@ -166,45 +172,42 @@ def _gathered(material: Material) -> Corpus:
     return Corpus([candidate.segment for candidate in candidates], systems)
 
 
-def _lines_alone(
-    translations: Sequence[tuple[str, Path]], reference: Path | None, config: Config, systems: Sequence[str]
-) -> Corpus:
-    """Translations and references without sources, as sacreBLEU has them."""
-    names = [name for name, _ in translations]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
-    kept = chosen(names, systems, "-t")
-    files = {f"-t {name}": path for name, path in translations if name in kept}
-    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
-        check_counts(copies.values())
-        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
-    number = len(next(iter(texts.values()), []))
-    references: list[str | None] = [*texts.pop("-r")] if reference else [None] * number
-    source_lang, target_lang = config.source_lang or UNKNOWN, config.target_lang or UNKNOWN
-    segments = [
-        Segment(id=str(i), source="", source_lang=source_lang, target_lang=target_lang, reference=text)
-        for i, text in enumerate(references, start=1)
+def _numbered(
+    references: Sequence[str | None], source_lang: str, target_lang: str, sources: Sequence[str] | None = None
+) -> list[Segment]:
+    """A segment for each reference; their ids are their places."""
+    pairs = zip(sources or [""] * len(references), references, strict=True)
+    return [
+        Segment(id=str(i), source=source, source_lang=source_lang, target_lang=target_lang, reference=reference)
+        for i, (source, reference) in enumerate(pairs, start=1)
     ]
-    return Corpus(segments, {name.removeprefix("-t "): [*lines] for name, lines in texts.items()})
 
 
-def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
+def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> ScoreReport:
     """Score every system with every metric. Missing translations are scored as empty ones, and flagged."""
     segments = corpus.segments
     if not segments or not corpus.systems:
         raise InputError("there is nothing to score: " + ("no translation" if segments else "no segment") + " in it")
-    if wanted.paired and wanted.resampling is None:
-        wanted = replace(wanted, resampling=Resampling())
-    if wanted.paired and len(corpus.systems) < 2:
+    if scoring.paired and scoring.resampling is None:
+        scoring = replace(scoring, resampling=Resampling())
+    if scoring.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
         raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
     texts = {name: [text or "" for text in each] for name, each in corpus.systems.items()}
-    metrics = make_metrics(wanted.metrics, languages[0], comet_python=wanted.comet_python)
-    entries = _scored(metrics, segments, texts, wanted)
-    if wanted.edits_from is not None:
-        entries += _edits(texts, wanted.edits_from, languages[0])
+    metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
+    entries = _scored(metrics, segments, texts, scoring)
+    if scoring.edits_from is not None:
+        (start,) = chosen(tuple(texts), [scoring.edits_from], "--edits-from")
+        ter = Overlap("ter", languages[0])
+        edits = [
+            [ter_to(texts[start], each, languages[0], ter) for each in texts.values()],
+            [characters_to(texts[start], each) for each in texts.values()],
+        ]
+        for scores in edits:
+            named = (score.model_copy(update={"metric": f"{score.metric} from {start}"}) for score in scores)
+            entries.append(tuple(map(SystemScore, texts, named)))
     flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
     for segment, *each in zip(segments, *corpus.systems.values(), strict=True):
         known = {text: flags(segment, text) for text in dict.fromkeys(each)}  # stages share most texts
@@ -215,54 +218,39 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
         systems=tuple(corpus.systems),
         entries=tuple(entries),
         flags={name: tuple(of_system) for name, of_system in flagged.items()},
-        resampling=wanted.resampling,
-        paired=wanted.paired,
+        resampling=scoring.resampling,
+        paired=scoring.paired,
     )
 
 
 def _scored(
-    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], wanted: Wanted
-) -> list[tuple[Entry, ...]]:
-    """One group of entries for each metric."""
+    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
+) -> list[tuple[SystemScore, ...]]:
+    """One group of scores for each metric, tested as ``scoring`` says."""
     groups, counts = [], []
     for metric in metrics:
-        each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
+        each = for_systems(metric, tuple(texts))
         scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
-        groups.append(tuple(map(Entry, texts, scores)))
-        if wanted.resampling:
+        groups.append(tuple(map(SystemScore, texts, scores)))
+        if scoring.resampling:
             systems = zip(each, texts.values(), scores, strict=True)
             counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
-        if isinstance(metric, Releases):
+        if isinstance(metric, HeavyMetric):
             metric.release()
-    if wanted.resampling is None:
+    if scoring.resampling is None:
         return groups
-    if wanted.paired:
-        tests = compared(counts, wanted.resampling)
+    if scoring.paired:
+        tests = compared(counts, scoring.resampling)
     else:
-        alone = iter(intervals([system for group in counts for system in group], wanted.resampling))
+        alone = iter(intervals([system for group in counts for system in group], scoring.resampling))
         tests = [[Compared(next(alone), None) for _ in group] for group in counts]
-    signed = wanted.resampling.signed
+    signed = scoring.resampling.signed
     return [
         tuple(
-            Entry(e.system, e.score.model_copy(update={"signature": signed(e.score.signature)}), *test)
-            for e, test in zip(group, of_group, strict=True)
+            SystemScore(system, score.model_copy(update={"signature": signed(score.signature)}), *test)
+            for (system, score, *_), test in zip(group, of_group, strict=True)
         )
         for group, of_group in zip(groups, tests, strict=True)
-    ]
-
-
-def _edits(texts: Mapping[str, list[str]], start: str, target_lang: str) -> list[tuple[Entry, ...]]:
-    """TER and characters from the texts of ``start`` to those of each system."""
-    (start,) = chosen(tuple(texts), [start], "--edits-from")
-    ter = Overlap("ter", target_lang)
-    ters = [ter_to(texts[start], each, target_lang, ter) for each in texts.values()]
-    characters = [characters_to(texts[start], each) for each in texts.values()]
-    return [
-        tuple(
-            Entry(system, score.model_copy(update={"metric": f"{score.metric} from {start}"}))
-            for system, score in zip(texts, scores, strict=True)
-        )
-        for scores in (ters, characters)
     ]
 
 

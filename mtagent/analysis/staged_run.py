@@ -17,20 +17,53 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from mtagent import formats
-from mtagent.analysis.comparison import PAID, Cost, Outcomes
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
-from mtagent.records import Chain, Segment, Stage, Step, Usage
+from mtagent.records import Chain, Segment, Stage, Usage
 from mtagent.store.rows import segment_state
 from mtagent.store.store import Store
 
+PAID = "as paid at the time of the run"
+"""Where the dollars come from, unless they were computed anew."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
 SYSTEMS = (GIVEN, *STAGES, FINAL)
 _FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the segments in this stage, and of the edits.
+
+    Numbers of segments by verdict, which add up to all; ``reverted`` are those that were kept until the user took every
+    edit back, ``idle`` those on which the stage did not run. Of the final texts ``kept`` are those that any stage
+    changed. ``edits`` counts the edits by outcome; ``applied`` are those that stand in the text.
+    """
+
+    kept: int = 0
+    unchanged: int = 0
+    rejected: int = 0
+    failed: int = 0
+    reverted: int = 0
+    idle: int = 0
+    edits: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage took. The dollars are in ``usage.cost``; seconds are those of all segments one after the other.
+
+    ``per_kept_edit`` and ``per_point`` (of the deciding metric) are dollars that were spent since the former row: of
+    ``final`` without what the first row took, where the run made it itself.
+    """
+
+    usage: Usage
+    seconds: float
+    per_kept_edit: float | None = None
+    per_point: float | None = None
 
 
 class CallUsage(NamedTuple):
@@ -169,12 +202,19 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
     for stage in STAGES:
-        if steps := [step for step in chain.steps if step.stage == stage]:
-            results[stage] = _result(before, steps)
-            before = steps[-1].text
-    edits: Counter[str] = Counter()
-    for result in results.values():
-        edits.update(result.edits)
+        steps = [step for step in chain.steps if step.stage == stage]
+        if not steps:
+            continue
+        last, edits = steps[-1], Counter[str](edit.outcome for step in steps for edit in step.edits)
+        taken_back = last.verdict == "kept" and bool(edits["reverted"]) and last.text == before
+        results[stage] = StageResult(
+            outcome="reverted" if taken_back else last.verdict,
+            edits=_counts(*edits.items()),
+            calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
+            seconds=sum(step.seconds for step in steps),
+        )
+        before = last.text
+    edits = sum((Counter(result.edits) for result in results.values()), Counter[str]())
     outcome = _FINAL_OUTCOMES[segment_state(chain)]
     whole = StageResult(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
@@ -186,23 +226,13 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
+    judges = {rating.evaluator for step in chain.steps for rating in step.ratings if rating.role != "editor"}
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
         texts=tuple(shared.setdefault(texts[system], texts[system]) for system in SYSTEMS),
         results=tuple(map(results.get, SYSTEMS)),
-        judges=_names(frozenset(_judges(chain.steps))),
-    )
-
-
-def _result(before: str, steps: Sequence[Step]) -> StageResult:
-    edits = Counter(edit.outcome for step in steps for edit in step.edits)
-    taken_back = steps[-1].verdict == "kept" and bool(edits["reverted"]) and steps[-1].text == before
-    return StageResult(
-        outcome="reverted" if taken_back else steps[-1].verdict,
-        edits=_counts(*edits.items()),
-        calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
-        seconds=sum(step.seconds for step in steps),
+        judges=_names(frozenset(judges)),
     )
 
 
@@ -215,12 +245,6 @@ def _counts(*edits: tuple[str, int]) -> Mapping[str, int]:
 @cache
 def _names(names: frozenset[str]) -> frozenset[str]:
     return names
-
-
-def _judges(steps: Iterable[Step]) -> Iterator[str]:
-    """The evaluators of the ratings that gates went by."""
-    for step in steps:
-        yield from (rating.evaluator for rating in step.ratings if rating.role != "editor")
 
 
 def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[StagedRun], list[str]]:

@@ -51,9 +51,14 @@ class BySystem(Metric, Protocol):
 
 
 @runtime_checkable
-class Releases(Metric, Protocol):
+class HeavyMetric(Metric, Protocol):
     """A metric that holds much memory between its scores, such as a large model."""
 
     def release(self) -> None:
         """Give it back. To score again is possible, and slower."""
         ...
+
+
+def for_systems(metric: Metric, systems: Sequence[str]) -> list[Metric]:
+    """The metric for each of ``systems``: the same one, unless it has to know whose translations it scores."""
+    return metric.each(systems) if isinstance(metric, BySystem) else [metric] * len(systems)

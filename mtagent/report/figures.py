@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from mtagent.analysis.comparison import Comparison
+from mtagent.analysis.compare import Comparison
 from mtagent.analysis.score import digits
 from mtagent.formats.ratings import FINAL, GIVEN, systems_of, texts_of
 from mtagent.jobs.export import ratings_of_texts

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.comparison import Comparison, Row
+from mtagent.analysis.compare import Comparison, Row
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN

@@ -14,8 +14,7 @@ from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
 from mtagent import __version__
-from mtagent.analysis.compare import NOISE, gains_of
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage

@@ -1,4 +1,4 @@
-"""A report of a stored run, in the wanted form, in a file."""
+"""A report of a stored run, in any of its forms, in a file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from mtagent.analysis.compare import Baseline, compare_staged
-from mtagent.analysis.comparison import Comparison
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.compare import Baseline, Comparison, compare_staged
+from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
@@ -27,7 +26,7 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ReportOptions:
     """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
 
     ``comet_python`` is the Python of another environment that runs COMET.
@@ -50,14 +49,20 @@ class Scoring:
         named = {f"--baseline {name}": path for name, path in self.baselines}
         return named | ({"-r": self.reference} if self.reference else {})
 
-    def reading(self, copies: Mapping[str, Path]) -> Scoring:
+    def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
         """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
 
 def write_report(
-    store: Store, name: str, output: Path, form: Form = "html", scoring: Scoring = Scoring(), *, force: bool = False
+    store: Store,
+    name: str,
+    output: Path,
+    form: Form = "html",
+    options: ReportOptions = ReportOptions(),
+    *,
+    force: bool = False,
 ) -> None:
     """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
 
@@ -67,42 +72,42 @@ def write_report(
     run = store.read(name)
     if run.kind == "rating":
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
-    refuse_overwriting([output], scoring.reads)
+    refuse_overwriting([output], options.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    with spooled_copies(scoring.reads) as copies:
-        pieces = _pieces(store, read_run(store, name), form, scoring.reading(copies))
+    with spooled_copies(options.reads) as copies:
+        pieces = _pieces(store, read_run(store, name), form, options.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def compared(run: StagedRun, scoring: Scoring = Scoring()) -> Comparison | None:
+def compared(run: StagedRun, options: ReportOptions = ReportOptions()) -> Comparison | None:
     """The stages of ``run`` side by side; tested against its first one, where something can be scored.
 
     ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
     """
     segments = [staged.segment for staged in run.segments]
-    if len({segment.target_lang for segment in segments}) > 1 and not scoring.asked_for:
+    if len({segment.target_lang for segment in segments}) > 1 and not options.asked_for:
         return None
-    scorable = bool(scoring.metrics or scoring.reference) or all(segment.reference is not None for segment in segments)
-    wanted = Wanted(
-        metrics=scoring.metrics or Wanted.metrics,
+    scorable = bool(options.metrics or options.reference) or all(segment.reference is not None for segment in segments)
+    scoring = ScoreOptions(
+        metrics=options.metrics or ScoreOptions.metrics,
         resampling=Resampling() if scorable else None,
         paired=scorable,
-        comet_python=scoring.comet_python,
+        comet_python=options.comet_python,
     )
     return compare_staged(
-        [run], baselines=scoring.baselines, reference=scoring.reference, wanted=wanted, deciding=scoring.deciding
+        [run], baselines=options.baselines, reference=options.reference, scoring=scoring, deciding=options.deciding
     )
 
 
-def _pieces(store: Store, run: StagedRun, form: Form, scoring: Scoring) -> Iterator[str]:
+def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
     """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
     compared, and no other that a run under way has come to since.
     """
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
-    comparison = compared(run, scoring)
-    references = texts_for(run, scoring.reference, "reference") if scoring.reference else None
+    comparison = compared(run, options)
+    references = texts_for(run, options.reference, "reference") if options.reference else None
     del run  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
