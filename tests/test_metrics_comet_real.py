@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -30,12 +31,8 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON, reason=f"needs COMET, under this Python or the one that {VARIABLE} names"),
 ]
 
-SOURCES = [
-    "The cat sat here, and the dog barked.",
-    "Pay five dollars now.",
-    "The cat sat here, and the dog barked.",
-    "Hi",
-]
+SOURCES = ["The cat sat here, and the dog barked.", "Pay five dollars now."]
+SOURCES += [SOURCES[0], "Hi"]
 SYSTEMS = {
     "a": ["El gato se sentó aquí, y el perro ladró.", "Paga cinco dólares ahora.", "El gato", ""],
     "b": ["Der Hund bellte den Briefträger an.", "Paga  cinco ½ 漢 dólares.", "El gato", "Hola"],
@@ -99,19 +96,7 @@ def test_all_ways_to_comet_give_the_same_scores(name: str, kind: str, tiny: Path
 def test_comet_score_gives_the_same_to_its_half_precision(name: str, kind: str, tiny: Path, files: Shell) -> None:
     """``comet-score`` 2.2.7 halves the model's precision; it also cuts the white space at the ends of a line."""
     checkpoint = tiny / kind / "checkpoints" / "model.ckpt"
-    arguments = [
-        "-s",
-        "src.txt",
-        "-t",
-        "a.txt",
-        "b.txt",
-        "--gpus",
-        "0",
-        "--model",
-        str(checkpoint),
-        "--to_json",
-        "x.json",
-    ]
+    arguments = f"-s src.txt -t a.txt b.txt --gpus 0 --to_json x.json --model {checkpoint}".split()
     references = [] if kind == "unified" else ["-r", "ref.txt"]
     run = "import sys; from comet.cli.score import score_command; sys.argv[0] = 'comet-score'; score_command()"
     command = [PYTHON, "-c", run, *arguments, *references]
@@ -141,27 +126,19 @@ def test_where_the_extra_is_installed_no_other_python_is_needed(tiny: Path, file
     assert own.code == 0, own.err
     other = files(f"{line} --comet-python {PYTHON}")
     assert own.out == other.out
-    assert (
-        own.err
-        == other.err
-        == f"mtagent: COMET model {tiny / 'regression'}: licence unknown, look at the model's page\n"
-    )
+    assert own.err == other.err
 
 
-def test_a_model_that_cannot_be_downloaded_is_named_with_the_ways_out(files: Shell, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [("nobody/nothing", "cannot be downloaded: .*model=PATH"), ("broken.ckpt", "cannot be loaded: ")],
+)
+def test_a_model_that_cannot_be_had_is_named(model: str, message: str, files: Shell, monkeypatch: Any) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = files(f"score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model=nobody/nothing --comet-python {PYTHON}")
+    (files.folder / "broken.ckpt").write_bytes(b"no weights")
+    done = files(f"score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model={model} --comet-python {PYTHON}")
     assert (done.code, done.out) == (1, "")
-    assert "mtagent: nobody/nothing cannot be downloaded: " in done.err
-    assert "(model=PATH)" in done.err
-
-
-def test_a_checkpoint_that_is_none_is_named(tmp_path: Path, files: Shell) -> None:
-    (tmp_path / "broken.ckpt").write_bytes(b"no weights")
-    line = "score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model=broken.ckpt"
-    done = files(f"{line} --comet-python {PYTHON}")
-    assert done.code == 1
-    assert "broken.ckpt cannot be loaded: " in done.err
+    assert re.search(f"{model} {message}", done.err)
 
 
 @cache

@@ -133,9 +133,10 @@ class CometProcess:
             except subprocess.TimeoutExpired:
                 how = "COMET closed its output"
             else:
-                name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
                 memory = ": was there enough memory?" if code == -signal.SIGKILL else ""
-                how = f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed ({name}){memory}"
+                how = (
+                    f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed (signal {-code}){memory}"
+                )
         said = ""
         if self.close.alive:  # otherwise it was closed while this thread waited: Python ends
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _TAIL))
@@ -210,7 +211,6 @@ class CometModel:
         self.name = model
         if path is not None:  # as its folder, where it is itself called like all of them
             self.name = path.parent.parent.name if path.parent.name == "checkpoints" else path.name
-        self.licence = licence_of(model)
         self._python, self._timeout = chosen_python(python), TIMEOUT if timeout is None else timeout
         self._options = {"batch_size": 16 if batch_size is None else batch_size, "gpus": int(gpus)}
         if self._options["batch_size"] < 1 or self._timeout <= 0:
@@ -311,20 +311,11 @@ def local_checkpoint(model: str) -> Path | None:
     return checkpoints[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
 
 
-def licence_of(model: str) -> str:
-    """The licence of a model by its name on the hub; what is said of all others."""
-    try:
-        local = at_home(model).exists()
-    except OSError:
-        local = True
-    return UNKNOWN_LICENCE if local else LICENCES.get(model, UNKNOWN_LICENCE)
-
-
 def licence_notes(specs: Iterable[str]) -> list[str]:
     """A line for each COMET model among metrics or evaluators as users name them (``xcomet:model=…``)."""
     named = (parse_spec(spec) for spec in specs)
     models = dict.fromkeys(options.get("model") or USUAL[name] for name, options in named if name in USUAL)
-    return [f"COMET model {model}: {licence_of(model)}" for model in models]
+    return [f"COMET model {model}: {LICENCES.get(model, UNKNOWN_LICENCE)}" for model in models]
 
 
 class Comet:
@@ -354,11 +345,6 @@ class Comet:
             model or USUAL[name], python=python or comet_python, batch_size=batch_size, gpus=gpus, timeout=timeout
         )
         self._known: dict[Texts, float] = {}
-
-    @property
-    def licence(self) -> str:
-        """The licence of the model."""
-        return self._model.licence
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """Score ``translations``, empty ones like any other.

@@ -1,9 +1,7 @@
 """Scores with COMET, in any Python (from 3.8 on) that has ``unbabel-comet``; the rest of mtagent need not be there.
 
-    python comet_worker.py [REQUESTS.jsonl]
-
-A line of greeting is written first: ``{"comet": "2.2.7", "torch": "2.13.0"}``. Then each line of the file, or of
-standard input, is a request
+A line of greeting is written first: ``{"comet": "2.2.7", "torch": "2.13.0"}``. Then each line of standard input is a
+request
 
     {"model": "Unbabel/wmt22-comet-da", "samples": [{"src": "…", "mt": "…", "ref": "…"}], "batch_size": 16, "gpus": 0}
 
@@ -56,12 +54,11 @@ def main() -> None:
         return
     answer({"comet": _version("unbabel-comet"), "torch": _version("torch")})
     models = {}  # type: dict[str, Any]
-    with Path(sys.argv[1]).open("rb") if len(sys.argv) > 1 else sys.stdin.buffer as requests:
-        for line in requests:
-            try:
-                answer(_scored(json.loads(line), models))
-            except Failed as failed:
-                answer({"error": failed.error})
+    for line in sys.stdin.buffer:
+        try:
+            answer(_scored(json.loads(line), models))
+        except Failed as failed:
+            answer({"error": failed.error})
 
 
 def _end_when_nobody_reads(descriptor: int) -> None:
@@ -93,7 +90,7 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     bare = [{field: sample[field] for field in fields if field in sample} for sample in samples]
     prediction = {"scores": []}  # type: dict[str, Any]
     if bare:
-        batch_size, gpus = request.get("batch_size", 16), request.get("gpus", 0)
+        batch_size, gpus = request["batch_size"], request["gpus"]
         try:
             prediction = model.predict(bare, batch_size=batch_size, gpus=gpus, num_workers=0, progress_bar=False)
         except Exception as error:  # the model can still take the next request

@@ -96,29 +96,21 @@ class QeE5:
 
     def values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
         """The score of each translation of a segment, to six digits."""
-        return [value for at in range(0, len(pairs), _AT_ONCE) for value in self._values(pairs[at : at + _AT_ONCE])]
-
-    def _values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
-        shares = [_share(segment, text) for segment, text in pairs]
-        both = [
-            (_sentences(segment.source, segment.source_lang), _sentences(text, segment.target_lang)) if share else None
-            for share, (segment, text) in zip(shares, pairs, strict=True)
-        ]
-        vectors = self._e5.embedded(sentence for sides in both if sides for side in sides for sentence in side)
-        near = [_nearness(*sides, vectors) if sides else 0.0 for sides in both]
-        return [round(share * cosine, _DIGITS) for share, cosine in zip(shares, near, strict=True)]
-
-
-def _share(segment: Segment, translation: str) -> float:
-    """The share of the translation that is one; 0 where it or the source alone is blank."""
-    written = bool(translation.strip())
-    if written != bool(segment.source.strip()):
-        return 0.0
-    return translated_share(segment, translation) if written else 1.0
-
-
-def _sentences(text: str, lang: str) -> list[str]:
-    return [sentence.strip() for sentence in sentences(text, lang)]
+        values: list[float] = []
+        for start in range(0, len(pairs), _AT_ONCE):
+            shares, sides = [], []
+            for segment, text in pairs[start : start + _AT_ONCE]:
+                if bool(text.strip()) != bool(segment.source.strip()):
+                    shares.append(0.0)
+                else:
+                    shares.append(translated_share(segment, text) if text.strip() else 1.0)
+                languages = ((segment.source, segment.source_lang), (text, segment.target_lang))
+                units = [[sentence.strip() for sentence in sentences(*side)] for side in languages]
+                sides.append(units if shares[-1] else [[], []])
+            vectors = self._e5.embedded(sentence for units in sides for side in units for sentence in side)
+            cosines = (_nearness(source, translation, vectors) for source, translation in sides)
+            values += (round(share * cosine, _DIGITS) for share, cosine in zip(shares, cosines, strict=True))
+        return values
 
 
 def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, Vector]) -> float:
