@@ -127,8 +127,8 @@ def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
 def test_what_is_no_python_with_comet_is_named(python: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"\0")
     (tmp_path / "text").chmod(0o755)
+    spec = f"comet:python={python.format(folder=tmp_path)},model=fake/regression"
     with pytest.raises(ConfigError, match=message):
-        spec = f"comet:python={python.format(folder=tmp_path)},model=fake/regression"
         make_metric(spec, "es").score(SEGMENTS, SOURCES)
 
 
