@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.compare import Cell, Comparison, Row
-from mtagent.records import Chain, Score, Usage
+from mtagent.records import Chain, Score
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report
-from mtagent.store import Counts, RunSummary, Store
+from mtagent.store import Store
+from tests.report_records import RUN, summary
 from tests.report_runs import edited, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -97,7 +98,7 @@ def large(folder: Path) -> str:
     ]
     texts = [tuple(chain.given or "" for chain in chains), tuple(chain.text for chain in chains)]
     rows = tuple(
-        Row(stage, "large", stage, found, (cell,))
+        Row(stage, RUN, stage, found, (cell,))
         for stage, found, cell in zip(("given", "final"), texts, cells, strict=True)
     )
     comparison = Comparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
@@ -106,13 +107,8 @@ def large(folder: Path) -> str:
 
 def bare(folder: Path, name: str, chains: list[Chain], comparison: Comparison | None = None) -> str:
     """The address of a page that was made without a store, and without scores of its own."""
-    counts = Counts(done=len(chains), total=len(chains))
-    summary = RunSummary(
-        name=name, kind="chain", state="finished", started="2026-01-01T00:00:00", updated="", settings={}, inputs={},
-        counts=counts, usage=Usage(),
-    )  # fmt: skip
     path = folder / f"{name}.html"
-    path.write_text("".join(pieces(summary, chains, comparison)), encoding="utf-8")
+    path.write_text("".join(pieces(summary(), chains, comparison)), encoding="utf-8")
     return path.as_uri()
 
 
@@ -157,10 +153,7 @@ def choose(watched: Watched, name: str, value: str) -> None:
         ("UFER", ["bank"]),
         ("élegant", ["worse"]),
         ("elegant", []),
-        ("schön", ["bank"]),
         ("window.hacked", ["hostile"]),
-        ("hallo", ["failed"]),
-        ("no such text", []),
     ],
 )
 def test_a_search_finds_texts_ids_and_notes_whatever_the_case(
@@ -306,21 +299,17 @@ def test_changes_never_split_a_character_and_show_what_has_no_shape(opened: Any,
     [
         ("ar", "يوم الأربعاء هنا", "يوم الثلاثاء هنا", "rtl", "الأربعاء"),
         ("ja", "水曜日に閉じる", "火曜日に閉じる", "ltr", "水"),
-        ("hi", "पुराने पुल को", "पुरानी पुल को", "ltr", "पुराने"),
-        ("th", "สวัสดีครับ", "สวัสดีค่ะ", "ltr", None),
     ],
 )
 def test_texts_have_their_language_and_direction(
-    lang: str, before: str, after: str, direction: str, deleted: str | None, opened: Any, folder: Path
+    lang: str, before: str, after: str, direction: str, deleted: str, opened: Any, folder: Path
 ) -> None:
     chain = edited(segment("1", "A text.", before, target_lang=lang), after)
-    watched = opened(written(folder, f"in-{lang}", [chain]))
-    text = watched.page.locator(f".excerpt p[lang={lang}]")
+    text = opened(written(folder, f"in-{lang}", [chain])).page.locator(f".excerpt p[lang={lang}]")
     assert text.evaluate("p => getComputedStyle(p).direction") == direction
-    if deleted is not None:
-        assert text.locator("del").all_inner_texts() == [deleted]
-    found = text.evaluate("p => [...p.childNodes].filter(n => n.nodeName !== 'DEL').map(n => n.textContent).join('')")
-    assert found == after
+    assert text.locator("del").all_inner_texts() == [deleted]
+    rest = "p => [...p.childNodes].filter(n => n.nodeName !== 'DEL').map(n => n.textContent).join('')"
+    assert text.evaluate(rest) == after
 
 
 def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path) -> None:
@@ -333,7 +322,6 @@ def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path)
 
 
 LONG_TEXTS = {
-    "words": (" ".join(f"w{i}" for i in range(150_000)), "x {}"),
     "every word is another": (" ".join(f"w{i}" for i in range(150_000)), None),
     "one line without spaces": ("abcdefghij" * 100_000, "x{}"),
     "Chinese": ("他们昨天来过这里。" * 40_000, "不{}"),
@@ -471,20 +459,12 @@ def test_the_page_never_scrolls_sideways(width: int, opened: Any, address: str) 
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_colours_can_be_switched(opened: Any, address: str) -> None:
-    watched = opened(address)
-    paper = "() => getComputedStyle(document.body).backgroundColor"
-    light = watched.page.evaluate(paper)
-    watched.page.click("#theme")
-    assert watched.page.evaluate(paper) != light
-    assert watched.page.inner_text("#theme") == "Light colours"
-
-
-def test_paper_is_white_whatever_the_colours_on_the_screen(opened: Any, address: str) -> None:
+def test_the_colours_can_be_switched_and_paper_is_always_white(opened: Any, address: str) -> None:
     watched = opened(address)
     ink = "() => getComputedStyle(document.body).color"
     light = watched.page.evaluate(ink)
     watched.page.click("#theme")
     assert watched.page.evaluate(ink) != light
+    assert watched.page.inner_text("#theme") == "Light colours"
     watched.page.emulate_media(media="print")
     assert watched.page.evaluate(ink) == light
