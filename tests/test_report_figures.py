@@ -13,9 +13,9 @@ from mtagent.chain.gate import PairwiseGate, RateGate
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step, Usage
+from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step
 from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
-from mtagent.report.figures import SHOWN, costs, figures, histogram, spreads
+from mtagent.report.figures import SHOWN, figures, histogram, spreads
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
 BY_GUARDS = Cause(kind="guards", detail="x")
@@ -238,31 +238,6 @@ def test_what_got_worse_is_told_of_the_whole_way() -> None:
     spread = figures([], rows).whole_way(RUN, rows)
     assert spread is not None
     assert (spread.row, spread.former) == ("final", "given")
-
-
-# --- costs
-
-
-def test_dollars_are_those_of_the_run_until_the_row() -> None:
-    first, second = Usage(calls=1, input_tokens=10, cost=0.5), Usage(calls=1, output_tokens=5, cost=0.25)
-    result = costs(
-        comparison(
-            row("given", [1]), row("postedit", [2], cost=first), row("proofread", [3], cost=second),
-            row("final", [3], cost=first + second), row(None, [9]),
-        )
-    )  # fmt: skip
-    assert result is not None
-    assert [(p.score, p.dollars, p.tokens) for p in result.points] == [
-        (1, 0, 0), (2, 0.5, 10), (3, 0.75, 15), (3, 0.75, 15), (9, None, None)
-    ]  # fmt: skip
-    assert result.unit == "dollars"
-
-
-@pytest.mark.parametrize("cost", [None, 0.0])
-def test_tokens_stand_for_dollars_where_a_price_is_unknown_or_nothing(cost: float | None) -> None:
-    result = costs(comparison(row("given", [1]), row("postedit", [2], cost=Usage(calls=1, input_tokens=7, cost=cost))))
-    assert result is not None
-    assert (result.unit, result.points[1].tokens, result.points[1].dollars) == ("tokens", 7, cost)
 
 
 @pytest.mark.parametrize(("dearest", "order"), [(0.2, "210"), (None, "021")])

@@ -129,7 +129,7 @@ def test_json_holds_figures_comparison_and_segments() -> None:
     assert told["figures"]["flow"]["stages"][0]["groups"][0] == {
         "kind": "changed", "reason": "in part: a guard refused some edits", "segments": 1,
     }  # fmt: skip
-    assert set(told["figures"]) == {"flow", "marks", "spreads", "costs", "costly", "failures"}
+    assert set(told["figures"]) == {"flow", "marks", "spreads", "costly", "failures"}
     rows = told["comparison"]["rows"]
     assert [one["name"] for one in rows] == ["given", "postedit", "other.txt"]
     assert (rows[0]["scores"][0]["score"], rows[2]["scores"][0]["score"]) == (15.25, None)

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 
 from mtagent.analysis.compare import Cell, Comparison, Row
 from mtagent.records import Chain, Score, Segment, Step, Usage, Verdict
+from mtagent.report.figures import Flow, figures
 from mtagent.report.packing import packed, script_json
-from mtagent.report.page import Tally, Way, lines, pieces, sentence, way
+from mtagent.report.page import Way, lines, pieces, sentence, way
 from mtagent.report.report import Form, ReportOptions, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
@@ -297,11 +298,8 @@ def test_a_missing_extra_is_named(tmp_path: Path, shell: Shell) -> None:
 # --- the first sentence
 
 
-def counted(*chains: Chain, total: int | None = None) -> Tally:
-    tally = Tally(total)
-    for counted_chain in chains:
-        tally.add(counted_chain)
-    return tally
+def flow(*chains: Chain) -> Flow:
+    return figures(chains).flow
 
 
 def translated(number: int, verdict: Verdict = "kept") -> Chain:
@@ -311,10 +309,10 @@ def translated(number: int, verdict: Verdict = "kept") -> Chain:
 
 
 def test_the_sentence_names_translation_an_unknown_price_and_the_store() -> None:
-    tally = counted(translated(1), total=3)
-    unknown = sentence(tally, None, Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None))
+    one = flow(translated(1))
+    unknown = sentence(one, None, Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None), 3)
     assert unknown == "1 of 3 segments translated; nothing is scored; price unknown (1,234 tokens)."
-    assert "all replies came from the store" in sentence(tally, None, Usage(reused=2))
+    assert "all replies came from the store" in sentence(one, None, Usage(reused=2))
 
 
 @pytest.mark.parametrize(
@@ -338,7 +336,7 @@ def test_a_tiny_change_is_not_told_as_zero() -> None:
         Row("given", "r", "given", ("a",) * 30, (before,)),
         Row("final", "r", "final", ("b",) * 30, (after,), "given"),
     )
-    told = sentence(counted(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
+    told = sentence(flow(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
     assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in told
 
 
@@ -364,9 +362,9 @@ def test_losses_are_counted_where_less_is_better_and_noise_is_none() -> None:
 
 
 def test_a_p_value_is_told_only_of_the_difference_that_was_tested() -> None:
-    tally, usage = counted(varied()[0]), Usage()
-    assert "(p = 0.010" in sentence(tally, way(rows_by_ter(), "r"), usage)
-    assert "p = " not in sentence(tally, way(rows_by_ter(first="o"), "r"), usage)
+    changed, usage = flow(varied()[0]), Usage()
+    assert "(p = 0.010" in sentence(changed, way(rows_by_ter(), "r"), usage)
+    assert "p = " not in sentence(changed, way(rows_by_ter(first="o"), "r"), usage)
     notes = [(cells[0].note, cells[0].tone) for _, cells in lines(rows_by_ter())]
     assert notes == [("", ""), ("−10.00 (p = 0.010)", "better"), ("0.00", ""), ("−10.00 (p = 0.010)", "better")]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.records import Chain, Usage
+from mtagent.records import Chain
 from mtagent.report import tables
-from mtagent.report.figures import Flow, Group, Marks, StageFlow, StageMarks, costs, figures, spreads
+from mtagent.report.figures import Flow, Group, Marks, StageFlow, StageMarks, figures, spreads
 from mtagent.text.table import Bar, Table
 from tests.report_records import CHAINS, chain, comparison, edit, row, step
 
@@ -97,13 +97,11 @@ def test_what_says_nothing_is_not_shown() -> None:
 def test_any_run_has_bars_that_fit(chains: list[Chain], pairs: list[tuple[float, float]], higher: bool) -> None:
     result = figures(chains)
     before, after = ([pair[i] for pair in pairs] for i in (0, 1))
-    rows = (row("given", before, higher=higher), row("postedit", after, "given", higher=higher, cost=Usage(calls=1)))
+    rows = (row("given", before, higher=higher), row("postedit", after, "given", higher=higher))
     spread = tables.spread_table(spreads(comparison(*rows))[0])
     assert sum(int(cells[1].replace(",", "")) for cells in spread.rows) == len(pairs)
-    spent = costs(comparison(*rows))
-    assert spent is not None
     marked = [table(each) for each in result.marks for table in (tables.marks_table, tables.categories_table)]
-    for table in (*tables.gallery(result, None), *marked, spread, tables.costs_table(spent)):
+    for table in (*tables.gallery(result, None), *marked, spread):
         check_bars(table)
 
 

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -53,11 +53,18 @@ class StageFlow:
 
 @dataclass(frozen=True)
 class Flow:
-    """``given`` is the number of segments that came with a translation."""
+    """The stages that ran, and ``final``.
+
+    ``given`` of the ``segments`` came with a translation, ``translated`` were translated by the run; ``changed`` have
+    another text in the end, and in ``failed`` ones a stage failed.
+    """
 
     segments: int
     given: int
     stages: tuple[StageFlow, ...]
+    translated: int = 0
+    changed: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True)
@@ -291,78 +298,6 @@ def _clean(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-Unit = Literal["dollars", "tokens"]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A row: its score, and what was spent in its run until its texts stood there.
-
-    ``dollars`` and ``tokens`` are ``None`` where nobody knows: for texts from a file, and dollars for an unknown price.
-    ``half_width`` is that of the score's 95 % confidence interval.
-    """
-
-    row: str
-    run: str | None
-    stage: str | None
-    score: float | None
-    dollars: float | None
-    tokens: int | None
-    half_width: float | None = None
-
-    def spent(self, unit: Unit) -> float | None:
-        """What was spent, in ``unit``."""
-        return self.dollars if unit == "dollars" else self.tokens
-
-
-@dataclass(frozen=True)
-class Costs:
-    """The rows as points. ``unit`` is ``tokens`` where a price is unknown, or where nothing costs money.
-
-    ``digits`` suit the metric's scores.
-    """
-
-    metric: str
-    higher_is_better: bool
-    unit: Unit
-    points: tuple[Point, ...]
-    digits: int = 2
-
-
-def costs(comparison: Comparison) -> Costs | None:
-    """The points of all rows by the deciding metric; ``None`` where no metric decides.
-
-    The texts as given took nothing, the final ones all that their run took; nobody knows what a file took.
-    """
-    at = comparison.place
-    if at is None or not comparison.rows:
-        return None
-    spent: dict[str, Usage] = {}
-    points, scores = [], []
-    for row in comparison.rows:
-        cell = row.cells[at] if len(row.cells) > at else None
-        usage = Usage() if row.stage == GIVEN else None
-        if usage is None and row.run is not None and row.cost is not None:
-            before = Usage() if row.stage == FINAL else spent.get(row.run, Usage())
-            usage = spent[row.run] = before + row.cost.usage
-        scores += [cell.score] if cell else []
-        points.append(
-            Point(
-                row.name,
-                row.run,
-                row.stage,
-                cell.score.value if cell and math.isfinite(cell.score.value) else None,
-                None if usage is None else usage.cost,
-                None if usage is None else usage.input_tokens + usage.output_tokens,
-                cell.interval.half_width if cell and cell.interval else None,
-            )
-        )
-    known = [point for point in points if point.tokens is not None]
-    priced = all(point.dollars is not None for point in known) and any(point.dollars for point in known)
-    better = scores[0].higher_is_better if scores else True
-    return Costs(comparison.metrics[at], better, "dollars" if priced else "tokens", tuple(points), digits(scores))
-
-
 @dataclass(frozen=True)
 class Costly:
     """What one segment took."""
@@ -388,7 +323,6 @@ class Figures:
     flow: Flow
     marks: tuple[Marks, ...] = ()
     spreads: tuple[Spread, ...] = ()
-    costs: Costs | None = None
     costly: tuple[Costly, ...] = ()
     failures: tuple[Failure, ...] = ()
 
@@ -409,7 +343,8 @@ class FiguresCount:
     """
 
     def __init__(self) -> None:
-        self._segments = self._given = self._translated = 0
+        self._segments = self._given = self._with_text = 0
+        self._translated = self._changed = self._failed = 0
         self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
         self._edits = {stage: Counter[str]() for stage in self._fates}
         self._failures: list[Failure] = []
@@ -442,11 +377,15 @@ class FiguresCount:
             self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
             self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
         self._fates[FINAL][final_fate(chain)] += 1
-        if (failed := chain.failed) is not None and len(self._failures) < SHOWN:
-            self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
+        self._translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
+        self._changed += chain.changed
+        if (failed := chain.failed) is not None:
+            self._failed += 1
+            if self._failed <= SHOWN:
+                self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
 
     def _count_marks(self, chain: Chain) -> None:
-        self._translated += chain.given is not None
+        self._with_text += chain.given is not None
         self._stages.update(systems_of([chain]))
         texts = texts_of(chain, _TEXTS)
         first = {
@@ -476,15 +415,14 @@ class FiguresCount:
                 evaluator,
                 signature,
                 any(count.marked for count in counts.values()),
-                tuple(counts.get(stage, _StageCount()).figure(stage, self._translated) for stage in ran),
+                tuple(counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran),
             )
             for (evaluator, signature), counts in self._marks.items()
         ]
         return Figures(
-            flow=Flow(self._segments, self._given, tuple(flows)),
+            flow=Flow(self._segments, self._given, tuple(flows), self._translated, self._changed, self._failed),
             marks=tuple(marks),
             spreads=spreads(comparison) if comparison else (),
-            costs=costs(comparison) if comparison else None,
             costly=tuple(self._by_tokens if self._unpriced else self._by_dollars),
             failures=tuple(self._failures),
         )

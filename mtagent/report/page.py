@@ -18,7 +18,7 @@ from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.figures import FiguresCount
+from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
@@ -33,26 +33,6 @@ _DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
-
-
-@dataclass
-class Tally:
-    """Segments of a run as they are counted, chain by chain. ``total`` is how many the run was begun with."""
-
-    total: int | None = None
-    segments: int = 0
-    translated: int = 0
-    changed: int = 0
-    failed: int = 0
-    stages: tuple[str, ...] = ()
-
-    def add(self, chain: Chain) -> None:
-        """Count ``chain``."""
-        self.segments += 1
-        self.translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
-        self.changed += chain.changed
-        self.failed += chain.failed is not None
-        self.stages = tuple(dict.fromkeys((*self.stages, *(step.stage for step in chain.steps))))
 
 
 @dataclass(frozen=True)
@@ -80,34 +60,38 @@ def way(comparison: Comparison, run: str) -> Way:
     return Way(first, last, place, comparison.rows[0] is first, tuple(gains_of(first, last, place)))
 
 
-def sentence(tally: Tally, way: Way | None, usage: Usage) -> str:
-    """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``."""
-    work, whole = [_WORK[stage] for stage in tally.stages if stage in _WORK], max(tally.segments, tally.total or 0)
+def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None) -> str:
+    """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``.
+
+    ``total`` is how many segments the run was begun with.
+    """
+    stages, whole = [stage.stage for stage in flow.stages], max(flow.segments, total or 0)
+    work = [_WORK[stage] for stage in stages if stage in _WORK]
     parts = []
-    if "translate" in tally.stages:
-        of = "" if tally.translated == whole else f"{tally.translated:,} of "
+    if "translate" in stages:
+        of = "" if flow.translated == whole else f"{flow.translated:,} of "
         parts.append(f"{of}{counted(whole, 'segment')} translated")
     if work:
-        parts.append(f"{' and '.join(work)} changed {tally.changed:,} of {counted(tally.segments, 'segment')}")
-    elif "translate" not in tally.stages:
+        parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
+    elif "translate" not in stages:
         parts.append(f"nothing was done to {'' if not whole else '0 of '}{counted(whole, 'segment')}")
     scored = way if way is not None and way.place is not None else None
     if scored:
         parts.append(_quality(scored, edited=bool(work)))
     else:
-        parts.append("whether that was for the better is not scored" if tally.changed else "nothing is scored")
+        parts.append("whether that was for the better is not scored" if flow.changed else "nothing is scored")
     if usage.calls == 0:
         parts.append("all replies came from the store, so it cost nothing" if usage.reused else "it cost nothing")
     elif usage.cost is None:
         parts.append(f"price unknown ({usage.input_tokens + usage.output_tokens:,} tokens)")
     else:
         parts.append(f"it cost {dollars(usage.cost)}")
-    if scored and scored.first is not scored.last and (tally.changed or scored.worse):
+    if scored and scored.first is not scored.last and (flow.changed or scored.worse):
         parts.append(f"{scored.worse or 'no'} segment{'' if scored.worse == 1 else 's'} got worse")
-    if tally.failed:
-        parts.append(f"{tally.failed:,} failed")
-    told = "; ".join(parts) + "."
-    return told[0].upper() + told[1:]
+    if flow.failed:
+        parts.append(f"{flow.failed:,} failed")
+    words = "; ".join(parts) + "."
+    return words[0].upper() + words[1:]
 
 
 def _quality(way: Way, *, edited: bool) -> str:
@@ -265,17 +249,19 @@ def pieces(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
+    rows = comparison.rows if comparison else ()
     went = None if comparison is None else way(comparison, summary.name)
-    tally, count, shown, characters = Tally(summary.counts.total), FiguresCount(), 0, 0
+    count, shown, characters = FiguresCount(), 0, 0
     pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
     with _temporary() as file:
         for place, chain in enumerate(count.passing(chains)):
-            tally.add(chain)
             pairs[chain.segment.source_lang, chain.segment.target_lang] = None
             signatures |= dict.fromkeys(rating.signed for step in chain.steps for rating in step.ratings)
             if shown == place:
                 gain = went.gains[place] if went and went.gains else None
-                segment = script_json(packed(chain, _scores(comparison, place), gain))
+                metrics = range(len(comparison.metrics)) if comparison else ()
+                scores = [[row.cells[metric].score.segments[place] for row in rows] for metric in metrics]
+                segment = script_json(packed(chain, scores, gain))
                 characters += len(segment) + 1
                 if characters <= most:
                     file.write(f"{',' if shown else ''}{segment}")
@@ -284,15 +270,15 @@ def pieces(
         script = _asset("page.js")
         whole = environment.get_template("page.html.jinja").render(
             summary=summary,
-            sentence=sentence(tally, went, summary.usage),
-            remarks=list(_remarks(summary, comparison, tally.segments, shown, several=len(pairs) > 1)),
+            sentence=sentence(figures.flow, went, summary.usage, summary.counts.total),
+            remarks=list(_remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)),
             facts=[fact for fact in facts(summary, list(pairs)) if fact[1]],
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
             heads=heads(comparison) if comparison else (),
             lines=lines(comparison) if comparison else (),
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
             tables=gallery(figures, figures.whole_way(summary.name, comparison)),
-            segments=tally.segments,
+            segments=figures.flow.segments,
             data_goes_here=_DATA_GOES_HERE,
             script=script,
             # the page's policy allows this script, and no other that a text might bring
@@ -320,14 +306,6 @@ def _temporary() -> Iterator[IO[str]]:
 
 def _asset(name: str) -> str:
     return files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _scores(comparison: Comparison | None, place: int) -> list[list[float]]:
-    """Of one segment, for each metric the score of each row."""
-    if comparison is None:
-        return []
-    metrics = range(len(comparison.metrics))
-    return [[row.cells[metric].score.segments[place] for row in comparison.rows] for metric in metrics]
 
 
 def _remarks(

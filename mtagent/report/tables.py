@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from mtagent.records import Severity
 from mtagent.report.fates import KINDS, OUTCOMES
-from mtagent.report.figures import Costly, Costs, Failure, Figures, Flow, Marks, Spread, StageMarks
+from mtagent.report.figures import Costly, Failure, Figures, Flow, Marks, Spread, StageMarks
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Bar, Table
@@ -35,8 +35,6 @@ def gallery(figures: Figures, spread: Spread | None) -> list[Table]:
     """The tables that the page shows at a glance, the most telling first; none that says nothing."""
     tables = [flow_table(figures.flow)]
     tables += [spread_table(spread)] if spread is not None else []
-    if figures.costs is not None and any(point.spent(figures.costs.unit) for point in figures.costs.points):
-        tables.append(costs_table(figures.costs))
     tables.append(edits_table(figures.flow))
     for marks in figures.marks:
         if marks.spans and any(stage.errors for stage in marks.stages):
@@ -172,21 +170,6 @@ def _spread_note(spread: Spread) -> str:
     low, _, middle, _, high = (signed(value, spread.digits) for value in spread.quantiles)
     ends = f"; nine tenths between {low} and {high}" if spread.quantiles[0] != spread.quantiles[-1] else ""
     return f"{sides}; mean {signed(spread.mean, spread.digits)}, median {middle}{ends}"
-
-
-def costs_table(costs: Costs) -> Table:
-    """Rows with their score and what was spent until there."""
-    most = max((point.spent(costs.unit) or 0 for point in costs.points), default=0)
-    column = 2 if costs.unit == "dollars" else 3
-    rows: list[tuple[str, ...]] = []
-    bars: dict[tuple[int, int], Bar] = {}
-    for point in costs.points:
-        if most and (spent := point.spent(costs.unit)) is not None:
-            bars[len(rows), column] = Bar(0, spent / most, "mark")
-        tokens = UNKNOWN if point.tokens is None else f"{point.tokens:,}"
-        rows.append((point.row, score(point.score, costs.digits), dollars(point.dollars), tokens))
-    head = ("texts", costs.metric, "dollars", "tokens")
-    return Table("Quality and cost so far", head, tuple(rows), bars=bars)
 
 
 def worst_table(spread: Spread) -> Table:
