@@ -282,7 +282,9 @@ def test_failed_tries_are_in_the_costs_of_the_whole_run(path: Path) -> None:
 def test_replies_from_the_store_are_told(tmp_path: Path, config: Config) -> None:
     improve(tmp_path, scripted(USAGES), "a", SOURCES)
     improve(tmp_path, scripted(USAGES), "b", SOURCES, preset="paper", stages=("translate", "proofread"))
-    (told,) = (warning for warning in compare_runs(["a", "b"], config).warnings if "replies came from the store" in warning)
+    (told,) = (
+        warning for warning in compare_runs(["a", "b"], config).warnings if "replies came from the store" in warning
+    )
     assert told.startswith("run 'b': 4 replies came from the store and cost nothing here")
 
 
@@ -316,7 +318,9 @@ def test_failed_segments_keep_their_text_and_untranslated_ones_are_empty(tmp_pat
     assert result.row("final").outcomes == Outcomes(failed=2, edits={})
     assert "run 'r': 2 segments failed and kept the last accepted text" in result.warnings
     assert "run 'r': 1 segment without any translation, scored as empty: 2" in result.warnings
-    assert [warning for warning in result.warnings if "1 empty (2)" in warning] == ["given: 1 empty (2)"], "equal rows are told once"
+    assert [warning for warning in result.warnings if "1 empty (2)" in warning] == ["given: 1 empty (2)"], (
+        "equal rows are told once"
+    )
 
 
 REFUSED = Step(stage="proofread", text="b", proposed="c", verdict="rejected", cause="gate: worse")

@@ -22,7 +22,7 @@ from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
-from mtagent.metrics.significance import FEW, Interval, Resampling, counted
+from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_of
 from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED
 from mtagent.records import Score, Segment
 from mtagent.store.store import Store, open_existing
@@ -370,7 +370,7 @@ def parts_by(
         for place, of_row in enumerate(metrics):
             metric = of_row[number]
             try:
-                counts, combined = counted(metric, segments, row.texts, row.cells[place].score)
+                counts, combined = statistics_of(metric, segments, row.texts, row.cells[place].score)
             except ConfigError:
                 for part, (_, places) in zip(scores, groups, strict=True):
                     texts = [row.texts[i] for i in places]

@@ -43,7 +43,7 @@ def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
 def below(comparison: Comparison) -> list[str]:
     """The lines below the tables: signatures, and what the test was."""
     was_tested = any(cell.p_value is not None for row in comparison.rows for cell in row.cells)
-    test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.told}" if (
+    test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}" if (
         comparison.resampling and was_tested
     ) else ""  # fmt: skip
     return [*comparison.signatures, *filter(None, [test])]

@@ -123,27 +123,27 @@ def chosen(texts: Texts, before: Sequence[str], after: Sequence[str]) -> Texts:
 
     Raises :class:`ConfigError` for one that is not there, or where only one side is named.
     """
-    held = dict.fromkeys(text.system for text in texts.texts)
-    if not before and not after and GIVEN in held and FINAL in held:
+    systems = dict.fromkeys(text.system for text in texts.texts)
+    if not before and not after and GIVEN in systems and FINAL in systems:
         before, after = (GIVEN,), (FINAL,)
     if bool(before) != bool(after):
         raise ConfigError("an edit leads from a text to another: name both systems, --before and --after")
-    called = {plain_name(name): name for name in held} | {name: name for name in held}
+    called = {plain_name(name): name for name in systems} | {name: name for name in systems}
     for name in (*before, *after):
         if name not in called:
-            raise ConfigError(f"there is no system {name!r} with human scores; there are: {', '.join(held)}")
+            raise ConfigError(f"there is no system {name!r} with human scores; there are: {', '.join(systems)}")
     return replace(texts, before=tuple(called[name] for name in before), after=tuple(called[name] for name in after))
 
 
-def _documents(items: Sequence[str], given: Sequence[str] | None, pairs: Match) -> dict[str, str | None]:
-    """The document of each segment: the ``given`` ones in the order of ``items``, or what the files say."""
-    if given is None:
+def _documents(items: Sequence[str], documents: Sequence[str] | None, pairs: Match) -> dict[str, str | None]:
+    """The document of each segment: the ``documents`` in the order of ``items``, or what the files say."""
+    if documents is None:
         known = {item: about.document for item, about in pairs.human.about.items()}
         return known | {item: about.document or known.get(item) for item, about in pairs.evaluator.about.items()}
-    if len(given) != len(items):
+    if len(documents) != len(items):
         raise InputError(
-            f"--documents: has {len(given)} lines, and {pairs.evaluator.origin} {len(items)} segments; there must be "
-            "one for each, in the same order"
+            f"--documents: has {len(documents)} lines, and {pairs.evaluator.origin} {len(items)} segments; there must "
+            "be one for each, in the same order"
         )
     places = {item: place for place, item in enumerate(items)}
     for system in pairs.evaluator.names():
@@ -153,7 +153,7 @@ def _documents(items: Sequence[str], given: Sequence[str] | None, pairs: Match) 
                 f"--documents: a line is a segment in the order of {pairs.evaluator.origin}, where those of system "
                 f"{system!r} stand in another order than others: name documents there, in a column document"
             )
-    return dict(zip(items, given, strict=True))
+    return dict(zip(items, documents, strict=True))
 
 
 def _remarks(pairs: Match) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _remarks(pairs: Match) -> Iterator[str]:
         {comparable(signature) for signature in side.signatures if signature} for side in (pairs.evaluator, pairs.human)
     )
     if ours & theirs or same_scores(pairs):
-        yield "the human scores are the judge's own: a judge held against itself looks better than it is"
+        yield "the human scores are the judge's own: a judge compared with itself looks better than it is"
 
 
 @dataclass(frozen=True)

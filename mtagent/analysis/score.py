@@ -21,12 +21,12 @@ from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
 from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
-    Compared,
     Interval,
     Resampling,
-    compared,
-    counted,
+    Significance,
     intervals,
+    paired_tests,
+    statistics_of,
 )
 from mtagent.records import Score, Segment
 from mtagent.store.store import open_existing
@@ -230,20 +230,22 @@ def _scored(
     groups, counts = [], []
     for metric in metrics:
         each = for_systems(metric, tuple(texts))
-        scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
+        scores = [own.score(segments, theirs) for own, theirs in zip(each, texts.values(), strict=True)]
         groups.append(tuple(map(SystemScore, texts, scores)))
         if scoring.resampling:
             systems = zip(each, texts.values(), scores, strict=True)
-            counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
+            counts.append(
+                [statistics_of(own_metric, segments, own, score, scores) for own_metric, own, score in systems]
+            )
         if isinstance(metric, HeavyMetric):
             metric.release()
     if scoring.resampling is None:
         return groups
     if scoring.paired:
-        tests = compared(counts, scoring.resampling)
+        tests = paired_tests(counts, scoring.resampling)
     else:
         alone = iter(intervals([system for group in counts for system in group], scoring.resampling))
-        tests = [[Compared(next(alone), None) for _ in group] for group in counts]
+        tests = [[Significance(next(alone), None) for _ in group] for group in counts]
     signed = scoring.resampling.signed
     return [
         tuple(
@@ -266,7 +268,7 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     below = list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for group in report.entries for e in group))
     remarks = []
     if report.resampling and report.paired:
-        remarks.append(f"each system against {report.systems[0]}: {report.resampling.told}")
+        remarks.append(f"each system against {report.systems[0]}: {report.resampling.description}")
         if (number := len(report.segments)) < FEW:
             remarks.append(f"segments: {number}, too few for a p-value to mean much")
     for system in report.systems:
@@ -296,23 +298,23 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
         own = digits((entry.score for entry in entries), width)
         for entry in entries:
             score, interval = entry.score, entry.interval
-            told: dict[str, Any] = {
+            fields: dict[str, Any] = {
                 "name": score.metric, "score": round(score.value, own), "signature": score.signature,
                 "system": entry.system,
             }  # fmt: skip
             if interval:
-                told["confidence_mean"] = round(interval.mean, own)
-                told["confidence_var"] = round(interval.half_width, own)
-                told["confidence"] = _confidence(interval, own)
+                fields["confidence_mean"] = round(interval.mean, own)
+                fields["confidence_var"] = round(interval.half_width, own)
+                fields["confidence"] = _confidence(interval, own)
             if report.paired:
-                told["p_value"] = entry.p_value
+                fields["p_value"] = entry.p_value
             if score.detail:
-                told["verbose_score"] = score.detail
+                fields["verbose_score"] = score.detail
             for part in score.signature.split("|"):
                 key, colon, value = part.partition(":")
                 if colon:
-                    told.setdefault(key, value)
-            objects.append({**told, "flags": report.flagged(entry.system)})
+                    fields.setdefault(key, value)
+            objects.append({**fields, "flags": report.flagged(entry.system)})
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
 
 
@@ -327,11 +329,11 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
                 score, own = entries[number].score, digits((entry.score for entry in entries), width)
                 value, signature = score.segments[place], score.segment_signature or score.signature
                 if form == "json":
-                    told = {
+                    fields = {
                         "id": segment, "system": system, "name": score.metric, "score": round(value, own),
                         "signature": signature, "flags": list(flagged),
                     }  # fmt: skip
-                    yield json.dumps(told, ensure_ascii=False)
+                    yield json.dumps(fields, ensure_ascii=False)
                 else:
                     start = "" if alone else f"{system}\t{segment}\t"
                     end = f" [{', '.join(flagged)}]" if flagged else ""

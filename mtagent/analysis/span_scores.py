@@ -27,7 +27,7 @@ from mtagent.analysis.error_spans import (
     check_choice,
 )
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import Counted, Interval, Resampling, compared
+from mtagent.metrics.significance import Interval, Resampling, Statistics, paired_tests
 from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.scripts import UNSPACED
@@ -420,10 +420,10 @@ def difference(first: SpanPairs, second: SpanPairs, measure: Measure, how: Resam
     for pairs in (first, second):
         at = [pairs.kept.index(place) for place in common]
         golds.append([[span[:5] for span in pairs.gold[place]] for place in at])
-        tested.append(Counted(counts_of(pairs, measure)[at], lambda sums: _rates(sums)[:, 2]))
+        tested.append(Statistics(counts_of(pairs, measure)[at], lambda sums: _rates(sums)[:, 2]))
     if golds[0] != golds[1]:
         raise InputError("people's spans differ between the two evaluators; compare both with the same annotation")
-    ours, theirs = compared([tested], how)[0]
+    ours, theirs = paired_tests([tested], how)[0]
     values = [float(_rates(counts.rows.sum(axis=0, keepdims=True))[0, 2]) for counts in tested]
     signature = how.signed(
         f"{measure.signature}|{first.rules.signature}|segments:{len(common)}|version:{mtagent.__version__}"

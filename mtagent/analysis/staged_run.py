@@ -337,8 +337,8 @@ def _places(run: StagedRun, path: Path, number: int) -> Sequence[int]:
         return [segment.position for segment in run.segments]
     if number == run.stored and run.whole:
         return range(number)
-    held = f" and holds {run.stored} of them" if run.stored < run.total else ""
-    raise InputError(f"{path}: has {number} lines, and the input of run {run.name!r} has {run.total} segments{held}")
+    so_far = f" and holds {run.stored} of them" if run.stored < run.total else ""
+    raise InputError(f"{path}: has {number} lines, and the input of run {run.name!r} has {run.total} segments{so_far}")
 
 
 _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "judge")

@@ -47,7 +47,7 @@ class Resampling(NamedTuple):
         return self.resamples or RESAMPLES[self.kind]
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The test in words."""
         return f"{_TESTS[self.kind].format(f'{self.number:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
 
@@ -64,7 +64,7 @@ class Interval(NamedTuple):
     half_width: float
 
 
-class Compared(NamedTuple):
+class Significance(NamedTuple):
     """What a test says of a system: the interval of its score, and how likely it differs from the first by chance.
 
     ``p_value`` is ``None`` for the first system, and for one that does not differ from it in any segment. ``interval``
@@ -75,68 +75,68 @@ class Compared(NamedTuple):
     p_value: float | None
 
 
-class Counted(NamedTuple):
+class Statistics(NamedTuple):
     """The counts of a system's segments, and how a score is made of their sum."""
 
     rows: Counts
     combined: Callable[[Counts], Counts]
 
 
-def counted(
+def statistics_of(
     metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score, others: Sequence[Score] = ()
-) -> Counted:
+) -> Statistics:
     """What is resampled: the metric's own counts, or the scores of the segments where the score is their mean or sum.
 
     ``others`` are the scores of the other systems: a score of 0 may be either, and is what theirs are. Raises
     :class:`ConfigError` where it is neither.
     """
     if isinstance(metric, Additive):
-        return Counted(metric.statistics(segments, translations), metric.combined)
+        return Statistics(metric.statistics(segments, translations), metric.combined)
     values = np.array(score.segments, dtype=np.float64)
     scores = (score, *others)
-    if all(np.isclose(one.value, np.mean(one.segments), rtol=1e-6) for one in scores):
-        return Counted(np.stack([values, np.ones_like(values)], axis=1), overlap.mean)
-    if all(np.isclose(one.value, np.sum(one.segments), rtol=1e-6) for one in scores):
-        return Counted(values[:, None], overlap.total)
+    if all(np.isclose(other.value, np.mean(other.segments), rtol=1e-6) for other in scores):
+        return Statistics(np.stack([values, np.ones_like(values)], axis=1), overlap.mean)
+    if all(np.isclose(other.value, np.sum(other.segments), rtol=1e-6) for other in scores):
+        return Statistics(values[:, None], overlap.total)
     raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
 
 
-def intervals(systems: Sequence[Counted], how: Resampling) -> list[Interval]:
+def intervals(systems: Sequence[Statistics], how: Resampling) -> list[Interval]:
     """The confidence interval of each system by bootstrap resampling, all from the same draws."""
     return [_interval(scores) for scores in _bootstrapped(systems, how)]
 
 
-def compared(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
+def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> list[list[Significance]]:
     """Test each system of a group against the first one; a group for each metric, all tested with the same draws.
 
     All systems have the same number of segments.
     """
-    tests: list[list[Compared]] = []
+    tests: list[list[Significance]] = []
     if how.kind == "bs":
         scores = iter(_bootstrapped([system for group in groups for system in group], how))
         for first, *others in groups:
             baseline = next(scores)
-            tests.append([Compared(_interval(baseline), None)])
+            tests.append([Significance(_interval(baseline), None)])
             for other in others:
                 resampled = next(scores)
                 differences = np.abs(resampled - baseline)
                 p_value = _p_value(differences - differences.mean(), first, other)
-                tests[-1].append(Compared(_interval(resampled), p_value))
+                tests[-1].append(Significance(_interval(resampled), p_value))
         return tests
     # In each trial every segment may change sides between the first system and the other one.
     apart = [first.rows - other.rows for first, *others in groups for other in others]
     changes = iter(_sums(apart, how))
     for first, *others in groups:
-        tests.append([Compared(None, None)])
+        tests.append([Significance(None, None)])
         for other in others:
             change = next(changes)
             ours = other.combined(other.rows.sum(axis=0) + change)
             theirs = first.combined(first.rows.sum(axis=0) - change)
-            tests[-1].append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
+            tests[-1].append(Significance(None, _p_value(np.abs(ours - theirs), first, other)))
     return tests
 
 
-def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
+def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
     """For each system the scores of the resampled corpora."""
     sums = _sums([system.rows for system in systems], how._replace(kind="bs"))
     return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
@@ -174,7 +174,7 @@ def _interval(scores: Counts) -> Interval:
     return Interval(float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2)
 
 
-def _p_value(differences: NDArray[np.float64], first: Counted, other: Counted) -> float | None:
+def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statistics) -> float | None:
     """How often chance made a difference larger than the real one. Equal ones may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None

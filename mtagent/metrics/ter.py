@@ -37,18 +37,18 @@ def changes(before: Sequence[object], after: Sequence[object]) -> Changes:
         return Changes(0)
     if len(before) * len(after) <= MOST_COMPARED:
         return Changes(Levenshtein.distance(before, after, score_hint=_HINT))
-    found = Levenshtein.distance(before, after, score_cutoff=MOST_CHANGES, score_hint=_HINT)
-    if found <= MOST_CHANGES:
-        return Changes(found)
+    distance = Levenshtein.distance(before, after, score_cutoff=MOST_CHANGES, score_hint=_HINT)
+    if distance <= MOST_CHANGES:
+        return Changes(distance)
     start = _common(before, after)
     rest = min(len(before), len(after)) - start
     end = min(rest, _common(before[::-1], after[::-1]))
     return Changes(max(len(before), len(after)) - start - end, least=False)
 
 
-def _common(one: Sequence[object], other: Sequence[object]) -> int:
+def _common(text: Sequence[object], other: Sequence[object]) -> int:
     """With how many equal items two texts begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
 
 
 MOST_SHIFTED, MOST_DISTANT, BEAM, MOST_TRIED = 10, 50, 25, 1000
@@ -81,10 +81,9 @@ class _Row(NamedTuple):
 
     def cut(self, start: int, end: int) -> list[int]:
         """The costs from column ``start`` to before ``end``."""
-        found = self.costs[max(0, start - self.first) : max(0, end - self.first)]
-        before = min(end, self.first) - start
-        padded = [_INFINITE] * before + found if before > 0 else found
-        return padded + [_INFINITE] * (end - start - len(padded))
+        costs = self.costs[max(0, start - self.first) : max(0, end - self.first)]
+        costs = [_INFINITE] * (min(end, self.first) - start) + costs
+        return costs + [_INFINITE] * (end - start - len(costs))
 
 
 _Rank = tuple[int, int, int]
@@ -115,8 +114,8 @@ def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
     if not reference or translation == reference:
         return Edits(len(translation) if not reference else 0)
     if max(len(translation), len(reference)) > MOST_WORDS:
-        found = changes(translation, reference)
-        return Edits(found.number, NO_SHIFTS if found.least else REPLACED)
+        number, least = changes(translation, reference)
+        return Edits(number, NO_SHIFTS if least else REPLACED)
     return Edits(_with_shifts(translation, reference))
 
 
@@ -152,10 +151,10 @@ def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tupl
         if best is not None and (at_least, rank) > best[:2]:
             break  # neither this one nor those after it can be better
         text = _shifted(ours, shift)
-        found = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
-        distance = found[-1].costs[-1]
+        matrix = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
+        distance = matrix[-1].costs[-1]
         if distance < now and (best is None or (distance, rank) < best[:2]):
-            best = (distance, rank, text, found)
+            best = (distance, rank, text, matrix)
     return None if best is None else best[2:]
 
 

@@ -206,12 +206,12 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
         parts[-1][1:] = "".join(old), "".join(new)
     else:
         for code in Indel.opcodes(old, new):
-            went = "".join(old[code.src_start : code.src_end])
-            came = "".join(new[code.dest_start : code.dest_end])
+            deleted = "".join(old[code.src_start : code.src_end])
+            inserted = "".join(new[code.dest_start : code.dest_end])
             if code.tag == "equal":
-                parts.append([went, "", ""])
+                parts.append([deleted, "", ""])
             else:
-                parts[-1][1:] = parts[-1][1] + went, parts[-1][2] + came
+                parts[-1][1:] = parts[-1][1] + deleted, parts[-1][2] + inserted
     joined = parts[:1]
     for part in parts[1:]:
         former = joined[-1]

@@ -250,7 +250,7 @@ def pieces(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
     rows = comparison.rows if comparison else ()
-    went = None if comparison is None else way(comparison, summary.name)
+    run_way = None if comparison is None else way(comparison, summary.name)
     count, shown, characters = FiguresCount(), 0, 0
     pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
     with _temporary() as file:
@@ -258,7 +258,7 @@ def pieces(
             pairs[chain.segment.source_lang, chain.segment.target_lang] = None
             signatures |= dict.fromkeys(rating.signed for step in chain.steps for rating in step.ratings)
             if shown == place:
-                gain = went.gains[place] if went and went.gains else None
+                gain = run_way.gains[place] if run_way and run_way.gains else None
                 metrics = range(len(comparison.metrics)) if comparison else ()
                 scores = [[row.cells[metric].score.segments[place] for row in rows] for metric in metrics]
                 segment = script_json(packed(chain, scores, gain))
@@ -270,7 +270,7 @@ def pieces(
         script = _asset("page.js")
         whole = environment.get_template("page.html.jinja").render(
             summary=summary,
-            sentence=sentence(figures.flow, went, summary.usage, summary.counts.total),
+            sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
             remarks=list(_remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)),
             facts=[fact for fact in facts(summary, list(pairs)) if fact[1]],
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
@@ -288,7 +288,7 @@ def pieces(
         )
         before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
         yield before
-        yield from _data(summary, file, comparison, went)
+        yield from _data(summary, file, comparison, run_way)
         yield after
 
 
@@ -328,10 +328,10 @@ def _remarks(
     yield from comparison.warnings if comparison else ()
 
 
-def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, went: Way | None) -> Iterator[str]:
+def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, run_way: Way | None) -> Iterator[str]:
     """All that the page's script works with, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
-    first, last = (rows.index(went.first), rows.index(went.last)) if went else (0, 0)
+    first, last = (rows.index(run_way.first), rows.index(run_way.last)) if run_way else (0, 0)
     cells = rows[0].cells if rows else ()
     head = {
         "run": summary.name,
@@ -339,7 +339,7 @@ def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None,
         "metrics": [{"name": cell.score.metric, "higher": cell.score.higher_is_better} for cell in cells],
         "first": first,
         "last": last,
-        "deciding": went.place if went else None,
+        "deciding": run_way.place if run_way else None,
     }
     yield f'{script_json(head)[:-1]},"segments":['
     segments.seek(0)
