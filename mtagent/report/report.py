@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from mtagent.analysis.compare import Baseline, Comparison, compare_staged
+from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
@@ -81,48 +81,45 @@ def write_report(
                 file.write(piece)
 
 
-def compared(run: StagedRun, options: ReportOptions = ReportOptions()) -> Comparison | None:
-    """The stages of ``run`` side by side; tested against its first one, where something can be scored.
+def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
+    """The report in pieces of text.
 
-    ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
+    The stages are compared with each other, and tested against the first one where something can be scored; those of
+    several target languages only where scores were asked for, which is a :class:`ConfigError`. The chains are read anew
+    for each use rather than held in memory: those that were compared, and no other that a run under way has come to.
     """
     segments = [staged.segment for staged in run.segments]
-    if len({segment.target_lang for segment in segments}) > 1 and not options.asked_for:
-        return None
-    scorable = bool(options.metrics or options.reference) or all(segment.reference is not None for segment in segments)
-    scoring = ScoreOptions(
-        metrics=options.metrics or ScoreOptions.metrics,
-        resampling=Resampling() if scorable else None,
-        paired=scorable,
-        comet_python=options.comet_python,
-    )
-    return compare_staged(
-        [run], baselines=options.baselines, reference=options.reference, scoring=scoring, deciding=options.deciding
-    )
-
-
-def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
-    """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
-    compared, and no other that a run under way has come to since.
-    """
+    comparison = references = None
+    if options.asked_for or len({segment.target_lang for segment in segments}) == 1:
+        scorable = bool(options.metrics or options.reference) or all(s.reference is not None for s in segments)
+        scoring = ScoreOptions(
+            metrics=options.metrics or ScoreOptions.metrics,
+            resampling=Resampling() if scorable else None,
+            paired=scorable,
+            comet_python=options.comet_python,
+        )
+        comparison = compare_staged(
+            [run], baselines=options.baselines, reference=options.reference, scoring=scoring, deciding=options.deciding
+        )
+    if options.reference:
+        references = texts_for(run, options.reference, "reference")
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
-    comparison = compared(run, options)
-    references = texts_for(run, options.reference, "reference") if options.reference else None
-    del run  # large, and no longer needed while the chains are read again
+    del run, segments  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
         read = (chain for position, chain in store.read(name).placed_chains() if position in positions)
-        return read if references is None else map(_with_reference, read, references)
+        if references is None:
+            return read
+        return (
+            chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
+            for chain, reference in zip(read, references, strict=True)
+        )
 
     if form == "csv":
         return as_csv(name, chains(), comparison)
     if form == "html":
         return page(store.run(name), chains(), comparison)
-    counted = figures(chains(), comparison)
+    numbers = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(name, counted, comparison)
-    return as_json(name, chains(), counted, comparison)
-
-
-def _with_reference(chain: Chain, reference: str) -> Chain:
-    return chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
+        return as_markdown(name, numbers, comparison)
+    return as_json(name, chains(), numbers, comparison)

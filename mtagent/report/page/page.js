@@ -1,7 +1,6 @@
 // The list of segments: search, filters, pages, details, keys. Every text of the run becomes a text node here: nothing
 // is ever parsed as markup.
 
-const began = performance.now();
 const PAGE = 50;
 const EXCERPT = 600; // characters of a text in a closed row
 const LONG = 20000; // in longer changes, characters without a shape are not named: it would freeze the page
@@ -578,4 +577,3 @@ document.addEventListener("keydown", (event) => onKey(event, hideTip));
 addEventListener("hashchange", follow);
 follow();
 document.documentElement.dataset.ready = String(Math.round(performance.now()));
-document.documentElement.dataset.started = String(Math.round(performance.now() - began));
