@@ -1,6 +1,6 @@
 """The numbers behind the tables, the page and the JSON of a report: small frozen records, made in one pass.
 
-Every count of segments adds up to the number of segments. ``None`` always means: there is no such number.
+Every count of segments adds up to the number of segments. ``None`` means that there is no such number.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -26,8 +26,7 @@ SHOWN = 10
 """Segments in each list of examples."""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Segments of one stage with the same fate."""
 
     kind: Kind
@@ -37,26 +36,22 @@ class Group:
 
 @dataclass(frozen=True)
 class StageFlow:
-    """One stage: its groups, which add up to all segments, and its edits by what became of them.
+    """One stage: its groups, which add up to all segments, and its edits by outcome.
 
-    ``stage`` is ``final`` for the whole way. A stage that ran twice on a segment counts with its last step there.
+    ``stage`` is ``final`` for the run as a whole. If a stage ran twice on a segment, its last step counts.
     """
 
     stage: str
     groups: tuple[Group, ...]
     edits: tuple[tuple[str, int], ...] = ()
 
-    def of(self, kind: Kind) -> int:
-        """The number of segments of one kind."""
-        return sum(group.segments for group in self.groups if group.kind == kind)
-
 
 @dataclass(frozen=True)
 class Flow:
-    """The stages that ran, and ``final``.
+    """What became of all segments, stage by stage.
 
-    ``given`` of the ``segments`` came with a translation, ``translated`` were translated by the run; ``changed`` have
-    another text in the end, and in ``failed`` ones a stage failed.
+    ``given`` segments came with a translation, the run translated ``translated``. ``changed`` segments end with another
+    text than they began with; in ``failed`` ones a stage failed.
     """
 
     segments: int
@@ -69,7 +64,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Failure:
-    """A segment that failed in a stage, and the error's own words."""
+    """A segment in which a stage failed, with the error message."""
 
     segment: str
     stage: str
@@ -78,11 +73,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class StageMarks:
-    """The errors in the texts of one stage.
+    """The errors in the texts after one stage.
 
-    ``rated`` texts of ``segments`` were rated, ``marked`` of them by spans, and ``error_free`` of these have no error
-    but neutral ones. ``errors`` counts by category, then by severity; errors of the source are in ``source_errors``
-    alone. ``mean`` is the mean score of the rated texts.
+    Of ``segments`` texts ``rated`` were rated, ``marked`` of them with error spans; ``error_free`` of these have no
+    error, or only neutral ones. ``errors`` counts by category, then by severity, without errors in the source, which
+    are counted in ``source_errors``. ``mean`` is the mean score of the rated texts.
     """
 
     stage: str
@@ -95,17 +90,17 @@ class StageMarks:
     source_errors: int = 0
 
     def by_severity(self) -> dict[Severity, int]:
-        """The number of errors of each severity, the worst first."""
+        """The number of errors of each severity, most severe first."""
         return {s: sum(severities.get(s, 0) for severities in self.errors.values()) for s in reversed(SEVERITIES)}
 
     def per_hundred(self, category: str) -> float:
-        """Errors of ``category`` per 100 texts whose errors were marked; 0 where none were."""
+        """Errors of ``category`` per 100 marked texts; 0 if no text was marked."""
         return 100 * sum(self.errors.get(category, {}).values()) / self.marked if self.marked else 0.0
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What one evaluator marked, by stage. ``spans``: whether it marks error spans at all."""
+    """What one evaluator marked, stage by stage. ``spans``: whether it marks error spans at all."""
 
     evaluator: str
     signature: str
@@ -113,14 +108,14 @@ class Marks:
     stages: tuple[StageMarks, ...]
 
     def rated(self, stage: StageMarks) -> int:
-        """How many texts of ``stage`` the evaluator's numbers are about."""
+        """How many texts of ``stage`` the numbers are based on."""
         return stage.marked if self.spans else stage.rated
 
     def comparable(self) -> list[StageMarks]:
-        """The stages in which no fewer texts were rated than in the first one that was rated.
+        """The stages with at least as many rated texts as the first rated stage.
 
-        Where a gate's judge does not rate new texts, the rated ones of a later stage are those that were left alone:
-        a rate of their errors tells which texts were left alone, and nothing about the stage.
+        Where a gate's judge does not rate new texts, only the texts that a later stage left alone are rated: their
+        error rate says which texts were left alone, and nothing about the stage.
         """
         first = next((rated for stage in self.stages if (rated := self.rated(stage))), 0)
         return [stage for stage in self.stages if self.rated(stage) >= max(first, 1)]
@@ -170,8 +165,9 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class Bin:
-    """Segments whose difference is above ``low`` up to ``high`` on the positive side, from ``low`` to below ``high`` on
-    the negative one. ``open``: an outermost bin that reaches to the largest difference, however far away.
+    """Segments whose difference is above ``low`` up to ``high`` (gains), or from ``low`` to below ``high`` (losses).
+
+    ``open``: an outermost bin, which reaches to the largest difference.
     """
 
     low: float
@@ -182,7 +178,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Change:
-    """One segment's own score, before and after."""
+    """One segment's score before and after."""
 
     segment: str
     former: float
@@ -192,12 +188,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Spread:
-    """The differences of ``row`` to ``former`` by ``metric``, segment by segment.
+    """The differences between ``row`` and ``former`` by ``metric``, segment by segment.
 
-    ``better + equal + worse + unknown`` is the number of segments; ``same_text`` of the ``equal`` ones have the same
-    text. ``unknown`` have no finite score. ``bins`` hold every segment that is better or worse; zero has none.
-    ``quantiles`` are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss.
-    ``digits`` suit the metric's scores.
+    ``better + equal + worse + unknown`` is the number of segments. ``same_text`` of the ``equal`` segments have the
+    same text; ``unknown`` ones have no finite score. ``bins`` hold the segments that are better or worse. ``quantiles``
+    are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss. ``digits`` is the
+    precision that suits the metric.
     """
 
     row: str
@@ -222,7 +218,7 @@ class Spread:
 
 
 def spreads(comparison: Comparison) -> tuple[Spread, ...]:
-    """One for each row that has a former one; none where no metric decides."""
+    """One for each row that has a former row; empty if nothing is scored."""
     place, rows = comparison.place, {row.name: row for row in comparison.rows}
     if place is None:
         return ()
@@ -261,16 +257,13 @@ def spreads(comparison: Comparison) -> tuple[Spread, ...]:
 
 
 def differences(after: Score, before: Score) -> list[float]:
-    """The difference of each segment, the noise of its last digits rounded away."""
+    """The difference of each segment, without floating-point noise."""
     pairs = zip(after.segments, before.segments, strict=True)
     return [round(new - old, GAIN_DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
 
 
 def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
-    """Bins of one width over all ``values`` but zero, the same on both sides of it.
-
-    The width is 1, 2, 2.5 or 5 times a power of ten.
-    """
+    """Bins of equal width over all ``values`` except zero. The width is 1, 2, 2.5 or 5 times a power of ten."""
     sizes = sorted(abs(value) for value in values if value)
     if not sizes:
         return ()
@@ -294,13 +287,13 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
 
 
 def _clean(value: float) -> float:
-    """``value`` without the noise of its last digits, at any size."""
+    """``value`` without floating-point noise, at any size."""
     return float(f"{value:.12g}")
 
 
 @dataclass(frozen=True)
 class Costly:
-    """What one segment took."""
+    """What one segment cost."""
 
     segment: str
     usage: Usage
@@ -316,8 +309,8 @@ class Costly:
 class Figures:
     """All figures of a run.
 
-    ``marks`` has an entry for each evaluator that rated, ``spreads`` one for each row of the comparison with a former
-    one. ``costly`` and ``failures`` hold at most :data:`SHOWN` segments; ``flow`` counts them all.
+    ``marks`` has an entry for each evaluator, ``spreads`` one for each row of the comparison that has a former row.
+    ``costly`` and ``failures`` hold at most :data:`SHOWN` segments; ``flow`` counts them all.
     """
 
     flow: Flow
@@ -327,7 +320,7 @@ class Figures:
     failures: tuple[Failure, ...] = ()
 
     def whole_way(self, run: str, comparison: Comparison | None) -> Spread | None:
-        """The differences on the whole way of ``run``; of its last stage where there are none of its final texts."""
+        """The differences between the first and the last texts of ``run``; of its last stage if there are no others."""
         own = {row.name for row in comparison.rows if row.run == run} if comparison else set()
         return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
 
@@ -338,8 +331,8 @@ _TEXTS = (GIVEN, *get_args(Stage), FINAL)
 class FiguresCount:
     """Counts chains, one after the other, for the figures of their run.
 
-    A rating counts for each stage whose text is the one that was rated; of two ratings of a text by one evaluator the
-    first counts. The most costly segments go by dollars, and by tokens where any price is unknown.
+    A rating counts for every stage whose text is the rated text; of two ratings of a text by one evaluator the first
+    counts. The most costly segments are ranked by dollars, or by tokens if any price is unknown.
     """
 
     def __init__(self) -> None:
@@ -397,7 +390,7 @@ class FiguresCount:
                 counts.setdefault(stage, _StageCount()).add(rating)
 
     def figures(self, comparison: Comparison | None = None) -> Figures:
-        """The figures of all chains so far. A stage that ran nowhere is left out."""
+        """The figures of all chains so far, without stages that never ran."""
         kinds, outcomes = list(KINDS), list(OUTCOMES.values())
 
         def outcome_order(item: tuple[str, int]) -> tuple[int, int, str]:

@@ -1,4 +1,4 @@
-"""A chain as the page's script reads it: a small object of texts, changes, errors, edits and decisions."""
+"""A chain as the page's script reads it: texts, changes, errors, edits and decisions as plain data."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ _SPACES = regex.compile(r"[ \u00a0]+")
 
 
 def script_json(value: object) -> str:
-    """``value`` as JSON that can stand in a ``<script>`` element, whatever its texts hold.
+    """``value`` as JSON that is safe inside a ``<script>`` element, whatever its texts hold.
 
-    What could end the element, and what is no valid UTF-8, is escaped: reading the JSON gives the same texts again.
+    Anything that could end the element or is not valid UTF-8 is escaped; reading the JSON gives back the same texts.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _UNSAFE.sub(lambda match: _IN_SCRIPT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | None = None) -> Packed:
-    """One segment with its steps; ``scores`` are its own ones, for each metric those of each row of the comparison.
+    """One segment with its steps, without empty fields.
 
-    ``gain`` says how much better its own score by the deciding metric is in the end than at first. Of two texts there
-    are the code units that stayed, went and came (``change``). What says nothing is left out.
+    ``scores`` holds, for each metric, the score of the segment in each row of the comparison; ``gain`` is how much its
+    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` says of the first and
+    the last text.
     """
     segment, language, usage = chain.segment, chain.segment.target_lang, chain.usage
     given = chain.given if segment.translation is not None else None
@@ -73,7 +74,7 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
 
 
 def _steps(chain: Chain) -> Iterator[Packed]:
-    """The steps; ``first`` is the number of a step's first edit, by which ``mtagent revert`` knows it."""
+    """The steps; ``first`` is the number of the first edit of a step, as ``mtagent revert`` counts."""
     before, number, language = chain.segment.translation or "", 1, chain.segment.target_lang
     for step in chain.steps:
         kept = step.verdict == "kept"
@@ -105,7 +106,7 @@ def _steps(chain: Chain) -> Iterator[Packed]:
 
 
 def compared_text(step: Step, before: str) -> str:
-    """The text that the gate compared with ``before``: that of the edits which the guards let pass."""
+    """The text that the gate compared with ``before``: with the edits that the guards let pass."""
     if step.verdict == "kept" and not any(edit.outcome == "reverted" for edit in step.edits):
         return step.text
     passed = [
@@ -127,7 +128,7 @@ def _took(step: Step) -> str:
 
 
 def _rating(rating: Rating, text: str) -> Packed:
-    """A rating of ``text``, which is that before the step or after it."""
+    """A rating of ``text``, the text before or after the step."""
     about = "after" if rating.role == "after" else "before"
     errors = None if rating.errors is None else {"errors": [_error(span, text) for span in rating.errors]}
     fields = {
@@ -142,7 +143,7 @@ def _rating(rating: Rating, text: str) -> Packed:
 
 
 def _error(span: ErrorSpan, text: str) -> Packed:
-    """An error; its place only where the text really reads so there."""
+    """An error, with its place if the text really reads so there."""
     located = span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text
     fields = {
         "at": _place(text, span.start, span.text) if located else None,
@@ -154,7 +155,7 @@ def _error(span: ErrorSpan, text: str) -> Packed:
 
 
 def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
-    """An edit; ``error`` is the number of the editor's error that it mends, ``span`` that error where it has none."""
+    """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` that error if it has no number."""
     number = next((i for i, span in enumerate(spans) if span is edit.span or span == edit.span), None)
     fields = {
         "at": _place(before, edit.start, edit.old),
@@ -174,12 +175,12 @@ def _place(text: str, start: int | None, words: str) -> list[int] | None:
 
 
 def _rounded(value: float) -> float | None:
-    """JSON has no number for what is not finite."""
+    """JSON has no number for NaN and infinity."""
     return round(value, _DIGITS) if math.isfinite(value) else None
 
 
 def _filled(fields: Packed) -> Packed:
-    """Only what says something; numbers and ``""`` do."""
+    """The fields that say something; numbers and ``""`` do."""
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
 
 
@@ -190,9 +191,10 @@ def units(text: str) -> int:
 
 @lru_cache(maxsize=8)
 def changes(before: str, after: str, language: str) -> tuple[int, ...]:
-    """What stayed, was deleted and was inserted, again and again: three numbers of code units for each change.
+    """What changed, as three lengths in code units for each change: kept, deleted, inserted.
 
-    No piece ends inside a character with its combining marks. A lone space between two replacements belongs to them.
+    Words are compared, or characters if the language is written without spaces. No piece splits a character from its
+    combining marks. A single space between two replacements belongs to them.
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
     a, b = pattern.findall(before), pattern.findall(after)

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no fonts, no other file."""
+"""The report as one self-contained HTML file: no network, no fonts, no other files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
 @dataclass(frozen=True)
 class Way:
-    """The first and the last row of one run, and each segment's gain by the deciding metric (positive: better)."""
+    """The first and the last row of a run, and the gain of each segment by the deciding metric (positive: better)."""
 
     first: Row
     last: Row
@@ -47,12 +47,12 @@ class Way:
 
     @property
     def worse(self) -> int:
-        """Segments whose own score is worse than before."""
+        """The number of segments that score worse than before."""
         return sum(gain < -NOISE for gain in self.gains)
 
 
 def way(comparison: Comparison, run: str) -> Way:
-    """The way of ``run`` from its first row to its last."""
+    """The first and the last row of ``run``."""
     rows = [row for row in comparison.rows if row.run == run]
     first, last, place = rows[0], rows[-1], comparison.place
     if place is None:
@@ -115,7 +115,7 @@ def _quality(way: Way, *, edited: bool) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """With a true minus sign."""
+    """``value`` with a true minus sign."""
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
@@ -125,7 +125,7 @@ def p_text(p: float) -> str:
 
 
 class SummaryCell(NamedTuple):
-    """A cell of the summary; ``note`` stands beneath it, ``tone`` is ``better``, ``worse`` or nothing."""
+    """A cell of the summary: a ``note`` beneath it, and a ``tone``, which is ``better``, ``worse`` or empty."""
 
     text: str
     note: str = ""
@@ -133,12 +133,12 @@ class SummaryCell(NamedTuple):
 
 
 def row_name(row: Row) -> str:
-    """How a row is called: its stage in plain words, or its own name."""
+    """The row's stage in plain words, or its own name."""
     return stage_name(row.name) if row.name == row.stage else row.name
 
 
 def heads(comparison: Comparison) -> list[tuple[str, str]]:
-    """The columns of the summary with what they mean: a score for each metric, changes, outcomes, costs."""
+    """The columns of the summary and what they mean: scores, changes, outcomes, costs."""
     cells = comparison.rows[0].cells
     arrows = [f"{cell.score.metric} {'↑' if cell.score.higher_is_better else '↓'}" for cell in cells]
     return [
@@ -186,7 +186,7 @@ def lines(comparison: Comparison) -> list[tuple[str, list[SummaryCell]]]:
 
 
 def _score(cell: Cell, *, tested: bool) -> SummaryCell:
-    """A score and its difference to the row before; the p-value where that is the row that the test is against."""
+    """A score and its difference to the row before, with the p-value if the test is against that row."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     if cell.difference is None:
@@ -203,7 +203,7 @@ def _share(share: float, segments: int) -> SummaryCell:
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What the page says of the run in a line each: name and value."""
+    """What the page says about the run: names and values."""
 
     def language(code: str) -> str:
         try:
@@ -234,12 +234,11 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
 def pieces(
     summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, *, most: int = MOST_CHARACTERS
 ) -> Iterator[str]:
-    """The page about a run of chains, piece by piece. The chains are read once, and wait in a temporary file until all
-    that stands before them is known.
+    """The page about a run of chains, in pieces.
 
-    Segments beyond ``most`` characters are left out, and the page says so. Raises
-    :class:`mtagent.errors.MissingExtra` without jinja2, and :class:`OutputError` where the temporary file finds no
-    room.
+    The chains are read once and wait in a temporary file until everything that precedes them on the page is known.
+    Segments beyond ``most`` characters are left out, and the page says so. Raises :class:`mtagent.errors.MissingExtra`
+    without jinja2, and :class:`OutputError` if there is no room for the temporary file.
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -329,7 +328,7 @@ def _remarks(
 
 
 def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, run_way: Way | None) -> Iterator[str]:
-    """All that the page's script works with, as JSON in pieces."""
+    """The data of the page's script, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
     first, last = (rows.index(run_way.first), rows.index(run_way.last)) if run_way else (0, 0)
     cells = rows[0].cells if rows else ()

@@ -27,9 +27,9 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
+    """What a report compares with, and by which metrics (by default BLEU, chrF and TER).
 
-    ``comet_python`` is the Python of another environment that runs COMET.
+    ``comet_python`` is the Python of another environment, which runs COMET.
     """
 
     reference: Path | None = None
@@ -40,7 +40,7 @@ class ReportOptions:
 
     @property
     def asked_for(self) -> bool:
-        """Whether the user wants scores or a comparison in particular."""
+        """Whether the user asked for scores or a comparison."""
         return bool(self.reference or self.metrics or self.deciding or self.baselines)
 
     @property
@@ -50,7 +50,7 @@ class ReportOptions:
         return named | ({"-r": self.reference} if self.reference else {})
 
     def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
-        """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
+        """The same options with ``copies`` of the files in :attr:`reads`: pipes can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
@@ -84,9 +84,9 @@ def write_report(
 def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
     """The report in pieces of text.
 
-    The stages are compared with each other, and tested against the first one where something can be scored; those of
-    several target languages only where scores were asked for, which is a :class:`ConfigError`. The chains are read anew
-    for each use rather than held in memory: those that were compared, and no other that a run under way has come to.
+    The stages are compared with each other, and tested against the first one if there are references. Runs with several
+    target languages are compared only on request, which raises :class:`ConfigError`. To save memory the chains are read
+    again for each use; segments that an unfinished run adds meanwhile are left out.
     """
     segments = [staged.segment for staged in run.segments]
     comparison = references = None
