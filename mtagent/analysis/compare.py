@@ -1,6 +1,6 @@
 """Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs.
 
-``None`` is what there is not, never zero.
+``None`` means that there is no such number; it is never zero.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 
 class Cell(NamedTuple):
-    """A row's score by one metric; ``difference`` is to the ``former`` row, whichever direction is better."""
+    """A row's score by one metric. ``difference`` is its score minus that of the ``former`` row."""
 
     score: Score
     difference: float | None = None
@@ -49,12 +49,11 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Moved:
-    """What changed on the way from the former row's texts to this row's.
+    """How this row's texts differ from those of the former row.
 
-    ``ter``: from the former texts to these, the words edited per 100 words (HTER, Snover et al. 2006). ``characters``:
-    Levenshtein distance, added up. ``changed``: the share of segments with another text. ``regressed``: the share of
-    segments whose own score by the deciding metric got worse. ``gain_to_edit``: the gain by the deciding metric per
-    point of ``ter``.
+    ``ter``: the words edited per 100 words of these texts (HTER, Snover et al. 2006). ``characters``: the sum of
+    Levenshtein distances. ``changed``: the share of segments with another text. ``regressed``: the share of segments
+    that score worse by the deciding metric. ``gain_to_edit``: the gain by that metric per point of ``ter``.
     """
 
     ter: float
@@ -66,12 +65,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class Row:
-    """A system: the texts as given, those after a stage, the final ones of a run, or a file's.
+    """A system: the given texts, those after a stage, the final ones of a run, or those of a file.
 
-    ``name`` is unique and what is printed; ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the
-    texts come from, both ``None`` for a file; ``run`` is also ``None`` for given texts that several runs share.
-    ``former`` is the name of the row that differences and ``moved`` go by: the stage before; for ``final``, which has
-    the costs of the whole run, the first row of the run; for a file the first row of all.
+    ``name`` is unique and printed. ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the texts
+    come from; both are ``None`` for a file, and ``run`` is ``None`` for given texts that several runs share. ``former``
+    names the row that differences and ``moved`` refer to: the stage before; for ``final`` the first row of its run; for
+    a file the first row of all. The costs of ``final`` are those of the whole run.
     """
 
     name: str
@@ -86,7 +85,7 @@ class Row:
 
 
 class Part(NamedTuple):
-    """Some of the segments: those of a domain, of a length, of a document. ``scores``: by row, then by metric."""
+    """Segments of one domain, length or document. ``scores`` are by row, then by metric."""
 
     name: str
     segments: int
@@ -95,13 +94,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, in order; the first is the baseline of the tests.
+    """The rows in order; the first one is the baseline of the tests.
 
-    ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. ``deciding`` is the metric that
-    regressions, the gain-to-edit ratio and dollars per point go by. ``parts`` holds, for each grouping that was asked
-    for (``domain``, ``length``, ``document``), its parts. ``signatures`` are ``NAME|signature`` of all metrics and of
-    what ``moved`` was measured with. ``prices`` says where the dollars come from. ``warnings`` are whole sentences for
-    the user. ``source_lang`` and ``target_lang`` are those of the first segment.
+    ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. Regressions, gain per edit and
+    dollars per point refer to the metric ``deciding``. ``parts`` holds the parts of each requested grouping
+    (``domain``, ``length``, ``document``). ``signatures`` are ``NAME|signature`` of all metrics, and of what ``moved``
+    was measured with. ``prices`` says where the dollars come from, ``warnings`` are sentences for the user.
+    ``source_lang`` and ``target_lang`` are those of the first segment.
     """
 
     segments: tuple[str, ...]
@@ -127,7 +126,7 @@ class Comparison:
 
 
 class Options(TypedDict, total=False):
-    """What to compare with and by; see :func:`compare_run`."""
+    """The options of a comparison; see :func:`compare_run`."""
 
     baselines: Sequence[Baseline]
     reference: Path | None
@@ -139,27 +138,27 @@ class Options(TypedDict, total=False):
 
 
 def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options]) -> Comparison:
-    """Compare the stored runs ``names`` of the store that ``config`` names; see :func:`compare_run`.
+    """Compare the stored runs ``names`` of the store in ``config``; see :func:`compare_run`.
 
-    A name may be ``NAME=RUN``: then NAME stands in the tables. Segments that not all runs have are an error, or left
-    out where ``shared`` says so.
+    A name may be ``NAME=RUN``: tables then show NAME. Segments that some runs lack are an error, or left out if
+    ``shared``.
     """
     return compare_staged(read_runs(names, config), **options)
 
 
 def compare_run(store: Store, name: str, **options: Unpack[Options]) -> Comparison:
-    """Compare the stages of one run of an open store with each other and with ``baselines``.
+    """Compare the stages of a run with each other and with ``baselines``.
 
-    ``scoring`` says what to score with: the first row is the baseline of its tests; its ``edits_from`` and ``systems``
-    are not used. Its default metrics are left out where a segment has no reference. ``reference`` is a file that takes
-    the place of the run's references, ``deciding`` the metric that regressions and gains go by, ``prices`` a file to
-    compute dollars anew by. Raises :class:`mtagent.errors.MtagentError` for what does not fit.
+    ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
+    metrics are left out if a segment has no reference. The file ``reference`` replaces the references of the run,
+    ``deciding`` names the metric that regressions and gains refer to, and dollars are computed anew from the file
+    ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
     return compare_staged([read_run(store, name)], **options)
 
 
 def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
-    """What the runs ``specs`` (or ``NAME=RUN``) of the store that ``config`` names hold."""
+    """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
         stored = {run.name for run in store.runs()}
         named = []
@@ -223,7 +222,7 @@ def compare_staged(
 
 
 def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[str]) -> list[Segment]:
-    """The segments, with the references of a file where one is given, else of the first run that has them."""
+    """The segments with the references of the file, or else of the first run that has any."""
     own = [[staged.segment.reference for staged in run.segments] for run in runs]
     if reference is not None:
         texts: Sequence[str | None] = texts_for(runs[0], reference, "reference")
@@ -246,7 +245,7 @@ def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[
 
 
 def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list[str]) -> ScoreOptions:
-    """What can be scored: the default metrics only where every segment has a reference."""
+    """``scoring``, without the default metrics if a segment has no reference."""
     without = [segment.id for segment in segments if segment.reference is None]
     if not without or tuple(scoring.metrics) != ScoreOptions.metrics:
         return scoring
@@ -260,7 +259,7 @@ def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list
 
 
 def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[Row]:
-    """The texts as given, once where they are the same in all runs; each run's stages; the other systems."""
+    """The given texts, once if all runs share them; the stages of each run; the other systems."""
     given = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
     common = len(given) == len(runs) and len(set(given)) == 1
     alone = len(runs) == 1
@@ -284,9 +283,9 @@ def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills
 
 
 def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | None) -> int | None:
-    """The place of the metric that regressions and gains go by; ``None`` where nothing is scored.
+    """The place of the metric that regressions and gains refer to; ``None`` if nothing is scored.
 
-    ``named`` is what the user calls it, by the name in tables or as in ``-m``. Raises :class:`ConfigError`.
+    ``named`` is its name in tables or in ``-m``. Raises :class:`ConfigError`.
     """
     if named is None:
         return printed.index(_PREFERRED) if _PREFERRED in printed else 0 if printed else None
@@ -300,9 +299,7 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
 def _with_scores(
     rows: Sequence[Row], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
 ) -> tuple[list[Row], list[str]]:
-    """``rows`` with their scores, what changed since their former rows, and dollars for each edit and point; and the
-    signatures of all that was measured.
-    """
+    """``rows`` with scores, changes since their former rows, and dollars per edit and point; and all signatures."""
     ter_metric = Overlap("ter", target_lang)
     by_name: dict[str, Row] = {}
     signatures: dict[str, None] = {}
@@ -347,7 +344,7 @@ def _with_scores(
 
 
 def gains_of(former: Row, row: Row, place: int) -> list[float]:
-    """How much better each segment's own score is than in ``former``, whichever direction is better."""
+    """How much each segment improved since ``former``, whichever direction is better."""
     before, after = former.cells[place].score, row.cells[place].score
     sign = 1 if after.higher_is_better else -1
     return [sign * (new - old) for old, new in zip(before.segments, after.segments, strict=True)]
@@ -359,10 +356,10 @@ _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
 def parts_by(
     grouping: Grouping, rows: Sequence[Row], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
 ) -> tuple[Part, ...]:
-    """The parts of ``grouping``: by length from short to long, others in the order of the segments.
+    """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
-    ``metrics`` holds, for each cell, a metric for each row. Where a metric's counts add up, a part is a sum of them;
-    other metrics score it anew.
+    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, those of a part are
+    summed; other metrics score the part anew.
     """
     groups = grouped(grouping, segments)
     scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
@@ -386,7 +383,7 @@ def parts_by(
 
 
 def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
-    """The names of the parts, each with the places of its segments, in the order of :func:`parts_by`."""
+    """The names of the parts and the places of their segments, in the order of :func:`parts_by`."""
     if grouping not in GROUPINGS:
         raise ConfigError(f"no grouping {grouping!r}; there are: {', '.join(GROUPINGS)}")
     groups: dict[Any, list[int]] = {}
@@ -415,7 +412,7 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
 
 
 def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
-    """What is not complete in ``run``, and which of its costs stand in no stage."""
+    """What ``run`` lacks, and which of its costs belong to no stage."""
     if run.stored < run.total:
         missing = run.total - run.stored
         yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
@@ -438,7 +435,7 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
 
 
 def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: Sequence[str]) -> Iterator[str]:
-    """Which of the metrics decided, in the gate of a run, what its texts are."""
+    """Metrics by which the gate of a run decided."""
     for run in runs:
         gate, judge = str(run.settings.get("gate", "")), run.settings.get("judge")
         named = judge.get("evaluator") if isinstance(judge, Mapping) else None
@@ -461,13 +458,13 @@ def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: 
 
 
 def _same_name(judge: str, metric: str) -> bool:
-    """Whether a judge is a metric by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``, ``rate`` no such."""
+    """Whether a judge is this metric, maybe by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``."""
     ours, theirs = (re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (judge, metric))
     return bool(ours) and (ours == theirs or (len(ours) >= 5 and ours in theirs))
 
 
 def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iterator[str]:
-    """Who was shown the references by which the texts are scored."""
+    """Who saw the references that the texts are scored by."""
     if not any(segment.reference for segment in segments):
         return
     for run in runs:
@@ -478,9 +475,7 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
 
 
 def _about_texts(rows: Sequence[Row], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
-    """Too few segments for a test; texts that are wrong as a whole, those of equal rows once; texts that are too long
-    to be compared to the last edit, by the signatures.
-    """
+    """Too few segments for a test, suspicious texts (once if rows are equal), and texts too long for exact counts."""
     if report.paired and (number := len(report.segments)) < FEW:
         yield f"{amounts.counted(number, 'segment')}: too few for a p-value to mean much"
     seen: set[tuple[str, ...]] = set()

@@ -1,4 +1,4 @@
-"""What a calibration reads: scores of the judge and of people as ``meta_eval.files`` reads them, or both in a file."""
+"""What a calibration reads: scores of a judge and of people, in files of their own or in one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LABELS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0
 
 
 def read_pairs(path: Path) -> tuple[Texts, Side]:
-    """The texts of a file, and who judged them, as far as they are signed. Raises :class:`InputError`."""
+    """The texts of a file, and their judge. Raises :class:`InputError`."""
     texts: list[Text] = []
     names: dict[str, None] = {}
     signatures: dict[str, str] = {}
@@ -69,9 +69,9 @@ GIVEN, FINAL = "given", "final"
 
 
 def signed(judge: Side) -> str:
-    """The signature of the ratings; empty where they have none.
+    """The signature of the ratings; empty if they have none.
 
-    Raises :class:`InputError` where those of two evaluators are among them.
+    Raises :class:`InputError` if they are by two evaluators.
     """
     signatures = [(signature, where) for signature, where in judge.signatures.items() if signature]
     if not signatures:
@@ -87,11 +87,11 @@ def signed(judge: Side) -> str:
 
 
 def side_by_side(judge: Side, human: Side, documents: Sequence[str] | None = None) -> tuple[Texts, tuple[str, ...]]:
-    """Every text that both could have scored, and what is to be said of them.
+    """Every text that both sides could have scored, and remarks.
 
-    ``documents`` names the document of each segment, in the judge's order. What one of them did not score is left out
-    and counted. Raises :class:`InputError` where they have no system in common, another number of texts without ids,
-    or rated different texts.
+    ``documents`` names the document of each segment, in the order of the judge. Texts that one side did not score are
+    left out and counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts
+    without ids, or rated different texts.
     """
     pairs = match(judge, human, missing="leave-out")
     judged = pairs.evaluator.segments
@@ -119,9 +119,9 @@ def side_by_side(judge: Side, human: Side, documents: Sequence[str] | None = Non
 
 
 def chosen(texts: Texts, before: Sequence[str], after: Sequence[str]) -> Texts:
-    """``texts`` with the systems that edits lead from and to; of a chain's stages these are ``given`` and ``final``.
+    """``texts`` with the systems before and after an edit; for a chain these are ``given`` and ``final``.
 
-    Raises :class:`ConfigError` for one that is not there, or where only one side is named.
+    Raises :class:`ConfigError` for an unknown system, or if only one side is named.
     """
     systems = dict.fromkeys(text.system for text in texts.texts)
     if not before and not after and GIVEN in systems and FINAL in systems:
@@ -136,7 +136,7 @@ def chosen(texts: Texts, before: Sequence[str], after: Sequence[str]) -> Texts:
 
 
 def _documents(items: Sequence[str], documents: Sequence[str] | None, pairs: Match) -> dict[str, str | None]:
-    """The document of each segment: the ``documents`` in the order of ``items``, or what the files say."""
+    """The document of each segment: from ``documents``, in the order of ``items``, or from the files."""
     if documents is None:
         known = {item: about.document for item, about in pairs.human.about.items()}
         return known | {item: about.document or known.get(item) for item, about in pairs.evaluator.about.items()}
@@ -157,7 +157,7 @@ def _documents(items: Sequence[str], documents: Sequence[str] | None, pairs: Mat
 
 
 def _remarks(pairs: Match) -> Iterator[str]:
-    """A judge held against itself looks perfect; and nobody knows whose a score without a signature is."""
+    """Warnings about ratings without a signature, and about a judge compared with itself."""
     if "" in pairs.evaluator.signatures and len(pairs.evaluator.signatures) > 1:
         where = pairs.evaluator.signatures[""]
         yield f"{where}: not signed, and taken for a rating of the evaluator that signed others"
@@ -170,10 +170,10 @@ def _remarks(pairs: Match) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """``both`` alone, or ``scores`` of the judge and of people.
+    """A file of both sides (``both``), or ``scores`` of the judge and of people.
 
-    ``documents`` names the document of each segment (a line each; the last column, as in mt-metrics-eval's ``.docs``).
-    ``before`` and ``after`` are the systems between which edits lead.
+    Each line of ``documents`` names the document of a segment in its last column, as in the ``.docs`` files of
+    mt-metrics-eval. Edits lead from the systems ``before`` to ``after``.
     """
 
     scores: Scores
@@ -200,11 +200,11 @@ class Inputs:
 
     @property
     def kept(self) -> dict[str, Path]:
-        """All files that no output may take the place of: those that are read, and the store."""
+        """All files that must not be overwritten: the inputs and the store."""
         return self.paths | {"--store": self.scores.store or default_path()}
 
     def read(self) -> tuple[Texts, Origin]:
-        """The texts, and where they come from. Raises :class:`InputError` that names file and line."""
+        """The texts and their origin. Raises :class:`InputError` with file and line."""
         with spooled_copies(self.paths) as copies:
             if (both := copies.get("--pairs")) is not None:
                 texts, judge = read_pairs(both)
@@ -251,7 +251,7 @@ class Inputs:
 
 
 def refuse_unsigned(signature: str, paths: dict[str, Path]) -> None:
-    """Raise :class:`InputError` where it is not known whose ratings were calibrated on."""
+    """Raise :class:`InputError` if the evaluator of the ratings is unknown."""
     if not signature:
         names = ", ".join(str(path) for path in paths.values()) or "the run"
         raise InputError(

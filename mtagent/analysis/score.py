@@ -1,4 +1,4 @@
-"""What translations score: files, the stages of a run, lists of texts; several systems side by side."""
+"""What translations score: those of files, of the stages of a run, or in lists; several systems side by side."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from mtagent.text.table import Table
 
 
 class Corpus(NamedTuple):
-    """Segments and their translations by system; ``None`` = the system has none."""
+    """Segments and their translations by system; ``None`` = missing."""
 
     segments: list[Segment]
     systems: dict[str, list[str | None]]
 
 
 class SystemScore(NamedTuple):
-    """One system's score; the interval and the p-value where they were asked for."""
+    """The score of a system, with interval and p-value if requested."""
 
     system: str
     score: Score
@@ -55,8 +55,8 @@ class SystemScore(NamedTuple):
 class ScoreReport:
     """What the systems of a corpus score.
 
-    ``entries`` holds, metric by metric, a score for each system; ``flags`` by system what is wrong with each segment
-    as a whole. Where they were tested (``paired``), it is against the first system.
+    ``entries`` holds, metric by metric, a score for each system; ``flags``, by system, what is wrong with each segment.
+    ``paired`` tests are against the first system.
     """
 
     segments: tuple[str, ...]
@@ -75,11 +75,11 @@ class ScoreReport:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What to score with: metrics, as ``NAME[:OPTION=VALUE,…]`` or of one's own, tests and intervals.
+    """How to score: metrics (``NAME[:OPTION=VALUE,…]``, or objects), tests and intervals.
 
-    ``paired`` tests all systems against the first one. ``edits_from`` names a system: TER and characters from its texts
-    to those of each other are added. ``systems`` are those to read from files or a run; none = all. ``comet_python`` is
-    the Python of another environment that runs COMET.
+    ``paired`` tests all systems against the first one. ``edits_from`` names a system, from whose texts to those of the
+    others TER and characters are added. ``systems`` selects those to read from files or a run (default: all).
+    ``comet_python`` is the Python of another environment, which runs COMET.
     """
 
     metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
@@ -99,9 +99,10 @@ def score_texts(
     source_lang: str = UNKNOWN,
     scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists that do not fit.
+    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists of different
+    lengths.
 
-    ``sources`` are for the flags only: without them copies are not seen.
+    ``sources`` serve the flags only: without them copies are not detected.
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     lists = [*systems.items(), ("references", references), *([] if sources is None else [("sources", sources)])]
@@ -121,10 +122,10 @@ def score_files(
     source_format: str | None = None,
     scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
+    """Score line-aligned files (pairs of system and file), or a table with translations and references (``source``).
 
-    ``config`` tells the languages; its ``limit`` does not hold, since a score of the first segments would look like one
-    of all. Raises :class:`InputError` where the files have different numbers of lines.
+    ``config`` gives the languages; its ``limit`` is ignored, since a score of the first segments would look like one of
+    all. Raises :class:`InputError` if the files have different numbers of lines.
     """
     if source is not None:
         inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
@@ -148,9 +149,9 @@ def score_files(
 def score_run(
     name: str, config: Config, *, reference: Path | None = None, scoring: ScoreOptions = ScoreOptions()
 ) -> ScoreReport:
-    """Score what the stages of the stored chain run ``name`` left, as given first.
+    """Score the stages of the stored chain run ``name``.
 
-    ``reference`` takes the place of the run's own references, line by line.
+    The lines of ``reference`` replace the run's own references.
     """
     with open_existing(config.store) as store:
         unlimited = config.model_copy(update={"limit": None})
@@ -175,7 +176,7 @@ def _gathered(material: Material) -> Corpus:
 def _numbered(
     references: Sequence[str | None], source_lang: str, target_lang: str, sources: Sequence[str] | None = None
 ) -> list[Segment]:
-    """A segment for each reference; their ids are their places."""
+    """A segment for each reference, with its number as id."""
     pairs = zip(sources or [""] * len(references), references, strict=True)
     return [
         Segment(id=str(i), source=source, source_lang=source_lang, target_lang=target_lang, reference=reference)
@@ -184,7 +185,7 @@ def _numbered(
 
 
 def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> ScoreReport:
-    """Score every system with every metric. Missing translations are scored as empty ones, and flagged."""
+    """Score every system with every metric. Missing translations are scored as empty, and flagged."""
     segments = corpus.segments
     if not segments or not corpus.systems:
         raise InputError("there is nothing to score: " + ("no translation" if segments else "no segment") + " in it")
@@ -226,7 +227,7 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
 def _scored(
     metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
 ) -> list[tuple[SystemScore, ...]]:
-    """One group of scores for each metric, tested as ``scoring`` says."""
+    """A group of scores for each metric, tested as ``scoring`` says."""
     groups, counts = [], []
     for metric in metrics:
         each = for_systems(metric, tuple(texts))
@@ -260,10 +261,11 @@ _SHOWN = 10
 
 
 def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> str:
-    """The scores as ``text``, ``markdown`` or ``latex``; one system as text has a line per metric, as in sacreBLEU.
+    """The scores as ``text``, ``markdown`` or ``latex``; a single system as text has a line per metric, as in
+    sacreBLEU.
 
-    ``width`` is the number of digits after the point, by default for each metric its own. Signatures, the test and the
-    flags stand below.
+    ``width`` is the number of digits after the point; by default each metric has its own. Signatures, the test and
+    flags follow.
     """
     below = list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for group in report.entries for e in group))
     remarks = []
@@ -319,8 +321,9 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
 
 
 def sentences(report: ScoreReport, form: str = "text", width: int | None = None) -> Iterator[str]:
-    """A line per system, segment and metric: as ``text`` sacreBLEU's, after system and segment where there are several;
-    as ``json`` an object, which the metric ``scores-file`` reads back.
+    """A line per system, segment and metric: as ``text`` like sacreBLEU's, as ``json`` an object.
+
+    The metric ``scores-file`` reads the objects back.
     """
     alone = len(report.systems) == len(report.entries) == 1
     for number, system in enumerate(report.systems):
@@ -341,12 +344,12 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
 
 
 def digits(scores: Iterable[Score], width: int | None = None) -> int:
-    """How many digits after the point ``scores`` of one metric are shown with: ``width``, or what suits all of them."""
+    """The digits after the point for ``scores`` of one metric: ``width``, or what suits all of them."""
     return min((score.digits for score in scores), default=2) if width is None else width
 
 
 def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
-    """A score with its interval, what ``more`` there is of it, and its p-value, each in brackets."""
+    """A score with its interval, ``more`` text and its p-value in brackets."""
     parts = [f"{score:.{width}f}", *([f"({_confidence(interval, width)})"] if interval else []), *more]
     if p_value is not None:
         parts.append(f"(p = {p_value:.4f})" + ("*" if p_value < SIGNIFICANT else ""))

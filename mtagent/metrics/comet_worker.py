@@ -25,7 +25,7 @@ from typing import Any
 
 
 class Failure(Exception):
-    """What is answered in place of scores: ``message``, the cause in one line of at most 300 characters, a ``hint``."""
+    """An answer without scores: ``message``, the cause in one line of at most 300 characters, and a ``hint``."""
 
     def __init__(self, kind: str, message: str, cause: BaseException, hint: str = "") -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _end_when_nobody_reads(descriptor: int) -> None:
-    """A model may be busy for an hour after the process that asked was killed."""
+    """End as soon as nobody reads the answers: a model may be busy for an hour after its client was killed."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(descriptor, 0)
@@ -100,7 +100,7 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(name: str) -> tuple[Any, str | None]:
-    """The model, and its revision where it is the hub's."""
+    """The model, and its revision on the hub."""
     try:
         from comet import download_model, load_from_checkpoint
     except Exception as error:

@@ -1,8 +1,7 @@
-"""How sure a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
+"""How reliable a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
 
-The tests are sacreBLEU's (Koehn 2004; Riezler and Maxwell 2005), with its random numbers: the same seed draws the same
-segments and gives the same p-value. sacreBLEU adds up the counts of each resampled corpus; here a thousand corpora are
-one product of matrices.
+The tests are those of sacreBLEU (Koehn 2004; Riezler and Maxwell 2005) with its random numbers: the same seed gives the
+same p-value. sacreBLEU sums the counts of each resampled corpus; here a thousand corpora are one matrix product.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _NOISE = 1e-9
 
 
 class Resampling(NamedTuple):
-    """Which test with how many resamples: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
+    """A test: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
 
-    Without ``resamples`` they are 1,000 and 10,000, as in sacreBLEU. The same seed gives the same numbers.
+    By default 1,000 or 10,000 ``resamples``, as in sacreBLEU. The same seed gives the same numbers.
     """
 
     kind: Kind = "bs"
@@ -43,7 +42,7 @@ class Resampling(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many resamples or trials."""
+        """The number of resamples or trials."""
         return self.resamples or RESAMPLES[self.kind]
 
     @property
@@ -52,7 +51,7 @@ class Resampling(NamedTuple):
         return f"{_TESTS[self.kind].format(f'{self.number:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
 
     def signed(self, signature: str) -> str:
-        """``signature`` with the test in it, where sacreBLEU puts it."""
+        """``signature`` with the test, where sacreBLEU puts it."""
         first, *rest = signature.split("|")
         return "|".join([first, f"{self.kind}:{self.number}", f"seed:{self.seed}", *rest])
 
@@ -65,10 +64,11 @@ class Interval(NamedTuple):
 
 
 class Significance(NamedTuple):
-    """What a test says of a system: the interval of its score, and how likely it differs from the first by chance.
+    """The result of a test: the interval of a score, and the probability that its difference to the first system is
+    chance.
 
-    ``p_value`` is ``None`` for the first system, and for one that does not differ from it in any segment. ``interval``
-    is ``None`` after approximate randomization, which has none.
+    ``p_value`` is ``None`` for the first system, and for systems equal to it in every segment. ``interval`` is ``None``
+    after approximate randomization.
     """
 
     interval: Interval | None
@@ -76,7 +76,7 @@ class Significance(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The counts of a system's segments, and how a score is made of their sum."""
+    """The counts of the segments of a system, and the function from their sum to a score."""
 
     rows: Counts
     combined: Callable[[Counts], Counts]
@@ -85,10 +85,10 @@ class Statistics(NamedTuple):
 def statistics_of(
     metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score, others: Sequence[Score] = ()
 ) -> Statistics:
-    """What is resampled: the metric's own counts, or the scores of the segments where the score is their mean or sum.
+    """What is resampled: the metric's own counts, or the scores of the segments if the score is their mean or sum.
 
-    ``others`` are the scores of the other systems: a score of 0 may be either, and is what theirs are. Raises
-    :class:`ConfigError` where it is neither.
+    ``others`` are the scores of the other systems, which tell what a score of 0 is. Raises :class:`ConfigError` if the
+    score is neither.
     """
     if isinstance(metric, Additive):
         return Statistics(metric.statistics(segments, translations), metric.combined)
@@ -102,12 +102,12 @@ def statistics_of(
 
 
 def intervals(systems: Sequence[Statistics], how: Resampling) -> list[Interval]:
-    """The confidence interval of each system by bootstrap resampling, all from the same draws."""
+    """The confidence interval of each system by bootstrap resampling, all with the same draws."""
     return [_interval(scores) for scores in _bootstrapped(systems, how)]
 
 
 def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> list[list[Significance]]:
-    """Test each system of a group against the first one; a group for each metric, all tested with the same draws.
+    """Test each system of a group against the first one; a group per metric, all with the same draws.
 
     All systems have the same number of segments.
     """
@@ -137,7 +137,7 @@ def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> lis
 
 
 def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
-    """For each system the scores of the resampled corpora."""
+    """The scores of the resampled corpora of each system."""
     sums = _sums([system.rows for system in systems], how._replace(kind="bs"))
     return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
 
@@ -152,9 +152,9 @@ def _sums(parts: Sequence[Counts], how: Resampling) -> list[Counts]:
 
 
 def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """How often each segment counts: resamples × segments, a block at a time.
+    """How often each segment counts: resamples × segments, block by block.
 
-    The generator draws 32 bits at a time: blocks of other sizes would give other numbers than one block.
+    The generator draws 32 bits at a time: other block sizes would give other numbers.
     """
     random, most = np.random.default_rng(how.seed), max(32, _CELLS // segments // 32 * 32)
     for start in range(0, how.number, most):
@@ -175,7 +175,7 @@ def _interval(scores: Counts) -> Interval:
 
 
 def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statistics) -> float | None:
-    """How often chance made a difference larger than the real one. Equal ones may differ in their last digit."""
+    """How often chance made a larger difference than the real one. Equal differences may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
     scores = (system.combined(system.rows.sum(axis=0, keepdims=True))[0] for system in (first, other))

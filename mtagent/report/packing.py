@@ -155,7 +155,7 @@ def _error(span: ErrorSpan, text: str) -> Packed:
 
 
 def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
-    """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` that error if it has no number."""
+    """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` one that has no number."""
     number = next((i for i, span in enumerate(spans) if span is edit.span or span == edit.span), None)
     fields = {
         "at": _place(before, edit.start, edit.old),
