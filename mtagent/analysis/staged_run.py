@@ -169,7 +169,7 @@ class StagedRun:
 
 
 def read_run(store: Store, name: str) -> StagedRun:
-    """The chain run ``name``. Raises :class:`ConfigError` for a run of ratings, :class:`InputError` for an empty one."""
+    """The chain run ``name``. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run."""
     stored, summary = store.read(name), store.run(name)
     if stored.kind == "rating":
         rated = summary.inputs.get("run")
