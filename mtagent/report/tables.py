@@ -20,7 +20,12 @@ STAGES = {
     "final": "in the end",
 }
 """How the texts after a stage, and a stage itself, are called."""
-_AFTER = {"translate": "after translation", "postedit": "after post-editing", "proofread": "after proofreading"}
+_AFTER = {
+    "translate": "after translation",
+    "postedit": "after post-editing",
+    "proofread": "after proofreading",
+    "final": "in the end",
+}
 _OUTCOME_COLOURS = {OUTCOMES["applied"]: "changed", OUTCOMES["refused"]: "guard", OUTCOMES["rejected"]: "gate"}
 _WORST_FIRST: tuple[Severity, ...] = tuple(reversed(SEVERITIES))
 Cell = str | tuple[str, Bar]
