@@ -18,6 +18,7 @@ from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
+from mtagent.report.fates import OUTCOMES
 from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
@@ -339,6 +340,7 @@ def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None,
         "first": first,
         "last": last,
         "deciding": run_way.place if run_way else None,
+        "outcomes": OUTCOMES,
     }
     yield f'{script_json(head)[:-1]},"segments":['
     segments.seek(0)

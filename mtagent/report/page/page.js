@@ -7,10 +7,6 @@ const LONG = 20000; // in longer changes, characters without a shape are not nam
 const SEVERITIES = ["critical", "major", "minor", "neutral"];
 const STAGES = { translate: "Translate", postedit: "Post-edit", proofread: "Proofread" };
 const VERDICTS = { kept: "change kept", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
-const OUTCOMES = {
-  applied: "applied", refused: "refused by a guard", rejected: "rejected with the text", "not-found": "place not found",
-  ambiguous: "place ambiguous", overlapping: "overlaps another edit", unchanged: "nothing to change", reverted: "taken back",
-};
 const FLAGS = { missing: "no translation", empty: "empty", copied: "copies the source", script: "foreign script" };
 const RESULTS = { worse: "got worse", better: "got better", changed: "changed", same: "not changed", flagged: "flagged", failed: "failed" };
 const ORDERS = {
@@ -392,6 +388,7 @@ function filtered() {
 // --- the page at work
 
 const data = JSON.parse(byId("data").textContent);
+const OUTCOMES = data.outcomes;
 const segments = data.segments.map(prepared);
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
