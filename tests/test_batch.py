@@ -15,7 +15,7 @@ from mtagent.evaluators.protocol import Evaluator
 from mtagent.jobs.improve import improve_file, outcome_of_chain
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import Given
-from mtagent.jobs.run import Outcome, work_all
+from mtagent.jobs.pool import Outcome, work_all
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Message, Rating, Segment, Step, Verdict
 from mtagent.store import RunSummary, Store

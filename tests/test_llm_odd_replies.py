@@ -95,15 +95,6 @@ async def test_a_reply_of_no_use_is_on_record_as_failed_and_a_second_one_an_erro
 
 
 @pytest.mark.loopback
-async def test_a_tool_call_is_an_answer_where_tools_were_offered(store: Store) -> None:
-    async with serving("unoffered_tool_call") as (server, client):
-        cached = Cached(client, store, store.start("r", settings={}, inputs={}).id)
-        answers = [await cached.complete(HELLO, segment="s", tools=[SEARCH]) for _ in range(2)]
-        assert [answer.tool_calls[0].name for answer in answers] == ["web_search"] * 2
-        assert len(server.requests) == 1
-
-
-@pytest.mark.loopback
 @pytest.mark.parametrize("name", ["huge_body", "huge_gzip"])
 async def test_a_huge_reply_is_not_read_to_its_end(name: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()

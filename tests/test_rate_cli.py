@@ -116,7 +116,7 @@ def test_the_files_of_mt_metrics_eval_are_written_and_named(files: Shell) -> Non
     files.write("gpt-4.1.txt", *TRANSLATIONS)
     done = files("rate -s en.txt -t gpt-4.1.txt other.txt -l en-es -o rules-src.seg.score")
     assert done.code == 0
-    assert "mtagent: mtme allows no '.' and '-' in names: gpt-4.1 is gpt_4_1 in the files" in done.err
+    assert "gpt-4.1 is gpt_4_1" in done.err
     assert "mtagent: written: rules-src.seg.score, rules-src.sys.score, rules-src.seg.rating" in done.err
     assert [line.split("\t")[0] for line in files.read("rules-src.seg.score")] == ["gpt_4_1"] * 3 + ["other"] * 3
     assert len(files.read("rules-src.seg.rating")) == 6

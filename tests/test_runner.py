@@ -15,7 +15,7 @@ from mtagent.config import load
 from mtagent.errors import ServerError
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, read_segments, with_context
-from mtagent.jobs.run import work_all
+from mtagent.jobs.pool import work_all
 from mtagent.llm.cache import Cached
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Message, Segment, Usage

@@ -261,7 +261,7 @@ def test_other_settings_or_inputs_are_refused_and_named(tmp_path):
         with pytest.raises(StoreError) as refusal:
             store.start("r", settings={"gate": {"margin": 1, "kind": "rate"}, "x": "y" * 99}, inputs={"n": 2})
         said = str(refusal.value)
-        for part in ("gate.margin was 0.5, is now 1", "model was 'm', is now not set", "n was 1, is now 2", "--run"):
+        for part in ("gate.margin was 0.5, is now 1", "model was 'm', is now not set", "n was 1, is now 2", "--name"):
             assert part in said
         assert "kind" not in said
         assert "y" * 60 not in said
@@ -360,7 +360,7 @@ def test_a_run_that_another_process_works_on_is_locked_until_that_process_is_kil
     child = in_child(HOLD, tmp_path / "s.db")
     with child, Store(tmp_path / "s.db") as store:
         assert child.stdout.readline() == "held\n"
-        with pytest.raises(RunLocked, match=rf"'first': process {child.pid} is working on it.*--run"):
+        with pytest.raises(RunLocked, match=rf"'first': process {child.pid} is working on it.*--name"):
             start(store)
         with pytest.raises(RunLocked):
             store.reopen("first")
@@ -764,10 +764,7 @@ def test_the_causes_of_former_versions_become_data(tmp_path, verdict, sentence, 
 
 
 def test_a_migration_that_fails_changes_nothing():
-    def half(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE half (a)")
-        connection.execute("CREATE TABLE half (a)")
-
+    half = ["CREATE TABLE half (a)"] * 2
     connection = sqlite3.connect(":memory:", isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection, [*MIGRATIONS, half])

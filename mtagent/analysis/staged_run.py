@@ -24,7 +24,6 @@ from mtagent.formats.ratings import FINAL, GIVEN, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
 from mtagent.records import Chain, Segment, Stage, Usage
-from mtagent.store.rows import segment_state
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
@@ -218,7 +217,7 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
         )
         before = last.text
     edits = sum((Counter(result.edits) for result in results.values()), Counter[str]())
-    outcome = _FINAL_OUTCOMES[segment_state(chain)]
+    outcome = _FINAL_OUTCOMES[chain.state]
     whole = StageResult(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
         edits=_counts(*edits.items()),

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtagent.chain import guards
 from mtagent.chain.calibration import Threshold, calibrated, read
 from mtagent.chain.chain import Plan
 from mtagent.chain.correct import Corrector
@@ -17,13 +16,9 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, unforced
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
-from mtagent.llm.budget import (
-    Budget,
-    Budgeted,
-)
+from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM
-from mtagent.llm.request import Sampling
 from mtagent.store.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
@@ -31,8 +26,7 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
-    from mtagent.llm.local import LocalServer
-    from mtagent.llm.request import Sampling
+    from mtagent.llm.server import LocalServer
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -74,12 +68,6 @@ def effective(config: Config, given: Given) -> Config:
     return config.effective(offline=config.offline and given.llm is None, translator=translator)
 
 
-def _refuse_unknown_guards(config: Config) -> None:
-    for name in config.skip_guards:
-        if name not in guards.GUARDS:
-            raise ConfigError(f"no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
-
-
 def settings_for_results(config: Config) -> dict[str, Any]:
     """The settings that results depend on, as plain data: what a resumed run must agree with.
 
@@ -95,11 +83,9 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
     """
-    offline = config.offline and given.llm is None
     config = effective(config, given)
-    _refuse_unknown_guards(config)
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm, offline)
+        models = _Models(config, given, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = given.evaluator or (
             named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
@@ -110,6 +96,10 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator)
+        proofreader = None
+        if "proofread" in stages:
+            llm = _needed(models.get("proofread"), "the proofread stage")
+            proofreader = Proofreader(llm, prompts_folder=config.prompts)
         yield Plan(
             stages=stages,
             translator=_translator(config, given, models, stack) if "translate" in stages else None,
@@ -121,7 +111,7 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
                 fix=config.fix,
                 prompts_folder=config.prompts,
             ),
-            proofreader=_proofreader(config, models) if "proofread" in stages else None,
+            proofreader=proofreader,
             gate=gate,
             thresholds=thresholds,
             skip_guards=frozenset(config.skip_guards),
@@ -137,20 +127,17 @@ async def assembled_evaluator(
 
     ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
     """
-    offline = config.offline and given.llm is None
     config = effective(config, given).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm, offline)
+        models = _Models(config, given, stack, wrap_llm)
         yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
 
 
 class _Models:
     """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
 
-    def __init__(
-        self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None, offline: bool
-    ) -> None:
-        self._config, self._given, self._stack, self._offline = config, given, stack, offline
+    def __init__(self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
+        self._config, self._given, self._stack = config, given, stack
         self._wrap = wrap_llm or within_budget(config)
         self._made: dict[ModelSettings, LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
@@ -159,7 +146,7 @@ class _Models:
 
     def get(self, role: Role | None) -> LLM | None:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
-        if self._offline:
+        if self._config.model is None:  # an effective configuration names one, unless there is none to ask
             return None
         settings = self._config.model_for(role)
         if settings not in self._made:
@@ -168,17 +155,26 @@ class _Models:
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
+        from mtagent.llm.limits import Limiter
+        from mtagent.llm.request import Sampling
 
+        sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()
         base_url = local.base_url if local else settings.base_url
+        if base_url not in self._limiters:
+            self._limiters[base_url] = Limiter(
+                self._config.concurrency,
+                requests_per_minute=self._config.requests_per_minute,
+                tokens_per_minute=self._config.tokens_per_minute,
+            )
         client = OpenAIClient(
             local.model if local else settings.model or DEFAULT_MODEL,
             base_url=base_url,
             api_key_env=settings.api_key_env or "OPENAI_API_KEY",
-            sampling=_sampling(settings),
+            sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
-            limiter=self._limiter(base_url),
+            limiter=self._limiters[base_url],
             leave_out=() if local is None or local.tools else ("tools",),
             known_as=local.name if local else None,
             price=self._prices,
@@ -186,34 +182,17 @@ class _Models:
         self._stack.push_async_callback(client.aclose)
         return client
 
-    def _limiter(self, base_url: str | None) -> Limiter:
-        from mtagent.llm.limits import Limiter
-
-        if base_url not in self._limiters:
-            self._limiters[base_url] = Limiter(
-                self._config.concurrency,
-                requests_per_minute=self._config.requests_per_minute,
-                tokens_per_minute=self._config.tokens_per_minute,
-            )
-        return self._limiters[base_url]
-
     def _local_server(self) -> LocalServer | None:
         """The server in this process, if the configuration asks for one; started once."""
         if self._config.llm in (None, "openai"):
             return None
-        from mtagent.llm.local import serve
+        from mtagent.llm.server import LocalServer
 
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
-        self._local = self._local or self._stack.enter_context(serve(path or None))
+        self._local = self._local or self._stack.enter_context(LocalServer(path or None))
         return self._local
-
-
-def _sampling(settings: ModelSettings) -> Sampling:
-    from mtagent.llm.request import Sampling
-
-    return Sampling(**{name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"})
 
 
 def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitStack) -> Translator | None:
@@ -226,23 +205,18 @@ def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitS
     return translator
 
 
-def _proofreader(config: Config, models: _Models) -> Proofreader:
-    return Proofreader(_needed(models.get("proofread"), "the proofread stage"), prompts_folder=config.prompts)
-
-
 def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Gate:
     if config.gate == "pairwise":
         return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
     if config.gate == "rate":
-        return RateGate(given.judge or _judge(config, given, models, evaluator), margin=config.margin)
+        judge = given.judge
+        if judge is None and judge_is_editor(config, given):
+            judge = evaluator  # the judge would be asked alike: the rating of the text before is at hand
+        if judge is None:
+            free = config.model_copy(update={"forced": False})
+            judge = named_evaluator(free, judge_spec(config), models.get("judge"))
+        return RateGate(judge, margin=config.margin)
     return OpenGate(config.gate or "guards")
-
-
-def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
-    """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    if evaluator is not None and judge_is_editor(config, given):
-        return evaluator
-    return named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), models.get("judge"))
 
 
 def judge_spec(config: Config) -> str:

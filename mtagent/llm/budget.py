@@ -16,8 +16,8 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
-from mtagent.llm.request import Form, room_of
+from mtagent.llm.protocol import LLM, KeyedLLM, Options, PricedLLM, SampledLLM
+from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Usage
 from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
@@ -26,7 +26,7 @@ ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
-_WITHOUT_COUNT = "go on without a budget, or start another --run with one: stored replies cost it nothing"
+_WITHOUT_COUNT = "go on without a budget, or start another run with one (--name): stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -88,7 +88,7 @@ class Budget:
             if self.limit.dollars < inf and dollars is None:
                 raise ConfigError(
                     f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
-                    "the tokens instead (--token-budget N), or start another --run"
+                    "the tokens instead (--token-budget N), or start another run (--name)"
                 )
             self.spent += Amount(dollars or 0.0, tokens)
 
@@ -143,13 +143,13 @@ class Budgeted:
         self._room = room or ASSUMED_ROOM
         self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
-        worst = self._worst(messages, Form.of(asked))
+        worst = self._worst(messages, options)
         await self._budget.reserve(worst, self._hint)
         paid = None  # a request that is cut short may have to be paid for
         try:
-            completion = await self._llm.complete(messages, **asked)
+            completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
             return completion
         except Exception as error:
@@ -159,10 +159,11 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], form: Form) -> Amount:
+    def _worst(self, messages: Sequence[Message], options: Options) -> Amount:
         """The most that a call can take."""
-        texts = [json.dumps(form.schema)] if form.schema else []
-        texts += [tool.model_dump_json() for tool in form.tools]
+        schema = options.get("schema")
+        texts = [json.dumps(schema)] if schema else []
+        texts += [tool.model_dump_json() for tool in options.get("tools", ())]
         for message in messages:
             texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
         sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)

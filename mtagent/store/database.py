@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -104,7 +105,8 @@ class Database:
             # Bytes that are no UTF-8 come without a code.
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
                 raise StoreError(_damaged(self.path, whose, str(error))) from error
-            raise StoreError(f"{self.path}: {_advice(error)}") from error
+            advice = _ADVICE.get(_code(error))
+            raise StoreError(f"{self.path}: {f'{advice} ({error})' if advice else error}") from error
         except UnicodeDecodeError as error:  # SQLite's own message quotes damaged bytes
             raise StoreError(_damaged(self.path, whose, str(error))) from error
         except UnicodeEncodeError as error:
@@ -122,9 +124,9 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
-def _advice(error: sqlite3.Error) -> str:
-    code = _code(error)
-    return f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
+def now() -> str:
+    """The time in UTC, as the store writes it: ``2025-01-31 12:00:00.000``."""
+    return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def make_private_folder(folder: Path) -> None:
@@ -149,9 +151,9 @@ def make_private_file(path: Path) -> None:
     path.chmod(0o600)  # whatever the umask takes away
 
 
-def _damaged(path: str, culprit: str, found: str) -> str:
+def _damaged(path: str, culprit: str, symptom: str) -> str:
     """One line: which store is damaged, where, and how to save what is whole."""
-    line = " ".join(found.split())
+    line = " ".join(symptom.split())
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
@@ -229,10 +231,10 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
     """Look before anything is written: a file of another program or of a newer version stays as it is."""
     connection.execute("BEGIN")  # one state of the file: another process may be making the tables at this moment
-    found = connection.execute("PRAGMA application_id").fetchone()[0]
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     connection.execute("COMMIT")
-    if found != APPLICATION_ID and (found or tables):
+    if application != APPLICATION_ID and (application or tables):
         raise StoreError(f"{path}: is a database of another program; {_ELSEWHERE}")
     if version(connection) > len(MIGRATIONS):
         raise StoreError(

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
-from mtagent.llm.reply import clean, redirected
 from mtagent.records import Draft, Segment
-from mtagent.text.masking import key_in, masked, masked_data
+from mtagent.text.masking import clean, key_in, masked, masked_data, redirected
 from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
-
 
 API_KEY = "LIBRETRANSLATE_API_KEY"
 """The environment variable with the server's key, where it wants one."""
@@ -63,9 +61,7 @@ class LibreTranslate:
             )
         self.name = name
         self._url = url.rstrip("/").removesuffix("/translate")
-        self._timeout = timeout
-        self._attempts = attempts
-        self._pause = pause
+        self._timeout, self._attempts, self._pause = timeout, attempts, pause
         self._turns = Turns(in_flight)
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,8 +90,8 @@ class LibreTranslate:
         """The server's own code for ``language``."""
         if not self._codes:
             reply = await self._ask("GET", "/languages")
-            listed = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
-            codes: list[Any] = [item.get("code") for item in listed]
+            items = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
+            codes: list[Any] = [item.get("code") for item in items]
             if not codes or not all(isinstance(code, str) for code in codes):
                 raise TranslatorError(
                     f"{self.name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
@@ -138,14 +134,14 @@ class LibreTranslate:
                         return json.loads(text) if text.strip() else None
                     location = response.headers.get("Location")
                     if 300 <= response.status < 400 and location:
-                        said = redirected(location, _key(), "write it after libretranslate:")
+                        message = redirected(location, _key(), "write it after libretranslate:")
                     else:
-                        said = clean(content.decode(errors="replace"), _key())[:200] or "no message"
-                    failure = f"status {response.status}: {said}"
+                        message = clean(content.decode(errors="replace"), _key())[:200] or "no message"
+                    failure = f"status {response.status}: {message}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
-                    asked = response.headers.get("Retry-After", "")
-                    wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
+                    pause = response.headers.get("Retry-After", "")
+                    wait = min(float(pause), _LONGEST_WAIT) if pause.isdecimal() else wait
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:
