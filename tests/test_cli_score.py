@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
 from mtagent.metrics.protocol import Metric
 from mtagent.records import Score, Segment
-from mtagent.text.foreign import FLAGS, flags
+from mtagent.text.foreign import FLAGS
 from tests.commands import ROOT, Shell, run
 from tests.pages import section
 
@@ -223,42 +222,10 @@ def test_tables_bring_translations_and_references(files: Shell) -> None:
     assert from_table == from_lines
 
 
-# --- flags
-
 EN_ES = Segment(
     id="1", source="The council approved the plan last week.", source_lang="en", target_lang="es",
     reference="El consejo aprobó el plan la semana pasada.",
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "translation", "expected"),
-    [
-        ({}, "El ayuntamiento dio luz verde al plan.", ()),
-        ({}, None, ("missing",)),
-        ({}, "  ", ("empty",)),
-        ({"source": " ", "reference": None}, "", ()),
-        ({}, "The council approved the plan last week.", ("copied",)),
-        ({"reference": "The council approved the plan last week."}, "The council approved the plan last week.", ()),
-        ({"reference": None}, "The council approved the plan last week.", ("copied",)),
-        ({"target_lang": "en-GB"}, "The council approved the plan last week.", ()),
-        ({}, "Совет одобрил план на прошлой неделе.", ("script",)),
-        ({}, "El consejo (совет) aprobó el plan la semana pasada.", ()),
-        ({"reference": None}, "議会は先週その計画を承認した。", ("script",)),
-        ({"source": "Nokia Corporation", "reference": None}, "Nokia Corporation", ()),
-        ({"source": "Good morning"}, "Good morning", ("copied",)),
-        ({"target_lang": "und"}, "Совет одобрил план.", ()),
-        ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, "I cannot translate this.", ("script",)),
-        ({"target_lang": "uk", "reference": None}, "I cannot translate this.", ("script",)),
-        ({"target_lang": "uk", "reference": None}, "Рада схвалила plan.", ()),
-        ({"target_lang": "uk", "reference": None}, "We did not схвалила plan.", ("script",)),
-        ({"target_lang": "uk", "reference": "OK"}, "I cannot translate this.", ()),
-        ({"target_lang": "uk", "reference": "Рада схвалила план тижня."}, EN_ES.source, ("copied", "script")),
-        ({"target_lang": "ja", "reference": "議会は先週その計画を承認した。"}, "議会は計画を承認しました。", ()),
-    ],
-)  # fmt: skip
-def test_flags(changes: dict[str, Any], translation: str | None, expected: tuple[str, ...]) -> None:
-    assert flags(EN_ES.model_copy(update=changes), translation) == expected
 
 
 def test_missing_and_empty_translations_are_scored_as_empty_and_flagged() -> None:

@@ -20,7 +20,6 @@ from mtagent.llm.fake import ScriptedLLM
 from mtagent.metrics.named import make_metric
 from mtagent.metrics.qe_e5 import QeE5
 from mtagent.records import Segment
-from mtagent.text.foreign import copied_share, translated_share
 from tests.commands import ROOT, Shell
 
 
@@ -49,46 +48,6 @@ LONG_GOOD = (
     "Busse ersetzen die Straßenbahnen bis Freitag. Die Fahrkarten gelten weiterhin auf allen Linien. "
     "Die Stadt rechnet mit Reparaturkosten von zwei Millionen Euro."
 )
-
-
-# --- how much of a text is a translation; without any model
-
-
-@pytest.mark.parametrize(
-    ("source", "text", "pair", "share"),
-    [
-        ("The bridge is closed today.", "Die Brücke ist heute gesperrt.", "en-de", 1),
-        ("The bridge is closed today.", "The bridge is closed today.", "en-de", 0),
-        ("The bridge is closed today.", "the bridge is closed today", "en-de", 0),
-        ("The bridge is closed today.", "The bridge is closed today.", "en-en", 1),
-        ("The bridge is closed.", "El puente: The bridge is closed.", "en-es", 1 / 3),
-        ("save", "save", "en-de", 0),
-        ("London", "London", "en-de", 1),
-        ("New York City", "New York City", "en-de", 1),
-        ("PLEASE CLOSE THE DOOR BEHIND YOU", "PLEASE CLOSE THE DOOR BEHIND YOU", "en-de", 0),
-        ("12:30", "12:30", "en-de", 1),
-        ("@user8", "@user8", "en-de", 1),
-        ("@user8 #science", "@user8 #science", "en-de", 1),
-        ("{name} – https://example.org", "{name} – https://example.org", "en-de", 1),
-        ("The bridge is closed.", "Мост закрыт.", "en-de", 0),
-        ("The bridge is closed.", "Мост закрыт.", "en-uk", 1),
-        ("Привіт усім", "Hello everyone", "uk-en", 1),
-        ("The bridge is closed.", "A bridge got shut.", "en-ja", 0),
-        ("The bridge is closed.", "橋は閉鎖されています。", "en-ja", 1),
-        ("Windows Server is closed.", "Windows Server は閉鎖されています。", "en-ja", 1),
-        ("橋は閉鎖されています。", "橋は閉鎖されています。", "ja-zh", 0),
-        ("", "", "en-de", 1),
-    ],
-)  # fmt: skip
-def test_copies_and_wrong_scripts_are_no_translation(source: str, text: str, pair: str, share: float) -> None:
-    assert translated_share(segment(source, pair), text) == pytest.approx(share)
-
-
-def test_a_copied_part_counts_as_much_as_it_is() -> None:
-    source = segment("We met him there on a cold and rainy day in late November.")
-    text = "Wir trafen ihn there on a cold and rainy day Ende November."
-    assert copied_share(source, text) == pytest.approx(7 / 12)
-    assert translated_share(source, text) == pytest.approx(5 / 12)
 
 
 # --- without the package
