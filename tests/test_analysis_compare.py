@@ -217,8 +217,8 @@ def test_dollars_anew_by_a_price_file(tmp_path: Path, config: Config) -> None:
 def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> None:
     prices = written(tmp_path / "p.toml", ["[[prices]]", 'model = "own-2024"', "input = 1", "output = 1"])
     call = Call(purpose="rate", model="own-2024", usage=Usage(calls=1, input_tokens=1000, cost=None))
-    held = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,)))
-    result = compared(tmp_path, held, settings={"model": "own"}, prices=prices)
+    run_chain = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,)))
+    result = compared(tmp_path, run_chain, settings={"model": "own"}, prices=prices)
     assert cost_of(result, "postedit").usage.cost == pytest.approx(0.001)
 
 
@@ -282,10 +282,10 @@ def test_failed_tries_are_in_the_costs_of_the_whole_run(path: Path) -> None:
 def test_replies_from_the_store_are_told(tmp_path: Path, config: Config) -> None:
     improve(tmp_path, scripted(USAGES), "a", SOURCES)
     improve(tmp_path, scripted(USAGES), "b", SOURCES, preset="paper", stages=("translate", "proofread"))
-    (told,) = (
+    (warning,) = (
         warning for warning in compare_runs(["a", "b"], config).warnings if "replies came from the store" in warning
     )
-    assert told.startswith("run 'b': 4 replies came from the store and cost nothing here")
+    assert warning.startswith("run 'b': 4 replies came from the store and cost nothing here")
 
 
 # --- what is not there, not complete, or taken back
@@ -368,8 +368,8 @@ def test_outcomes_of_what_was_taken_back_or_rejected(
 
 
 def test_a_run_that_is_not_complete_takes_the_lines_of_its_segments(tmp_path: Path, path: Path) -> None:
-    held = chain(1, "a", step("postedit", "b"), reference="b")
-    result = compared(tmp_path, None, held, None, chain(4, "x", reference="x"), total=5)
+    run_chain = chain(1, "a", step("postedit", "b"), reference="b")
+    result = compared(tmp_path, None, run_chain, None, chain(4, "x", reference="x"), total=5)
     assert result.warnings[0] == "run 'r' is finished: 3 of its 5 segments are not in it yet"
     references = written(tmp_path / "ref.txt", ["no", "b", "no", "x", "last"])
     other = written(tmp_path / "other.txt", ["no", "c", "no", "d", "last"])
@@ -470,8 +470,8 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     assert result.row("given").cells[0].score.value == 25
     assert not [warning for warning in result.warnings if "reference" in warning]
     result = compare_runs(["full", "other"], config)
-    told = "the runs have other references for 1 segment (1): those of the run named first are taken"
-    assert any(one.startswith(told) for one in result.warnings)
+    start = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    assert any(warning.startswith(start) for warning in result.warnings)
     assert result.row("given").cells[2].score.value == 25
 
 
@@ -574,13 +574,13 @@ def test_the_parts_of_all_segments_score_as_all(whole: Comparison, tmp_path: Pat
 
 def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
     wanted = ScoreOptions(metrics=["bleu", "bleu:tokenize=char"])
-    held = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
-    result = compared(tmp_path, held, by=["domain"], scoring=wanted)
+    run_chain = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
+    result = compared(tmp_path, run_chain, by=["domain"], scoring=wanted)
     assert result.metrics == ("BLEU", "BLEU (2)")
     (line, *_) = csv.DictReader(io.StringIO(flat(result)))
     assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in result.rows[0].cells)
     assert line["BLEU"] != line["BLEU (2)"]
-    assert next(one for one in result.signatures if "tok:char" in one).startswith("BLEU (2)|")
+    assert next(signature for signature in result.signatures if "tok:char" in signature).startswith("BLEU (2)|")
 
 
 def test_ter_is_counted_in_words_of_the_later_text_and_says_where_it_tried_no_shifts(tmp_path: Path) -> None:
@@ -607,13 +607,13 @@ class Lengths(Letters):
 
 def test_a_small_gain_has_its_price_and_noise_is_no_loss(tmp_path: Path) -> None:
     words = "w " * 200
-    held = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
-    result = compared(tmp_path, held, scoring=ScoreOptions(metrics=[Lengths(1e-3)]))
+    run_chain = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
+    result = compared(tmp_path, run_chain, scoring=ScoreOptions(metrics=[Lengths(1e-3)]))
     assert cost_of(result, "postedit").per_point == pytest.approx(0.5 / 0.003)
     assert moved_of(result, "postedit").gain_to_edit == pytest.approx(0.003 / (100 / 201))
     for unit, regressed in ((-1e-3, 1), (-1e-12, 0)):
         (tmp_path / str(regressed)).mkdir()
-        result = compared(tmp_path / str(regressed), held, scoring=ScoreOptions(metrics=[Lengths(unit)]))
+        result = compared(tmp_path / str(regressed), run_chain, scoring=ScoreOptions(metrics=[Lengths(unit)]))
         assert moved_of(result, "postedit").regressed == regressed
 
 

@@ -62,8 +62,8 @@ def test_another_calibration_is_another_run(shell: Shell) -> None:
     assert other.code == 1
     assert "calibrated.margin was 1" in other.err
     with Store(shell.folder / "store.db") as store:
-        held = store.run("mine").settings["calibrated"]
-    assert held == {"signature": comparable(RULES), "margin": 1, "error_free": 5}
+        data = store.run("mine").settings["calibrated"]
+    assert data == {"signature": comparable(RULES), "margin": 1, "error_free": 5}
     never = read(calibration(shell, margin={"value": None}, error_free=None))
     assert never.settings() == {"signature": comparable(RULES), "margin": "never"}
 
@@ -135,8 +135,8 @@ def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[
     if text[:1].isalpha():
         field, _, value = text.partition(" ")
         part, _, name = field.partition(".")
-        held = json.loads(calibration(shell).read_text(encoding="utf-8"))
-        text = json.dumps({**held, part: {**held[part], name: json.loads(value)}})
+        data = json.loads(calibration(shell).read_text(encoding="utf-8"))
+        text = json.dumps({**data, part: {**data[part], name: json.loads(value)}})
     (shell.folder / "bad.json").write_text(text, encoding="utf-8")
     for done in (shell.postedit("--evaluator rules --calibration bad.json"), shell("gate show bad.json")):
         assert done.code == 1

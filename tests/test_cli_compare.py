@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from sacrebleu.metrics.ter import TER
 
 from mtagent.records import Chain, Usage
-from tests.commands import ROOT, Shell, run
-from tests.pages import section
+from tests.commands import Shell
+from tests.pages import section, transcripts
 from tests.stored import segment, step, store
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
@@ -230,19 +231,14 @@ def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, messa
 PAGE = section("results.md", "Comparing stages, runs and systems")
 
 
-def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
-    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    assert len(found) == 3
-    (shell.folder / "mtagent").mkdir()
-    (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
-    for command, output in found:
-        done = run(shell.folder, *command.split())
+def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
+    def without_seconds(text: str) -> str:
+        return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
+
+    results = transcripts(PAGE, tmp_path)
+    assert len(results) == 3
+    for output, done in results:
         assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
-
-
-def without_seconds(text: str) -> str:
-    return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

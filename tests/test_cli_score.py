@@ -18,8 +18,8 @@ from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_nam
 from mtagent.metrics.protocol import Metric
 from mtagent.records import Score, Segment
 from mtagent.text.foreign import FLAGS
-from tests.commands import ROOT, Shell, run
-from tests.pages import section
+from tests.commands import Shell
+from tests.pages import section, transcripts
 
 REFERENCE = ["El gato se sentó aquí.", "Hola, gran mundo.", "Paga cinco dólares ahora."]
 OTHER = ["El gato está aquí.", "", "Pay five dollars now please sir."]
@@ -65,7 +65,7 @@ def test_paired_tests_agree_with_sacrebleu(files: Shell) -> None:
     theirs = json.loads(sacrebleu(files, "ref.txt -i es.txt other.txt -m chrf --paired-ar --paired-ar-n 500"))
     out = files("score -t es.txt other.txt -r ref.txt -l en-es -m chrf --paired-ar --resamples 500 -f json").out
     ours = json.loads(out)
-    assert [one["p_value"] for one in ours] == [one["chrF2"]["p_value"] for one in theirs]
+    assert [score["p_value"] for score in ours] == [score["chrF2"]["p_value"] for score in theirs]
     assert ours[1]["signature"].startswith("nrefs:1|ar:500|seed:12345|")
 
 
@@ -125,11 +125,11 @@ def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files
     assert lines[4].endswith(" = 0.00 [empty]")
     scores = files(f"{base} -m bleu ter --sentence-level -f json -w 6").out
     objects = [json.loads(line) for line in scores.splitlines()]
-    assert ["|eff:yes|" in one["signature"] for one in objects] == [one["name"] == "BLEU" for one in objects]
+    assert ["|eff:yes|" in score["signature"] for score in objects] == [score["name"] == "BLEU" for score in objects]
     (files.folder / "scores.jsonl").write_text(scores, encoding="utf-8")
     table = json.loads(files(f"{base} -m scores-file:path=scores.jsonl,label=TER,lower=yes -f json").out)
-    by_segment = [one["score"] for one in objects if one["name"] == "TER"]
-    assert [one["score"] for one in table] == [
+    by_segment = [score["score"] for score in objects if score["name"] == "TER"]
+    assert [score["score"] for score in table] == [
         pytest.approx(sum(by_segment[:3]) / 3, abs=0.01), pytest.approx(sum(by_segment[3:]) / 3, abs=0.01)
     ]  # fmt: skip
     mixed = files(f"{base} -m scores-file:path=scores.jsonl")
@@ -138,7 +138,7 @@ def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files
 
 def test_edits_from_one_system_to_the_others(files: Shell) -> None:
     out = files("score -t es.txt other.txt -r ref.txt -l en-es -m chrf --edits-from es -f json").out
-    by_name = {(one["name"], one["system"]): one["score"] for one in json.loads(out)}
+    by_name = {(score["name"], score["system"]): score["score"] for score in json.loads(out)}
     assert by_name["TER from es", "es"] == by_name["characters from es", "es"] == 0
     assert by_name["characters from es", "other"] > 20
     assert "no system 'nobody'" in files("score -t es.txt -r ref.txt --edits-from nobody").err
@@ -197,7 +197,7 @@ def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
     files.write("two.txt", "a", "b")
     files.postedit("-o better.txt --run r -q")
     done = files("score --run r -r ref.txt -m chrf ter --edits-from given -f json")
-    rows = {(one["name"], one["system"]): one["score"] for one in json.loads(done.out)}
+    rows = {(score["name"], score["system"]): score["score"] for score in json.loads(done.out)}
     assert [system for name, system in rows if name == "TER"] == ["given", "postedit", "final"]
     assert rows["TER", "postedit"] < rows["TER", "given"]
     assert rows["TER from given", "postedit"] > 0
@@ -304,13 +304,9 @@ PAGE = section("results.md", "Scoring translations")
 
 
 def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
-    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    assert len(found) == 3
-    (tmp_path / "mtagent").mkdir()
-    (tmp_path / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
-    for command, output in found:
-        done = run(tmp_path, *command.split())
+    results = transcripts(PAGE, tmp_path)
+    assert len(results) == 3
+    for output, done in results:
         assert (done.out, done.err, done.code) == (output, "", 0)
 
 

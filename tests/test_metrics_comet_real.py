@@ -83,13 +83,13 @@ def test_all_ways_to_comet_give_the_same_scores(name: str, kind: str, tiny: Path
     written = files(f"{base} --comet-python {PYTHON} -m {name}:model={tiny / kind} --sentence-level -f json -w 15")
     assert written.code == 0, written.err
     lines = [json.loads(line) for line in written.out.splitlines()]
-    assert {s: tuple(one["score"] for one in lines if one["system"] == s) for s in "ab"} == {
+    assert {s: tuple(score["score"] for score in lines if score["system"] == s) for s in "ab"} == {
         s: pytest.approx(scores, abs=1e-14) for s, scores in here.items()
     }
 
     (files.folder / "scores.jsonl").write_text(written.out, encoding="utf-8")
     read = files(f"{base} -m scores-file:path=scores.jsonl --sentence-level -f json -w 15")
-    assert [json.loads(line)["score"] for line in read.out.splitlines()] == [one["score"] for one in lines]
+    assert [json.loads(line)["score"] for line in read.out.splitlines()] == [score["score"] for score in lines]
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
@@ -156,12 +156,12 @@ def rated(kind: str, tiny: Path) -> list[Rating]:
 def test_a_judge_rates_as_the_metric_scores_without_references(kind: str, tiny: Path) -> None:
     metric = make_metric(f"{kind}:model={tiny / KINDS[kind]},python={PYTHON}", "es")
     scores = metric.score(SEGMENTS, SYSTEMS["b"]).segments
-    assert [one.score for one in rated(kind, tiny)] == pytest.approx(scores, abs=2e-6)
+    assert [rating.score for rating in rated(kind, tiny)] == pytest.approx(scores, abs=2e-6)
 
 
 def test_spans_of_a_real_xcomet_model_stand_in_the_translation(tiny: Path) -> None:
-    found = rated("xcomet", tiny)
-    spans = [(error, text) for one, text in zip(found, SYSTEMS["b"], strict=True) for error in one.errors or ()]
+    ratings = rated("xcomet", tiny)
+    spans = [(error, text) for rating, text in zip(ratings, SYSTEMS["b"], strict=True) for error in rating.errors or ()]
     assert len(spans) > 3
     assert {error.severity for error, _ in spans} <= {"minor", "major", "critical"}
     for error, text in spans:

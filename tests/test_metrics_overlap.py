@@ -71,8 +71,8 @@ def test_what_cannot_be_scored_is_named() -> None:
 
 
 def test_chinese_japanese_and_korean_have_their_own_tokens() -> None:
-    found = {lang: Overlap("bleu", lang).tokenizer for lang in ("zh-Hant", "ja_JP", "ko", "de")}
-    assert found == {"zh-Hant": "zh", "ja_JP": "ja-mecab", "ko": "ko-mecab", "de": "13a"}
+    tokenizers = {lang: Overlap("bleu", lang).tokenizer for lang in ("zh-Hant", "ja_JP", "ko", "de")}
+    assert tokenizers == {"zh-Hant": "zh", "ja_JP": "ja-mecab", "ko": "ko-mecab", "de": "13a"}
     by_character = Overlap("ter", "ja").score(segments(["日本語の文です。"], "ja"), ["日本語の本です。"])
     assert by_character.segments == pytest.approx([100 / 7], abs=3)
     assert "asian:yes" in by_character.signature
@@ -209,9 +209,9 @@ def test_what_lies_between_the_first_and_the_last_change_counts_as_replaced() ->
 @pytest.mark.data
 def test_documents_of_eleven_language_pairs_score_as_with_sacrebleu(data: Path, tmp_path: Path) -> None:
     """Whole for BLEU and chrF, short texts for TER and chrF++; ``wmt/scores.py`` compares all."""
-    found = list(corpora(data))
-    assert len(found) == 11
-    for corpus in found:
+    all_corpora = list(corpora(data))
+    assert len(all_corpora) == 11
+    for corpus in all_corpora:
         short = sorted(range(len(corpus.references)), key=lambda i: len(corpus.references[i]))[:20]
         for names, chosen in (
             (("bleu", "chrf"), range(len(corpus.references))),

@@ -71,14 +71,18 @@ def test_each_metric_has_the_digits_that_suit_its_scale(files: Shell) -> None:
     line = "score -t es.txt other.txt -r ref.txt -l en-es -m chrf" + "".join(
         f" scores-file:path={name}.{{system}}.txt" for name in ("unit", "mqm")
     )
-    rows = [one.split() for one in files(line).out.splitlines() if one.startswith(("es ", "other "))]
+    rows = [table_row.split() for table_row in files(line).out.splitlines() if table_row.startswith(("es ", "other "))]
     assert [[len(cell.partition(".")[2]) for cell in row[1:]] for row in rows] == [[2, 4, 2]] * 2
     assert rows[0][2] == "0.1667"
-    wide = [one.split() for one in files(f"{line} -w 3").out.splitlines() if one.startswith(("es ", "other "))]
+    wide = [
+        table_row.split()
+        for table_row in files(f"{line} -w 3").out.splitlines()
+        if table_row.startswith(("es ", "other "))
+    ]
     assert [[len(cell.partition(".")[2]) for cell in row[1:]] for row in wide] == [[3, 3, 3]] * 2
-    scores = [one["score"] for one in json.loads(files(f"{line} -f json").out)]
+    scores = [score["score"] for score in json.loads(files(f"{line} -f json").out)]
     assert scores[2:4] == [0.1667, 0.1626]
-    assert scores[:2] == [round(one, 2) for one in scores[:2]]
+    assert scores[:2] == [round(score, 2) for score in scores[:2]]
     assert scores[4:] == [0.0, -2.08]
     assert files(f"{line} -sl").out.splitlines()[-2].endswith(" = 0.9877")
 

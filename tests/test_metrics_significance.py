@@ -56,13 +56,13 @@ def test_the_p_values_are_sacrebleu_s(name: Name, kind: Kind, resamples: int) ->
     ((label, signature),) = signatures.items()
     how = Resampling(kind, resamples)
     (ours,) = paired_tests([rows(name)], how)
-    assert [test.p_value for test in ours] == [found.p_value for found in results[label]]
+    assert [test.p_value for test in ours] == [theirs.p_value for theirs in results[label]]
     assert len({test.p_value for test in ours}) == 3
     assert how.signed(Overlap(name, "de").score(SEGMENTS, SYSTEMS[0]).signature) == str(signature)
-    for test, found in zip(ours, results[label], strict=True):
-        assert (test.interval is None) == (kind == "ar") == (found.mean is None)
+    for test, theirs in zip(ours, results[label], strict=True):
+        assert (test.interval is None) == (kind == "ar") == (theirs.mean is None)
         if test.interval:
-            assert test.interval == pytest.approx((found.mean, found.ci), abs=1e-4)  # sacreBLEU adds up in float32
+            assert test.interval == pytest.approx((theirs.mean, theirs.ci), abs=1e-4)  # sacreBLEU adds up in float32
 
 
 def test_a_difference_that_is_plain_is_significant_and_another_seed_gives_other_numbers() -> None:
@@ -122,22 +122,22 @@ class Averaging:
 
 
 def test_other_metrics_are_resampled_by_their_segments() -> None:
-    metric, found = Averaging(), ["a", "bbb", "cc", "dddd"]
+    metric, outputs = Averaging(), ["a", "bbb", "cc", "dddd"]
     segments = SEGMENTS[:4]
-    of_mean = statistics_of(metric, segments, found, metric.score(segments, found))
-    of_sum = statistics_of(metric, segments, found, metric.made(found, 10))
+    of_mean = statistics_of(metric, segments, outputs, metric.score(segments, outputs))
+    of_sum = statistics_of(metric, segments, outputs, metric.made(outputs, 10))
     how = Resampling(resamples=500)
     mean, total = intervals([of_mean, of_sum], how)
     assert mean.mean == pytest.approx(2.5, abs=0.1)
     assert total == pytest.approx((4 * mean.mean, 4 * mean.half_width))
     with pytest.raises(ConfigError, match="averaging: its score is not the mean"):
-        statistics_of(metric, segments, found, metric.made(found, 3))
+        statistics_of(metric, segments, outputs, metric.made(outputs, 3))
 
 
 def test_a_score_of_0_is_resampled_like_those_of_the_other_systems() -> None:
     metric, segments = Averaging(), SEGMENTS[:4]
     none, some = metric.made([""] * 4, 0), metric.made(["a", "", "cc", ""], 3)
-    both = [statistics_of(metric, segments, [""] * 4, one, [none, some]) for one in (none, some)]
+    both = [statistics_of(metric, segments, [""] * 4, score, [none, some]) for score in (none, some)]
     assert [len(system.rows[0]) for system in both] == [1, 1]
     assert [float(system.combined(system.rows.sum(axis=0, keepdims=True))[0]) for system in both] == [0, 3]
 

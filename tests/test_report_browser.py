@@ -98,8 +98,8 @@ def large(folder: Path) -> str:
     ]
     texts = [tuple(chain.given or "" for chain in chains), tuple(chain.text for chain in chains)]
     rows = tuple(
-        Row(stage, RUN, stage, found, (cell,))
-        for stage, found, cell in zip(("given", "final"), texts, cells, strict=True)
+        Row(stage, RUN, stage, stage_texts, (cell,))
+        for stage, stage_texts, cell in zip(("given", "final"), texts, cells, strict=True)
     )
     comparison = Comparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
     return bare(folder, "large", chains, comparison)
@@ -418,9 +418,9 @@ def test_axe_finds_no_serious_problem(scheme: str, width: int, opened: Any, addr
         details(watched, name)
     watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     watched.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    violations = watched.page.evaluate("axe.run().then(found => found.violations)")
-    serious = [one for one in violations if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
+    violations = watched.page.evaluate("axe.run().then(result => result.violations)")
+    serious = [violation for violation in violations if violation["impact"] in ("serious", "critical")]
+    assert [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in serious] == []
 
 
 @pytest.mark.parametrize("width", [400, 320, 1400])

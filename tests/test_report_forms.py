@@ -49,7 +49,7 @@ def parsed(chains: list[Chain], compared: Comparison | None = None) -> Any:
 
 def test_csv_has_a_line_for_the_given_text_and_each_step() -> None:
     given_, kept, *others = read(as_csv(RUN, TWO, ROWS))
-    assert [(one["id"], one["stage"]) for one in others] == [("2", "given"), ("2", "postedit")]
+    assert [(line["id"], line["stage"]) for line in others] == [("2", "given"), ("2", "postedit")]
     assert given_ | {"text": "old", "verdict": "", "chrF2": "10.0", "chrF2 difference": "", "dollars": ""} == given_
     assert kept | {
         "id": "1", "document": "d", "domain": "news", "stage": "postedit", "verdict": "kept",
@@ -63,9 +63,9 @@ def test_csv_has_a_line_for_the_given_text_and_each_step() -> None:
 
 def test_scores_belong_to_the_last_step_of_a_stage_and_to_this_run_alone() -> None:
     twice = [chain(KEPT.model_copy(update={"text": "first"}), KEPT)]
-    assert [one["chrF2"] for one in read(as_csv(RUN, twice, ROWS))] == ["10.0", "", "12.5"]
-    assert {one["chrF2"] for one in read(as_csv("another", TWO, ROWS))} == {""}
-    assert {one["chrF2"] for one in read(as_csv(RUN, [chain(KEPT, number="not compared")], ROWS))} == {""}
+    assert [line["chrF2"] for line in read(as_csv(RUN, twice, ROWS))] == ["10.0", "", "12.5"]
+    assert {line["chrF2"] for line in read(as_csv("another", TWO, ROWS))} == {""}
+    assert {line["chrF2"] for line in read(as_csv(RUN, [chain(KEPT, number="not compared")], ROWS))} == {""}
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+49", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x", "－1", "＋1"])
@@ -148,10 +148,10 @@ def test_json_comes_in_pieces_of_one_segment() -> None:
 @given(CHAINS)
 @settings(deadline=None, max_examples=50)
 def test_json_holds_any_run(chains: list[Chain]) -> None:
-    told = parsed(chains)
-    assert [one["text"] for one in told["segments"]] == [one.text for one in chains]
-    for stage in told["figures"]["flow"]["stages"]:
-        kinds = [one["fates"].get(stage["stage"], {}).get("kind") for one in told["segments"]]
+    data = parsed(chains)
+    assert [segment["text"] for segment in data["segments"]] == [segment.text for segment in chains]
+    for stage in data["figures"]["flow"]["stages"]:
+        kinds = [segment["fates"].get(stage["stage"], {}).get("kind") for segment in data["segments"]]
         for kind in {group["kind"] for group in stage["groups"]} - {"idle"}:
             assert kinds.count(kind) == sum(g["segments"] for g in stage["groups"] if g["kind"] == kind)
 
@@ -163,15 +163,15 @@ def test_markdown_has_the_tables_and_the_short_lists() -> None:
     rows = comparison(
         row("given", [10, 20], texts=["old", "alt"]), row("postedit", [9, 20], "given", texts=["new", "alt"])
     )
-    told = "".join(as_markdown(RUN, figures(TWO, rows), rows))
-    assert told.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
+    text = "".join(as_markdown(RUN, figures(TWO, rows), rows))
+    assert text.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
     for title in (
         "Scores of 2 segments", "What became of the segments", "What became of the edits", "Errors marked by judge",
         "What got worse: postedit", "Most costly segments", "Failed segments",
     ):  # fmt: skip
-        assert f"\n## {title}\n\n|" in told
-    assert "| 1 | 10.00 | 9.00 | -1.00 |" in told
-    assert "| 2 | post-edit | ServerError: 500 \\| \\`x\\` |" in told
+        assert f"\n## {title}\n\n|" in text
+    assert "| 1 | 10.00 | 9.00 | -1.00 |" in text
+    assert "| 2 | post-edit | ServerError: 500 \\| \\`x\\` |" in text
 
 
 def test_markdown_has_no_markup_from_names_and_says_how_many_more_there_are() -> None:

@@ -58,9 +58,9 @@ def test_the_text_that_the_gate_decided_on_is_kept_where_guards_refused_some_edi
         stage="proofread", text="a {n}", proposed="x n", edits=(applied, refused), verdict="rejected", cause="gate",
         ratings=(Rating(evaluator="judge", score=0, role="before"), Rating(evaluator="judge", score=0, role="after")),
     )  # fmt: skip
-    found = packed(Chain(segment=segment("1", "a {n}", "a {n}"), steps=(step,)))["steps"][0]
-    assert (found["compared"], found["proposed"], "text" in found) == ("x {n}", "x n", False)
-    assert [rating["about"] for rating in found["ratings"]] == ["before", "after"]
+    packed_step = packed(Chain(segment=segment("1", "a {n}", "a {n}"), steps=(step,)))["steps"][0]
+    assert (packed_step["compared"], packed_step["proposed"], "text" in packed_step) == ("x {n}", "x n", False)
+    assert [rating["about"] for rating in packed_step["ratings"]] == ["before", "after"]
 
 
 def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_taken_back() -> None:
@@ -69,10 +69,10 @@ def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_
     chain = edited(segment("1", "a cat and a door", before), after, *spans)
     (step,) = chain.steps
     late = step.model_copy(update={"ratings": (*step.ratings[:1], rating(-5, error(after, "eine Tür"), role="after"))})
-    found = packed(revert(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
-    assert found["text"] == "ein Hund und eine Tür"
-    start, end = found["ratings"][1]["errors"][0]["at"]
-    assert found.get("compared", found["text"])[start:end] == "eine Tür"
+    packed_step = packed(revert(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
+    assert packed_step["text"] == "ein Hund und eine Tür"
+    start, end = packed_step["ratings"][1]["errors"][0]["at"]
+    assert packed_step.get("compared", packed_step["text"])[start:end] == "eine Tür"
 
 
 def test_the_numbers_of_edits_go_on_over_stages_and_are_those_that_revert_takes() -> None:

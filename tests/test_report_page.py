@@ -336,8 +336,8 @@ def test_a_tiny_change_is_not_told_as_zero() -> None:
         Row("given", "r", "given", ("a",) * 30, (before,)),
         Row("final", "r", "final", ("b",) * 30, (after,), "given"),
     )
-    told = sentence(flow(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
-    assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in told
+    words = sentence(flow(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
+    assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in words
 
 
 def rows_by_ter(*, first: str = "r") -> Comparison:
