@@ -299,16 +299,6 @@ def test_stored_replies_need_no_budget(job: Shell, server: str) -> None:
 
 
 @pytest.mark.loopback
-def test_what_was_paid_before_there_was_a_price_counts_too(job: Shell, server: str) -> None:
-    job.write("none.toml", "[[prices]]", 'model = "another"', "input = 1", "output = 10")
-    assert translate(job, server, "--limit 10 --prices none.toml").code == 0
-    assert summary(job, "mine").usage.cost is None
-    cost = dollars(summary(job, "mine").usage)
-    stopped = translate(job, server, f"--budget {cost:.6f}")
-    assert f"stopped: ${cost:.4f} of the budget of ${cost:.4f} is spent" in stopped.err
-
-
-@pytest.mark.loopback
 def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
     done = translate(job, server, "--budget 5 --model unheard-of")
     assert done.code == 1

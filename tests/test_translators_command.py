@@ -295,16 +295,11 @@ needs_apertium = pytest.mark.skipif(
 
 @pytest.mark.extra
 @needs_apertium
-async def test_apertium_keeps_the_paragraphs() -> None:
+async def test_apertium_keeps_the_paragraphs_and_says_what_it_has() -> None:
     translator = wrap("command:apertium -u eng-spa")
     assert (await translator.draft(segment("The cat is black.\n\nThe house is white."))).text == (
         "El gato es negro.\n\nLa casa es blanca."
     )
-
-
-@pytest.mark.extra
-@needs_apertium
-async def test_apertium_with_a_wrong_direction_says_what_it_has() -> None:
     with pytest.raises(TranslatorError, match="exit code 1, stderr: Error: Mode eng-xxx does not exist"):
         await wrap("command:apertium eng-xxx").draft(segment("The cat."))
 

@@ -151,21 +151,21 @@ def objects_in(value: object, what: str, where: str) -> list[dict[str, Any]]:
 
 def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     """The error spans of a list in the form of this project. Raises :class:`InputError`."""
-    items = objects_in(value, "'errors'", where)
-    return tuple(_own_span(item, f"{where}: error {n} of {len(items)}") for n, item in enumerate(items, start=1))
-
-
-def _own_span(values: dict[str, Any], where: str) -> ErrorSpan:
     fields = ErrorSpan.model_fields
     needed = [name for name, field in fields.items() if field.is_required()]
-    missing, unknown = [name for name in needed if name not in values], [name for name in values if name not in fields]
-    if missing or unknown:
-        why = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {unknown[0]!r}"
-        more = ", ".join(name for name in fields if name not in needed)
-        raise InputError(f"{where}: {why}; an error needs {', '.join(needed)}, and may have {more}")
-    try:
-        return ErrorSpan.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-    place = "".join(f"{part}: " for part in first["loc"])
-    raise InputError(f"{where}: {place}{first['msg'].removeprefix('Value error, ').lower()}")
+    items, spans = objects_in(value, "'errors'", where), []
+    for number, item in enumerate(items, start=1):
+        place = f"{where}: error {number} of {len(items)}"
+        missing, unknown = [name for name in needed if name not in item], [name for name in item if name not in fields]
+        if missing or unknown:
+            why = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {unknown[0]!r}"
+            more = ", ".join(name for name in fields if name not in needed)
+            raise InputError(f"{place}: {why}; an error needs {', '.join(needed)}, and may have {more}")
+        try:
+            spans.append(ErrorSpan.model_validate(item))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = "".join(f"{part}: " for part in first["loc"])
+            reason = first["msg"].removeprefix("Value error, ").lower()
+            raise InputError(f"{place}: {field}{reason}; correct it") from None
+    return tuple(spans)

@@ -126,7 +126,7 @@ def renamed(names: dict[str, str]) -> tuple[str, ...]:
     return (f"renamed, as names there allow no '.', '-' and the like: {', '.join(changed)}",) if changed else ()
 
 
-def unused(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
     """``name``, or else ``name_2``, ``name_3`` …, whichever is not ``taken``."""
     numbered = (f"{name}_{number}" for number in count(2))
     return name if name not in taken else next(fresh for fresh in numbered if fresh not in taken)
@@ -149,7 +149,7 @@ class RaterNames:
         key = (rating.evaluator, comparable(rating.signature))
         if key not in self._names:
             plain = self.plain_names[rating.evaluator] = self._plain(rating.evaluator)
-            self._names[key] = unused(plain, self._names.values())
+            self._names[key] = free_name(plain, self._names.values())
             if self._names[key] != plain:
                 self.remarks.append(f"{self._names[key]} is another {plain}: {rating.signature}")
         return self._names[key]

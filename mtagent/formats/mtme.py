@@ -28,12 +28,12 @@ from mtagent.formats.exports import (
     RaterNames,
     RunTexts,
     SegmentTexts,
+    free_name,
     mapped,
     pair_name,
     plain_name,
     renamed,
     strict_name,
-    unused,
 )
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
@@ -317,7 +317,7 @@ class _Documents:
         """The name of the next segment's document."""
         document = segment.document
         if not self._used or document != self._document:
-            self._document, self._name = document, unused(_bare(document), self._used)
+            self._document, self._name = document, free_name(_bare(document), self._used)
             self._used.add(self._name)
             if document and self._name != document:
                 self._renamed[f"{document} is {self._name}"] = None

@@ -28,20 +28,22 @@ def server_address(base_url: str | None) -> str:
     return urlunsplit(parts._replace(path=parts.path.rstrip("/"))).rstrip("/")
 
 
-def address_problem(address: str) -> str | None:
-    """Why ``address`` cannot be a base URL; ``None`` where it can. Never shows it: people put keys there by mistake.
+def address_problem(
+    address: str,
+    *,
+    variable: str = "OPENAI_API_KEY, or in the one that --api-key-env names",
+    example: str = "http://localhost:8000/v1",
+) -> str | None:
+    """Why ``address`` cannot be that of a server; ``None`` where it can. Never shows it: people put keys there.
 
-    A query is sent with every request (``?api-version=2024-06-01``), but no key may stand in it.
+    A query is sent with every request (``?api-version=2024-06-01``), but no key may stand in it: it belongs in the
+    environment ``variable``.
     """
-    address = address.strip()
-    example = "write for example http://localhost:8000/v1"
+    address, example = address.strip(), f"write for example {example}"
     if "@" in address.partition("?")[0].replace("://", "").partition("/")[0]:
         return "holds a user name or password; keys are read from the environment only"
     if secret := key_in(address):
-        return (
-            f"holds {secret}; it would be stored and shown: put the key in the environment variable OPENAI_API_KEY, "
-            "or in the one that --api-key-env names"
-        )
+        return f"holds {secret}; it would be stored and shown: put the key in the environment variable {variable}"
     if not address.isprintable() or " " in address:
         return f"holds a space or a control character: {example}"
     try:

@@ -28,7 +28,7 @@ UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
 SMALLEST_BOUND = 1_000_000
 LONGEST_ERROR = 100_000
-ASSUMED_ROOM = 16_384  # tokens, where the request sets no limit
+ROOM_WITHOUT_LIMIT = 16_384  # tokens
 TOKEN_BYTES = 64  # as JSON, and generously: a token is four characters or so, thoughts may come beside it
 LOGPROB_BYTES = 512
 TOP_LOGPROB_BYTES = 256
@@ -37,7 +37,7 @@ TOP_LOGPROB_BYTES = 256
 def reply_bound(body: Body) -> int:
     """The most bytes that a reply to ``body`` is read for."""
     logprobs = LOGPROB_BYTES + TOP_LOGPROB_BYTES * int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0
-    return max(SMALLEST_BOUND, (room_of(body) or ASSUMED_ROOM) * (TOKEN_BYTES + logprobs))
+    return max(SMALLEST_BOUND, (room_of(body) or ROOM_WITHOUT_LIMIT) * (TOKEN_BYTES + logprobs))
 
 
 _BOUND: ContextVar[int] = ContextVar("_BOUND")

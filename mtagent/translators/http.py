@@ -6,11 +6,11 @@ import asyncio
 import json
 import os
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
+from mtagent.llm.server import address_problem
 from mtagent.records import Draft, Segment
-from mtagent.text.masking import clean, key_in, masked, masked_data, redirected
+from mtagent.text.masking import clean, masked, masked_data, redirected
 from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LONGEST_ERROR = 100_000
 class LibreTranslate:
     """A LibreTranslate server as a :class:`mtagent.translators.protocol.Translator`.
 
-    ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
+    ``url`` is the server's address (``http://localhost:5000``). The server is asked for its languages once; a
     segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
     lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
     that doubles from ``pause`` seconds. No redirect is followed. Raises :class:`TranslatorError` with the status and
@@ -45,22 +45,10 @@ class LibreTranslate:
         attempts: int = 4,
         pause: float = 0.5,
     ) -> None:
-        if secret := key_in(url):
-            raise ConfigError(
-                f"the address of the LibreTranslate server holds {secret}: "
-                f"put the key in the environment variable {API_KEY}"
-            )
-        try:
-            parts = urlsplit(url)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable or not url.isprintable() or " " in url:
-            raise ConfigError(
-                f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000"
-            )
+        if problem := address_problem(url, variable=API_KEY, example="http://localhost:5000"):
+            raise ConfigError(f"the address of the LibreTranslate server {problem}")
         self.name = name
-        self._url = url.rstrip("/").removesuffix("/translate")
+        self._url = url.strip().rstrip("/").removesuffix("/translate")
         self._timeout, self._attempts, self._pause = timeout, attempts, pause
         self._turns = Turns(in_flight)
         self._session: ClientSession | None = None
