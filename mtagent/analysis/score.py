@@ -231,12 +231,15 @@ def _scored(
     groups, counts = [], []
     for metric in metrics:
         each = for_systems(metric, tuple(texts))
-        scores = [own.score(segments, theirs) for own, theirs in zip(each, texts.values(), strict=True)]
+        pairs = list(zip(each, texts.values(), strict=True))
+        scores = [system_metric.score(segments, translations) for system_metric, translations in pairs]
         groups.append(tuple(map(SystemScore, texts, scores)))
         if scoring.resampling:
-            systems = zip(each, texts.values(), scores, strict=True)
             counts.append(
-                [statistics_of(own_metric, segments, own, score, scores) for own_metric, own, score in systems]
+                [
+                    statistics_of(system_metric, segments, translations, score, scores)
+                    for (system_metric, translations), score in zip(pairs, scores, strict=True)
+                ]
             )
         if isinstance(metric, HeavyMetric):
             metric.release()
