@@ -27,7 +27,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from mtagent.metrics import overlap as formulas
-from mtagent.metrics.significance import Counted, Kind, Resampling, compared
+from mtagent.metrics.significance import Kind, Resampling, Statistics, paired_tests
 from mtagent.records import Cause, Chain, Segment, Stage, Step
 from mtagent.store import Store
 from wmt.scores import corpora
@@ -147,8 +147,10 @@ def resampling(kind: Kind, segments: int = 3_000) -> str:
     found, seconds = _timed(lambda: PairedTest(named, known, None, test_type=kind)())
     theirs: dict[str, Any] = found[1]
     apply = {"BLEU": formulas.bleu_scores, "chrF2": formulas.chrf_scores, "TER": formulas.ter_scores}
-    systems = {name: [Counted(rows.astype(np.float64), apply[name]) for rows in both] for name, both in counts.items()}
-    ours, own_seconds = _timed(lambda: compared(list(systems.values()), Resampling(kind)))
+    systems = {
+        name: [Statistics(rows.astype(np.float64), apply[name]) for rows in both] for name, both in counts.items()
+    }
+    ours, own_seconds = _timed(lambda: paired_tests(list(systems.values()), Resampling(kind)))
     equal = sum(own[1].p_value == theirs[name][1].p_value for own, name in zip(ours, counts, strict=True))
     return (
         f"{kind}, {segments} segments, three metrics: sacrebleu {seconds:.2f} s, mtagent {own_seconds:.2f} s, "

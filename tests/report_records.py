@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mtagent.analysis.comparison import Cell, Comparison, Cost, Row
+from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.analysis.staged_run import Cost
 from mtagent.chain.guards import GUARDS
 from mtagent.records import (
     Call,
@@ -23,6 +24,7 @@ from mtagent.records import (
     Step,
     Usage,
 )
+from mtagent.store import Counts, RunSummary
 
 RUN = "run-1"
 
@@ -76,6 +78,14 @@ def row(
         name=told, run=RUN if stage else None, stage=stage, former=former,
         texts=tuple(texts if texts is not None else [f"{told} {i}" for i in range(len(values))]),
         cells=(Cell(score(values, higher=higher)),), cost=None if cost is None else Cost(cost, 1.0),
+    )  # fmt: skip
+
+
+def summary() -> RunSummary:
+    """Of a finished run."""
+    return RunSummary(
+        name=RUN, kind="chain", state="finished", started="2026-01-01T00:00:00", updated="", settings={"model": "m"},
+        inputs={}, counts=Counts(done=1, total=1), usage=Usage(),
     )  # fmt: skip
 
 

@@ -157,26 +157,21 @@ def many(number: int) -> list[Chain]:
         "wurde",
         "hat",
     ]
-    return [_made(chance, index, words) for index in range(number)]
-
-
-def _made(chance: random.Random, index: int, words: list[str]) -> Chain:
-    right = chance.choices(words, k=chance.randint(10, 30))
-    wrong = {place: f"{right[place]}{place}x" for place in chance.sample(range(len(right)), chance.randint(0, 4))}
-    given = " ".join(wrong.get(place, word) for place, word in enumerate(right))
-    severities = ["minor", "major", "critical"]
-    errors = [
-        error(given, bad, right[place], severity=chance.choice(severities), explanation=f"There is no word {bad!r}.")
-        for place, bad in wrong.items()
-    ]
-    source = " ".join(chance.choices(["the", "house", "bridge", "city", "week"], k=len(right)))
-    one = segment(
-        f"seg-{index:04}",
-        source,
-        given,
-        " ".join(right),
-        domain=chance.choice(["news", "ui"]),
-        document=f"d{index // 40}",
-    )
-    after = " ".join(right) if chance.random() < 0.9 else " ".join(right[:-2])
-    return rejected(edited(one, after, *errors), after + " und so weiter", "judge 0 -> -5: worse")
+    chains = []
+    for index in range(number):
+        right = chance.choices(words, k=chance.randint(10, 30))
+        wrong = {place: f"{right[place]}{place}x" for place in chance.sample(range(len(right)), chance.randint(0, 4))}
+        given = " ".join(wrong.get(place, word) for place, word in enumerate(right))
+        errors = [
+            error(
+                given, bad, right[place],
+                severity=chance.choice(["minor", "major", "critical"]), explanation=f"There is no word {bad!r}.",
+            )
+            for place, bad in wrong.items()
+        ]  # fmt: skip
+        source = " ".join(chance.choices(["the", "house", "bridge", "city", "week"], k=len(right)))
+        more = {"domain": chance.choice(["news", "ui"]), "document": f"d{index // 40}"}
+        after = " ".join(right) if chance.random() < 0.9 else " ".join(right[:-2])
+        post_edited = edited(segment(f"seg-{index:04}", source, given, " ".join(right), **more), after, *errors)
+        chains.append(rejected(post_edited, after + " und so weiter", "judge 0 -> -5: worse"))
+    return chains

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from mtagent.analysis.compare import compare_run, compare_runs, parts_by
+from mtagent.analysis.compare import Comparison, Moved, compare_run, compare_runs, parts_by
 from mtagent.analysis.compare_tables import flat
-from mtagent.analysis.comparison import Comparison, Cost, Moved, Outcomes
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.score import ScoreOptions
+from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.revert import revert
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
@@ -93,20 +93,20 @@ def applied(old: str, new: str, start: int = 0) -> Edit:
     return Edit(old=old, new=new, outcome="applied", start=start, end=start + len(old))
 
 
-def cost_of(found: Comparison, row: str) -> Cost:
-    cost = found.row(row).cost
+def cost_of(result: Comparison, row: str) -> Cost:
+    cost = result.row(row).cost
     assert cost is not None
     return cost
 
 
-def moved_of(found: Comparison, row: str) -> Moved:
-    moved = found.row(row).moved
+def moved_of(result: Comparison, row: str) -> Moved:
+    moved = result.row(row).moved
     assert moved is not None
     return moved
 
 
-def gain_of(found: Comparison, row: str, place: int = 1) -> float:
-    difference = found.row(row).cells[place].difference
+def gain_of(result: Comparison, row: str, place: int = 1) -> float:
+    difference = result.row(row).cells[place].difference
     assert difference is not None
     return difference
 
@@ -184,15 +184,15 @@ def test_costs_with_cached_and_reasoning_tokens_by_hand(whole: Comparison) -> No
 
 
 def test_another_deciding_metric_and_one_that_falls_when_it_is_better(tmp_path: Path, config: Config) -> None:
-    found = compared_chain(tmp_path, config, deciding="ter")
-    postedit, proofread = moved_of(found, "postedit"), moved_of(found, "proofread")
-    assert found.deciding == "TER"
-    assert gain_of(found, "postedit", 2) < 0, "TER fell, and that is better"
+    result = compared_chain(tmp_path, config, deciding="ter")
+    postedit, proofread = moved_of(result, "postedit"), moved_of(result, "proofread")
+    assert result.deciding == "TER"
+    assert gain_of(result, "postedit", 2) < 0, "TER fell, and that is better"
     assert (postedit.regressed, proofread.regressed) == (0, 0.5), "acertado was right in two of four"
     assert postedit.gain_to_edit is not None
     assert postedit.gain_to_edit > 0
-    assert cost_of(found, "postedit").per_point == pytest.approx(0.0046872 / -gain_of(found, "postedit", 2))
-    assert cost_of(found, "proofread").per_point is None
+    assert cost_of(result, "postedit").per_point == pytest.approx(0.0046872 / -gain_of(result, "postedit", 2))
+    assert cost_of(result, "proofread").per_point is None
     with pytest.raises(ConfigError, match="--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER"):
         compare_runs(["r"], config, reference=tmp_path / "ref.txt", deciding="comet")
 
@@ -204,22 +204,22 @@ def test_dollars_anew_by_a_price_file(tmp_path: Path, config: Config) -> None:
     prices = written(
         tmp_path / "p.toml", ["[[prices]]", 'model = "gpt-4o-mini"', "input = 1", "cached_input = 0.5", "output = 10"]
     )
-    found = compared_chain(tmp_path, config, prices=prices)
-    cost = cost_of(found, "translate")
+    result = compared_chain(tmp_path, config, prices=prices)
+    cost = cost_of(result, "translate")
     # four times 976 x 1 + 1,024 x 0.5 + 300 x 10 = 4,488 millionths
     assert cost.usage.cost == pytest.approx(4 * 0.004488)
     assert tokens(cost.usage) == (4, 8000, 4096, 1200, 480)
-    assert str(prices) in found.prices
+    assert str(prices) in result.prices
     # 17 calls: 51,000 - 34,816 fresh, 34,816 cached, 6,500 output
-    assert cost_of(found, "final").usage.cost == pytest.approx((16_184 + 17_408 + 65_000) / 1e6)
+    assert cost_of(result, "final").usage.cost == pytest.approx((16_184 + 17_408 + 65_000) / 1e6)
 
 
 def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> None:
     prices = written(tmp_path / "p.toml", ["[[prices]]", 'model = "own-2024"', "input = 1", "output = 1"])
     call = Call(purpose="rate", model="own-2024", usage=Usage(calls=1, input_tokens=1000, cost=None))
-    held = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,)))
-    found = compared(tmp_path, held, settings={"model": "own"}, prices=prices)
-    assert cost_of(found, "postedit").usage.cost == pytest.approx(0.001)
+    run_chain = chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,)))
+    result = compared(tmp_path, run_chain, settings={"model": "own"}, prices=prices)
+    assert cost_of(result, "postedit").usage.cost == pytest.approx(0.001)
 
 
 def test_a_price_that_depends_on_the_prompt_s_length_is_that_of_each_call(tmp_path: Path, path: Path) -> None:
@@ -234,152 +234,154 @@ def test_a_price_that_depends_on_the_prompt_s_length_is_that_of_each_call(tmp_pa
             opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
         run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,))))
         run.finish()
-        found = compare_run(opened, "r", prices=prices)
-    assert cost_of(found, "postedit").usage.cost == pytest.approx(0.1875)
-    assert cost_of(found, "final").usage.cost == pytest.approx(3 * 0.1875)
+        result = compare_run(opened, "r", prices=prices)
+    assert cost_of(result, "postedit").usage.cost == pytest.approx(0.1875)
+    assert cost_of(result, "final").usage.cost == pytest.approx(3 * 0.1875)
 
 
 def test_unknown_prices_stay_unknown(tmp_path: Path) -> None:
     paid = step("postedit", "b", edits=[applied("a", "b")], usage=usage(10, None))
-    found = compared(tmp_path, chain(1, "a", paid, reference="b"), chain(2, "a", step("postedit", "a", "unchanged")))
-    cost = cost_of(found, "postedit")
+    result = compared(tmp_path, chain(1, "a", paid, reference="b"), chain(2, "a", step("postedit", "a", "unchanged")))
+    cost = cost_of(result, "postedit")
     assert (cost.usage.cost, cost.per_kept_edit, cost.per_point, cost.usage.input_tokens) == (None, None, None, 10)
-    assert cost_of(found, "final").usage.cost is None
+    assert cost_of(result, "final").usage.cost is None
 
 
 def test_the_price_of_a_point_of_a_whole_run_has_no_translation_in_it(tmp_path: Path) -> None:
     made = step("translate", "a b c x", usage=usage(10, 0.5))
     edited = step("postedit", "a b c d", edits=[applied("x", "d")], usage=usage(10, 0.25))
-    held = Chain(segment=segment(1, "s", reference="a b c d"), steps=(made, edited))
-    found = compared(tmp_path, held, wanted=Wanted(metrics=["ter"]))
+    whole_run = Chain(segment=segment(1, "s", reference="a b c d"), steps=(made, edited))
+    result = compared(tmp_path, whole_run, scoring=ScoreOptions(metrics=["ter"]))
     for name in ("postedit", "final"):
-        cost = cost_of(found, name)
+        cost = cost_of(result, name)
         assert (cost.per_kept_edit, cost.per_point) == (pytest.approx(0.25), pytest.approx(0.25 / 25))
 
 
-def test_failed_tries_are_in_the_costs_of_the_whole_run(tmp_path: Path, path: Path) -> None:
-    improve(tmp_path, scripted(USAGES), "r", SOURCES)
-    with Store(path) as opened:
-        run = opened.reopen("r")
-        lost = Call(purpose="rate", model="m", usage=usage(1000, 0.25), error="unreadable")
-        opened.record_call(run.id, "1", "rate", "key", lost, None)
-        run.close()
-        found = compare_run(opened, "r")
-    warning = next(one for one in found.warnings if "no stored step" in one)
-    assert warning.startswith("run 'r' also paid for 1 call (1,100 tokens, $0.2500) that no stored step holds")
-    final = cost_of(found, "final").usage
-    assert (final.cost, final.calls) == (pytest.approx(0.0089388 + 0.25), 18)
-    stages = [cost_of(found, row.name).usage.cost or 0 for row in found.rows[:3]]
-    assert sum(stages) == pytest.approx(0.0089388)
-
-
-def test_failed_tries_of_unknown_cost_stay_unknown_and_reused_replies_are_counted(path: Path) -> None:
-    again = Call(purpose="rate", model="m", usage=Usage(reused=1))
-    paid = Call(purpose="rate", model="m", usage=usage(10, 0.5))
-    with Store(path) as opened:
-        run = opened.start("r", settings={}, inputs={}, total=1)
-        for number, cost in enumerate((0.5, None)):
-            call = Call(purpose="rate", model="m", usage=usage(10, cost))
-            opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
-        run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(again, paid))))
-        run.finish()
-        found = compare_run(opened, "r")
-    assert any("also paid for 1 call (11 tokens, unknown dollars)" in one for one in found.warnings)
-    final = cost_of(found, "final").usage
-    assert (final.cost, final.calls, final.reused) == (None, 2, 1)
-    assert cost_of(found, "postedit").usage.cost == 0.5
+def test_failed_tries_are_in_the_costs_of_the_whole_run(path: Path) -> None:
+    """Unknown ones stay unknown, and reused replies are counted."""
+    again, paid = Usage(reused=1), usage(10, 0.5)
+    calls = tuple(Call(purpose="rate", model="m", usage=of) for of in (again, paid))
+    for name, cost, message, expected in (
+        ("a", 0.25, "also paid for 1 call (11 tokens, $0.2500) that no stored step holds", 0.75),
+        ("b", None, "also paid for 1 call (11 tokens, unknown dollars)", None),
+    ):
+        with Store(path) as opened:
+            run = opened.start(name, settings={}, inputs={}, total=1)
+            for number, of in enumerate((paid, usage(10, cost))):
+                call = Call(purpose="rate", model="m", usage=of, error=None if number else "unreadable")
+                opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
+            run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=calls)))
+            run.finish()
+            result = compare_run(opened, name)
+        assert any(message in warning for warning in result.warnings)
+        final = cost_of(result, "final").usage
+        assert (final.cost, final.calls, final.reused) == (expected, 2, 1)
+        assert cost_of(result, "postedit").usage.cost == 0.5
 
 
 def test_replies_from_the_store_are_told(tmp_path: Path, config: Config) -> None:
     improve(tmp_path, scripted(USAGES), "a", SOURCES)
     improve(tmp_path, scripted(USAGES), "b", SOURCES, preset="paper", stages=("translate", "proofread"))
-    (told,) = (one for one in compare_runs(["a", "b"], config).warnings if "replies came from the store" in one)
-    assert told.startswith("run 'b': 4 replies came from the store and cost nothing here")
+    (warning,) = (
+        warning for warning in compare_runs(["a", "b"], config).warnings if "replies came from the store" in warning
+    )
+    assert warning.startswith("run 'b': 4 replies came from the store and cost nothing here")
 
 
 # --- what is not there, not complete, or taken back
 
 
 def test_without_references_the_edits_and_costs_are_told(tmp_path: Path) -> None:
-    found = compared(tmp_path, chain(1, "a b", step("postedit", "a c", usage=usage(10, 0.5))), chain(2, "x"))
-    assert (found.metrics, found.deciding) == ((), None)
-    assert found.warnings[0].startswith("the segments have no reference: BLEU, chrF and TER are left out")
-    moved = moved_of(found, "postedit")
+    result = compared(tmp_path, chain(1, "a b", step("postedit", "a c", usage=usage(10, 0.5))), chain(2, "x"))
+    assert (result.metrics, result.deciding) == ((), None)
+    assert result.warnings[0].startswith("the segments have no reference: BLEU, chrF and TER are left out")
+    moved = moved_of(result, "postedit")
     assert (moved.ter, moved.changed, moved.regressed, moved.gain_to_edit) == (pytest.approx(100 / 3), 0.5, None, None)
 
 
 def test_some_references_are_not_enough(tmp_path: Path, path: Path) -> None:
-    found = compared(tmp_path, chain(1, "a", reference="a"), chain(2, "b"))
-    assert found.warnings[0].startswith("1 of 2 segments have no reference")
+    result = compared(tmp_path, chain(1, "a", reference="a"), chain(2, "b"))
+    assert result.warnings[0].startswith("1 of 2 segments have no reference")
     for wanted, message in (
-        (Wanted(metrics=["chrf"]), "segment 2: has no reference"),
-        (Wanted(paired=True), "a test needs a metric, and segment '2' has no reference"),
+        (ScoreOptions(metrics=["chrf"]), "segment 2: has no reference"),
+        (ScoreOptions(paired=True), "a test needs a metric, and segment '2' has no reference"),
     ):
         with Store(path) as opened, pytest.raises(ConfigError, match=message):
-            compare_run(opened, "r", wanted=wanted)
+            compare_run(opened, "r", scoring=wanted)
 
 
 def test_failed_segments_keep_their_text_and_untranslated_ones_are_empty(tmp_path: Path) -> None:
     untranslated = Chain(segment=segment(2, "s", reference="r"), steps=(step("translate", "", "failed"),))
-    found = compared(tmp_path, chain(1, "a", step("postedit", "a", "failed"), reference="b"), untranslated)
-    assert [row.texts for row in found.rows] == [("a", "")] * 4
-    assert found.row("postedit").outcomes == Outcomes(failed=1, idle=1, edits={})
-    assert found.row("final").outcomes == Outcomes(failed=2, edits={})
-    assert "run 'r': 2 segments failed and kept the last accepted text" in found.warnings
-    assert "run 'r': 1 segment without any translation, scored as empty: 2" in found.warnings
-    assert [one for one in found.warnings if "1 empty (2)" in one] == ["given: 1 empty (2)"], "equal rows are told once"
+    result = compared(tmp_path, chain(1, "a", step("postedit", "a", "failed"), reference="b"), untranslated)
+    assert [row.texts for row in result.rows] == [("a", "")] * 4
+    assert result.row("postedit").outcomes == Outcomes(failed=1, idle=1, edits={})
+    assert result.row("final").outcomes == Outcomes(failed=2, edits={})
+    assert "run 'r': 2 segments failed and kept the last accepted text" in result.warnings
+    assert "run 'r': 1 segment without any translation, scored as empty: 2" in result.warnings
+    assert [warning for warning in result.warnings if "1 empty (2)" in warning] == ["given: 1 empty (2)"], (
+        "equal rows are told once"
+    )
 
 
-def test_an_edit_that_was_taken_back_is_no_kept_edit(tmp_path: Path) -> None:
-    both = step("postedit", "b", edits=[applied("a", "b")], usage=usage(10, 0.5))
-    chains = [chain(1, "a", both, reference="b"), revert(chain(2, "a", both, reference="b"), 1)]
-    found = compared(tmp_path, *chains)
-    assert found.row("postedit").texts == ("b", "a")
-    for name in ("postedit", "final"):
-        assert found.row(name).outcomes == Outcomes(kept=1, reverted=1, edits={"applied": 1, "reverted": 1})
-    assert moved_of(found, "postedit").changed == 0.5
-    assert cost_of(found, "postedit").per_kept_edit == pytest.approx(1.0), "what was paid for both, for one that stands"
+REFUSED = Step(stage="proofread", text="b", proposed="c", verdict="rejected", cause="gate: worse")
+TRIED = Step(stage="postedit", text="a", proposed="z", verdict="rejected", cause="gate: worse",
+             edits=(Edit(old="a", new="z", outcome="rejected", start=0, end=1),))  # fmt: skip
+TWO_EDITS = step("postedit", "x y", edits=[applied("a", "x"), applied("b", "y", 2)])
+EDITED = step("postedit", "b", edits=[applied("a", "b")], usage=usage(10, 0.5))
 
 
-def test_what_is_reverted_in_part_or_beside_a_rejected_stage(tmp_path: Path) -> None:
-    two = [applied("a", "x"), applied("b", "y", 2)]
-    part = revert(chain(1, "a b", step("postedit", "x y", edits=two)), 1)
-    later = step("proofread", "x z", edits=[applied("y", "z", 2)])
-    found = compared(tmp_path, part, revert(chain(2, "a b", step("postedit", "x y", edits=two), later), 3))
-    outcomes = [row.outcomes for row in found.rows if row.outcomes]
-    assert [(one.kept, one.reverted) for one in outcomes] == [(2, 0), (0, 1), (2, 0)]
-    refused = Step(stage="proofread", text="b", proposed="c", verdict="rejected", cause="gate: worse")
-    (tmp_path / "b").mkdir()
-    edited = step("postedit", "b", edits=[applied("a", "b")])
-    found = compared(tmp_path / "b", revert(chain(1, "a", edited, refused), 1))
-    outcomes = [row.outcomes for row in found.rows if row.outcomes]
-    assert [(one.reverted, one.rejected) for one in outcomes] == [(1, 0), (0, 1), (1, 0)]
-
-
-def test_rejected_changes(tmp_path: Path) -> None:
-    tried = Step(stage="postedit", text="a", proposed="z", verdict="rejected", cause="gate: worse",
-                 edits=(Edit(old="a", new="z", outcome="rejected", start=0, end=1),))  # fmt: skip
-    found = compared(tmp_path, chain(1, "a", tried, reference="a"))
-    assert found.row("postedit").outcomes == Outcomes(rejected=1, edits={"rejected": 1})
-    moved = moved_of(found, "postedit")
-    assert (moved.ter, moved.characters, moved.changed, moved.gain_to_edit) == (0, 0, 0, None)
+@pytest.mark.parametrize(
+    ("chains", "outcomes"),
+    [
+        pytest.param([chain(1, "a", EDITED), revert(chain(2, "a", EDITED), 1)], [
+            Outcomes(kept=1, reverted=1, edits={"applied": 1, "reverted": 1}),
+            Outcomes(kept=1, reverted=1, edits={"applied": 1, "reverted": 1}),
+        ], id="taken back"),
+        pytest.param([revert(chain(1, "a b", TWO_EDITS), 1)], [
+            Outcomes(kept=1, edits={"reverted": 1, "applied": 1}), Outcomes(kept=1, edits={"reverted": 1, "applied": 1})
+        ], id="taken back in part"),
+        pytest.param([revert(chain(1, "a b", TWO_EDITS, step("proofread", "x z", edits=[applied("y", "z", 2)])), 3)], [
+            Outcomes(kept=1, edits={"applied": 2}), Outcomes(reverted=1, edits={"reverted": 1}),
+            Outcomes(kept=1, edits={"applied": 2, "reverted": 1}),
+        ], id="taken back in a later stage"),
+        pytest.param([revert(chain(1, "a", EDITED, REFUSED), 1)], [
+            Outcomes(reverted=1, edits={"reverted": 1}), Outcomes(rejected=1, edits={}),
+            Outcomes(reverted=1, edits={"reverted": 1}),
+        ], id="taken back beside a rejected stage"),
+        pytest.param([chain(1, "a", TRIED)], [
+            Outcomes(rejected=1, edits={"rejected": 1}), Outcomes(rejected=1, edits={"rejected": 1})
+        ], id="rejected"),
+    ],
+)  # fmt: skip
+def test_outcomes_of_what_was_taken_back_or_rejected(
+    tmp_path: Path, chains: list[Chain], outcomes: list[Outcomes]
+) -> None:
+    result = compared(tmp_path, *chains)
+    assert [row.outcomes for row in result.rows if row.outcomes] == outcomes
+    if len(chains) == 2:
+        assert result.row("postedit").texts == ("b", "a")
+        assert moved_of(result, "postedit").changed == 0.5
+        assert cost_of(result, "postedit").per_kept_edit == pytest.approx(1), "paid for both, for one that stands"
+    if chains[0].steps[0].verdict == "rejected":
+        moved = moved_of(result, "postedit")
+        assert (moved.ter, moved.characters, moved.changed, moved.gain_to_edit) == (0, 0, 0, None)
 
 
 def test_a_run_that_is_not_complete_takes_the_lines_of_its_segments(tmp_path: Path, path: Path) -> None:
-    held = chain(1, "a", step("postedit", "b"), reference="b")
-    found = compared(tmp_path, None, held, None, chain(4, "x", reference="x"), total=5)
-    assert found.warnings[0] == "run 'r' is finished: 3 of its 5 segments are not in it yet"
+    run_chain = chain(1, "a", step("postedit", "b"), reference="b")
+    result = compared(tmp_path, None, run_chain, None, chain(4, "x", reference="x"), total=5)
+    assert result.warnings[0] == "run 'r' is finished: 3 of its 5 segments are not in it yet"
     references = written(tmp_path / "ref.txt", ["no", "b", "no", "x", "last"])
     other = written(tmp_path / "other.txt", ["no", "c", "no", "d", "last"])
     with Store(path) as opened:
-        found = compare_run(opened, "r", reference=references, baselines=[("other", other)])
-        assert found.row("other").texts == ("c", "d")
-        assert found.row("postedit").cells[2].score.value == 0
+        result = compare_run(opened, "r", reference=references, baselines=[("other", other)])
+        assert result.row("other").texts == ("c", "d")
+        assert result.row("postedit").cells[2].score.value == 0
         run = opened.start("q", settings={}, inputs={}, total=None)
         run.save(2, chain(3, "a"))
         run.finish()
-        found = compare_run(opened, "q", baselines=[("o", written(tmp_path / "o.txt", ["x", "y", "z"]))])
-        assert found.row("o").texts == ("z",), "a run of unknown length reaches as far as its last segment"
+        result = compare_run(opened, "q", baselines=[("o", written(tmp_path / "o.txt", ["x", "y", "z"]))])
+        assert result.row("o").texts == ("z",), "a run of unknown length reaches as far as its last segment"
 
 
 # --- several runs, and other systems
@@ -387,34 +389,28 @@ def test_a_run_that_is_not_complete_takes_the_lines_of_its_segments(tmp_path: Pa
 
 def two_runs(path: Path, **other: Any) -> None:
     store(path, "a", chain(1, "x", step("postedit", "b"), reference="b"), chain(2, "y", reference="y"))
-    changed = {"given": "x", "source": "source 1", **other}
-    first = chain(1, changed.pop("given"), step("proofread", "c"), reference="b")
-    first = first.model_copy(update={"segment": first.segment.model_copy(update=changed)})
+    first = chain(1, "x", step("proofread", "c"), reference="b")
+    first = first.model_copy(update={"segment": first.segment.model_copy(update={"source": "source 1", **other})})
     store(path, "b", first, chain(2, "y", reference="y"))
 
 
-def test_texts_as_given_that_are_the_same_stand_once(config: Config, path: Path) -> None:
+def test_texts_as_given_stand_once_where_they_are_the_same(config: Config, path: Path) -> None:
+    def rows(*names: str) -> list[tuple[str, str | None]]:
+        return [(row.name, row.former) for row in compare_runs(names, config).rows]
+
     two_runs(path)
-    assert [(row.name, row.run, row.former) for row in compare_runs(["a", "b"], config).rows] == [
+    same = compare_runs(["a", "b"], config).rows
+    assert [(row.name, row.run, row.former) for row in same] == [
         ("given", None, None),
         ("a/postedit", "a", "given"), ("a/final", "a", "given"),
         ("b/proofread", "b", "given"), ("b/final", "b", "given"),
     ]  # fmt: skip
-    named = compare_runs(["safe=a", "b"], config)
-    assert [row.name for row in named.rows[:3]] == ["given", "safe/postedit", "safe/final"]
-
-
-def test_other_texts_as_given_stand_for_each_run(config: Config, path: Path) -> None:
-    two_runs(path, given="z")
-    assert [(row.name, row.former) for row in compare_runs(["a", "b"], config).rows] == [
-        ("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given"),
-        ("b/given", None), ("b/proofread", "b/given"), ("b/final", "b/given"),
-    ]  # fmt: skip
+    assert [name for name, _ in rows("safe=a", "b")[:3]] == ["given", "safe/postedit", "safe/final"]
     store(path, "c", *(Chain(segment=segment(i, f"source {i}"), steps=(step("translate", "x"),)) for i in (1, 2)))
-    assert [(row.name, row.former) for row in compare_runs(["a", "c"], config).rows] == [
-        ("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given"),
-        ("c/translate", None), ("c/final", "c/translate"),
-    ]  # fmt: skip
+    first = [("a/given", None), ("a/postedit", "a/given"), ("a/final", "a/given")]
+    assert rows("a", "c") == [*first, ("c/translate", None), ("c/final", "c/translate")]
+    store(path, "d", chain(1, "z", step("proofread", "c"), reference="b"), chain(2, "y", reference="y"))
+    assert rows("a", "d") == [*first, ("d/given", None), ("d/proofread", "d/given"), ("d/final", "d/given")]
 
 
 @pytest.mark.parametrize(
@@ -432,9 +428,9 @@ def test_other_segments_are_refused_and_can_be_left_out(
     with pytest.raises(InputError) as refused:
         compare_runs(["a", "b"], config)
     assert str(refused.value) == f"{message}; --shared compares the segments that all runs have"
-    found = compare_runs(["a", "b"], config, shared=True)
-    assert (found.segments, found.row("a/postedit").texts) == (("2",), ("y",))
-    assert found.warnings[0] == "1 segments are in all runs, and compared; left out: 1 of 2 of a, 1 of 2 of b"
+    result = compare_runs(["a", "b"], config, shared=True)
+    assert (result.segments, result.row("a/postedit").texts) == (("2",), ("y",))
+    assert result.warnings[0] == "1 segments are in all runs, and compared; left out: 1 of 2 of a, 1 of 2 of b"
 
 
 def test_a_run_with_fewer_segments(config: Config, path: Path, tmp_path: Path) -> None:
@@ -454,10 +450,10 @@ def test_a_run_with_fewer_segments(config: Config, path: Path, tmp_path: Path) -
 
 def test_a_baseline_goes_by_the_first_row_and_a_table_is_checked(tmp_path: Path, path: Path) -> None:
     chains = [chain(1, "a", step("postedit", "b"), reference="b"), chain(2, "x", reference="x")]
-    found = compared(tmp_path, *chains, baselines=[("online", written(tmp_path / "o.txt", ["b", "x"]))])
-    row = found.row("online")
+    result = compared(tmp_path, *chains, baselines=[("online", written(tmp_path / "o.txt", ["b", "x"]))])
+    row = result.row("online")
     assert (row.run, row.stage, row.former, row.outcomes, row.cost) == (None, None, "given", None, None)
-    assert (row.cells[2].difference, moved_of(found, "online").changed) == (-50, 0.5)
+    assert (row.cells[2].difference, moved_of(result, "online").changed) == (-50, 0.5)
     good = written(tmp_path / "o.tsv", ["source\ttranslation", "source 1\tB", "source 2\tC"])
     bad = written(tmp_path / "bad.tsv", ["source\ttranslation", "source 1\tB", "source 3\tC"])
     with Store(path) as opened:
@@ -470,21 +466,21 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     store(path, "bare", chain(1, "a b"), chain(2, "c d"))
     store(path, "full", chain(1, "a b", reference="a x"), chain(2, "c d", reference="c d"))
     store(path, "other", chain(1, "a b", reference="a b"), chain(2, "c d", reference="c d"))
-    found = compare_runs(["bare", "full"], config, wanted=Wanted(metrics=["ter"]))
-    assert found.row("given").cells[0].score.value == 25
-    assert not [one for one in found.warnings if "reference" in one]
-    found = compare_runs(["full", "other"], config)
-    told = "the runs have other references for 1 segment (1): those of the run named first are taken"
-    assert any(one.startswith(told) for one in found.warnings)
-    assert found.row("given").cells[2].score.value == 25
+    result = compare_runs(["bare", "full"], config, scoring=ScoreOptions(metrics=["ter"]))
+    assert result.row("given").cells[0].score.value == 25
+    assert not [warning for warning in result.warnings if "reference" in warning]
+    result = compare_runs(["full", "other"], config)
+    start = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    assert any(warning.startswith(start) for warning in result.warnings)
+    assert result.row("given").cells[2].score.value == 25
 
 
 def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
     same = [chain(i, f"w{i} a b", step("postedit", f"w{i} a b", "unchanged"), reference=f"w{i} a c") for i in range(9)]
-    found = compared(tmp_path, *same, wanted=Wanted(resampling=Resampling("bs", 50), paired=True))
-    assert {cell.p_value for row in found.rows for cell in row.cells} == {None}
-    assert all(cell.interval is not None for row in found.rows for cell in row.cells)
-    assert all("|bs:50|seed:12345|" in line for line in found.signatures[:3])
+    result = compared(tmp_path, *same, scoring=ScoreOptions(resampling=Resampling("bs", 50), paired=True))
+    assert {cell.p_value for row in result.rows for cell in row.cells} == {None}
+    assert all(cell.interval is not None for row in result.rows for cell in row.cells)
+    assert all("|bs:50|seed:12345|" in line for line in result.signatures[:3])
 
 
 @pytest.mark.parametrize(
@@ -534,8 +530,10 @@ def test_parts_by_domain_length_and_document(tmp_path: Path) -> None:
         )
         for i, (source, domain) in enumerate(zip(sources, domains, strict=True))
     ]
-    found = compared(tmp_path, *chains, by=["domain", "length", "document"], wanted=Wanted(metrics=["ter", Letters()]))
-    parts = found.parts or {}
+    result = compared(
+        tmp_path, *chains, by=["domain", "length", "document"], scoring=ScoreOptions(metrics=["ter", Letters()])
+    )
+    parts = result.parts or {}
     assert {name: [(part.name, part.segments) for part in of] for name, of in parts.items()} == {
         "domain": [("news", 2), ("no domain", 2)],
         "length": [("0–10 words", 2), ("11–20 words", 1), ("over 80 words", 1)],
@@ -549,8 +547,8 @@ def test_parts_by_domain_length_and_document(tmp_path: Path) -> None:
 
 def test_lengths_in_words_come_first_and_characters_are_counted_without_spaces() -> None:
     mixed = [segment(1, "猫" * 20 + " ", source_lang="ja"), segment(2, "猫" * 21, source_lang="ja"), segment(3, "one")]
-    found = [(part.name, part.segments) for part in parts_by("length", [], mixed, [])]
-    assert found == [("0–10 words", 1), ("0–20 characters", 1), ("21–40 characters", 1)]
+    result = [(part.name, part.segments) for part in parts_by("length", [], mixed, [])]
+    assert result == [("0–10 words", 1), ("0–20 characters", 1), ("21–40 characters", 1)]
     assert parts_by("domain", [], [segment(1, "s")], []) == (("no domain", 1, ()),)
     with pytest.raises(ConfigError, match="no grouping 'colour'"):
         parts_by("colour", [], mixed, [])  # type: ignore[arg-type]
@@ -558,44 +556,42 @@ def test_lengths_in_words_come_first_and_characters_are_counted_without_spaces()
 
 def test_scripts_without_spaces_are_measured_in_characters_and_ter_too(tmp_path: Path) -> None:
     of = segment(1, "猫 が" + "座" * 30, "我们喜欢猫", source_lang="ja", target_lang="zh", reference="我们喜欢狗")
-    found = compared(tmp_path, Chain(segment=of, steps=(step("postedit", "我们喜欢狗"),)), by=["length"])
-    moved = moved_of(found, "postedit")
+    result = compared(tmp_path, Chain(segment=of, steps=(step("postedit", "我们喜欢狗"),)), by=["length"])
+    moved = moved_of(result, "postedit")
     assert (moved.ter, moved.characters) == (pytest.approx(20), 1)
-    assert [part.name for part in (found.parts or {})["length"]] == ["21–40 characters"]
-    assert any("TER between rows|" in line and "asian:yes" in line for line in found.signatures)
-    assert any(line.startswith("BLEU|") and "tok:zh" in line for line in found.signatures)
+    assert [part.name for part in (result.parts or {})["length"]] == ["21–40 characters"]
+    assert any("TER between rows|" in line and "asian:yes" in line for line in result.signatures)
+    assert any(line.startswith("BLEU|") and "tok:zh" in line for line in result.signatures)
 
 
 def test_the_parts_of_all_segments_score_as_all(whole: Comparison, tmp_path: Path, path: Path) -> None:
     with Store(path) as opened:
-        found = compare_run(opened, "r", reference=tmp_path / "ref.txt", by=["domain"])
-    ((part,),) = (found.parts or {}).values()
+        result = compare_run(opened, "r", reference=tmp_path / "ref.txt", by=["domain"])
+    ((part,),) = (result.parts or {}).values()
     expected = [tuple(cell.score.value for cell in row.cells) for row in whole.rows]
     assert [pytest.approx(scores) for scores in part.scores] == expected
 
 
 def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    wanted = Wanted(metrics=["bleu", "bleu:tokenize=char"])
-    held = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
-    found = compared(tmp_path, held, by=["domain"], wanted=wanted)
-    assert found.metrics == ("BLEU", "BLEU (2)")
-    (line, *_) = csv.DictReader(io.StringIO(flat(found)))
-    assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in found.rows[0].cells)
+    wanted = ScoreOptions(metrics=["bleu", "bleu:tokenize=char"])
+    run_chain = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
+    result = compared(tmp_path, run_chain, by=["domain"], scoring=wanted)
+    assert result.metrics == ("BLEU", "BLEU (2)")
+    (line, *_) = csv.DictReader(io.StringIO(flat(result)))
+    assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in result.rows[0].cells)
     assert line["BLEU"] != line["BLEU (2)"]
-    assert next(one for one in found.signatures if "tok:char" in one).startswith("BLEU (2)|")
+    assert next(signature for signature in result.signatures if "tok:char" in signature).startswith("BLEU (2)|")
 
 
-def test_ter_is_counted_in_words_of_the_later_text(tmp_path: Path) -> None:
-    found = compared(tmp_path, chain(1, "a b c d", step("postedit", "a b"), step("proofread", "a b x y z")))
+def test_ter_is_counted_in_words_of_the_later_text_and_says_where_it_tried_no_shifts(tmp_path: Path) -> None:
+    result = compared(tmp_path, chain(1, "a b c d", step("postedit", "a b"), step("proofread", "a b x y z")))
     # two of four words are deleted: 2 of 2; three inserted: 3 of 5; two replaced and one inserted: 3 of 5
-    assert [row.moved.ter for row in found.rows if row.moved] == pytest.approx([100, 60, 60])
-
-
-def test_texts_that_are_too_long_for_shifts_are_told(tmp_path: Path) -> None:
-    long = " ".join(f"w{i}" for i in range(20_001))
-    found = compared(tmp_path, chain(1, long, step("postedit", f"x {long}")), by=["length"])
-    assert any(one.startswith("TER between rows|") and "|long:noshifts|" in one for one in found.signatures)
-    assert "a text has more than 20,000 words: TER counts no shifts of words there (long:noshifts)" in found.warnings
+    assert [row.moved.ter for row in result.rows if row.moved] == pytest.approx([100, 60, 60])
+    long, folder = " ".join(f"w{i}" for i in range(20_001)), tmp_path / "long"
+    folder.mkdir()
+    result = compared(folder, chain(1, long, step("postedit", f"x {long}")), by=["length"])
+    assert any(line.startswith("TER between rows|") and "|long:noshifts|" in line for line in result.signatures)
+    assert "a text has more than 20,000 words: TER counts no shifts of words there (long:noshifts)" in result.warnings
 
 
 class Lengths(Letters):
@@ -611,14 +607,14 @@ class Lengths(Letters):
 
 def test_a_small_gain_has_its_price_and_noise_is_no_loss(tmp_path: Path) -> None:
     words = "w " * 200
-    held = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
-    found = compared(tmp_path, held, wanted=Wanted(metrics=[Lengths(1e-3)]))
-    assert cost_of(found, "postedit").per_point == pytest.approx(0.5 / 0.003)
-    assert moved_of(found, "postedit").gain_to_edit == pytest.approx(0.003 / (100 / 201))
+    run_chain = chain(1, f"{words}end", step("postedit", f"{words}ending", usage=usage(10, 0.5)))
+    result = compared(tmp_path, run_chain, scoring=ScoreOptions(metrics=[Lengths(1e-3)]))
+    assert cost_of(result, "postedit").per_point == pytest.approx(0.5 / 0.003)
+    assert moved_of(result, "postedit").gain_to_edit == pytest.approx(0.003 / (100 / 201))
     for unit, regressed in ((-1e-3, 1), (-1e-12, 0)):
         (tmp_path / str(regressed)).mkdir()
-        found = compared(tmp_path / str(regressed), held, wanted=Wanted(metrics=[Lengths(unit)]))
-        assert moved_of(found, "postedit").regressed == regressed
+        result = compared(tmp_path / str(regressed), run_chain, scoring=ScoreOptions(metrics=[Lengths(unit)]))
+        assert moved_of(result, "postedit").regressed == regressed
 
 
 # --- gates and their own metrics
@@ -645,44 +641,39 @@ OTHERS, ALONE = "Go by the other metrics", "Never report it alone"
         ({"gate": "rate", "evaluator": "rubric-mqm"}, ["comet", "ter"], []),
         ({}, ["rate", "ter"], []),
         ({"gate": "rate", "evaluator": "rubric-mqm"}, ["error-rate", "ter"], []),
+        ({}, ["own-qe", "rubric-mqm"], [OTHERS]),
     ],
 )
 def test_the_gate_s_own_metric_proves_nothing(
     tmp_path: Path, run_settings: dict[str, Any], metrics: list[str], expected: list[str]
 ) -> None:
-    wanted = Wanted(metrics=[name if name == "ter" else Named(name) for name in metrics])
-    found = compared(tmp_path, chain(1, "a", reference="a"), settings=run_settings, wanted=wanted)
-    told = [one for one in found.warnings if "let its gate keep only what" in one]
-    assert [advice for one in told for advice in (OTHERS, ALONE) if advice in one] == expected
-
-
-def test_the_judge_of_the_stored_ratings_is_known_too(tmp_path: Path) -> None:
+    """The judge is known by the settings, and by the stored ratings."""
     ratings = (
         Rating(evaluator="rubric-mqm", role="editor", score=-1, errors=()),
         Rating(evaluator="own-qe", role="after", score=1),
     )
     judged = Step(stage="postedit", text="b", verdict="kept", cause="-", ratings=ratings)
-    with_editor = Wanted(metrics=[Named("own-qe"), Named("rubric-mqm")])
-    found = compared(tmp_path, chain(1, "a", judged, reference="b"), wanted=with_editor)
-    (told,) = (one for one in found.warnings if "gate" in one)
-    assert told.startswith("run 'r' let its gate keep only what OWN-QE finds better")
+    scoring = ScoreOptions(metrics=[name if name == "ter" else Named(name) for name in metrics])
+    result = compared(tmp_path, chain(1, "a", judged, reference="a"), settings=run_settings, scoring=scoring)
+    warnings = [warning for warning in result.warnings if "let its gate keep only what" in warning]
+    assert [advice for warning in warnings for advice in (OTHERS, ALONE) if advice in warning] == expected
 
 
 @pytest.mark.parametrize(
-    ("signatures", "reference", "told"),
+    ("signatures", "reference", "who"),
     [
-        ({"postedit": "rubric-mqm|m|reference:yes|v"}, "a", ["its editor"]),
-        ({"postedit": "x|reference:yes|v", "judge": "y|reference:yes|v"}, "a", ["its editor and its judge"]),
-        ({"postedit": "rubric-mqm|m|reference:no|v"}, "a", []),
-        ({"postedit": "rubric-mqm|m|reference:yes|v"}, None, []),
+        ({"postedit": "rubric-mqm|m|reference:yes|v"}, "a", "its editor"),
+        ({"postedit": "x|reference:yes|v", "judge": "y|reference:yes|v"}, "a", "its editor and its judge"),
+        ({"postedit": "rubric-mqm|m|reference:no|v"}, "a", None),
+        ({"postedit": "rubric-mqm|m|reference:yes|v"}, None, None),
     ],
 )
 def test_it_is_said_who_saw_the_references(
-    tmp_path: Path, signatures: dict[str, str], reference: str | None, told: list[str]
+    tmp_path: Path, signatures: dict[str, str], reference: str | None, who: str | None
 ) -> None:
-    found = compared(tmp_path, chain(1, "a", reference=reference), settings={"signatures": signatures})
-    shown = [one for one in found.warnings if "showed the references to" in one]
-    assert shown == [f"run 'r' showed the references to {who}: scores against them prove nothing" for who in told]
+    result = compared(tmp_path, chain(1, "a", reference=reference), settings={"signatures": signatures})
+    warnings = [warning for warning in result.warnings if "showed the references to" in warning]
+    assert warnings == ([f"run 'r' showed the references to {who}: scores against them prove nothing"] if who else [])
 
 
 # --- properties
@@ -707,21 +698,21 @@ def chains(draw: st.DrawFn) -> Chain:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(chains(), min_size=1, max_size=6))
-def test_shares_add_up_and_parts_hold_every_segment_once(found: list[Chain]) -> None:
+def test_shares_add_up_and_parts_hold_every_segment_once(run_chains: list[Chain]) -> None:
     with Store(":memory:") as opened:
-        run = opened.start("r", settings={}, inputs={}, total=len(found))
-        for place, one in enumerate(found):
+        run = opened.start("r", settings={}, inputs={}, total=len(run_chains))
+        for place, one in enumerate(run_chains):
             run.save(place, one.model_copy(update={"segment": one.segment.model_copy(update={"id": str(place)})}))
-        comparison = compare_run(opened, "r", by=["domain", "length"], wanted=Wanted(metrics=["ter"]))
+        comparison = compare_run(opened, "r", by=["domain", "length"], scoring=ScoreOptions(metrics=["ter"]))
     for row in comparison.rows[1:]:
         moved = moved_of(comparison, row.name)
         counts = [getattr(row.outcomes, f.name) for f in fields(Outcomes) if f.name != "edits"]
-        assert sum(counts) == len(found)
+        assert sum(counts) == len(run_chains)
         assert 0 <= moved.changed <= 1
         assert (moved.ter == 0) >= (moved.changed == 0)
         assert moved.regressed is not None
         assert moved.regressed <= moved.changed, "what is the same cannot be worse"
     for parts in (comparison.parts or {}).values():
-        assert sum(part.segments for part in parts) == len(found)
+        assert sum(part.segments for part in parts) == len(run_chains)
     stages = [row.cost.usage.cost or 0 for row in comparison.rows[1:-1] if row.cost]
     assert cost_of(comparison, "final").usage.cost == pytest.approx(sum(stages))

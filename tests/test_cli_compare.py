@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from sacrebleu.metrics.ter import TER
 
 from mtagent.records import Chain, Usage
-from tests.commands import ROOT, Shell, run
-from tests.pages import section
+from tests.commands import Shell
+from tests.pages import section, transcripts
 from tests.stored import segment, step, store
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
@@ -66,7 +67,7 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
     assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
 
 
-def test_markdown_and_latex(improved: Shell) -> None:
+def test_markdown_and_latex_with_names_of_any_kind(improved: Shell) -> None:
     markdown = improved("compare r -m ter -f markdown").out
     assert markdown.startswith("### Scores of 3 segments\n\n| row | TER |\n| --- | ---: |\n| given | ")
     assert "\n- `TER|nrefs:1|" in markdown
@@ -75,55 +76,54 @@ def test_markdown_and_latex(improved: Shell) -> None:
     assert r"postedit & given & 8.33 & 1 & 33.3 \% & 0.0 \%" in latex
     assert "\n% TER|nrefs:1|" in latex
     assert "$" not in re.sub(r"\\\$", "", latex)
+    named = Chain(segment=segment(1, "s", "a", reference="a", domain="a\\b~c^d_e\nnext"))
+    store(improved.folder / "store.db", "q", named)
+    latex = improved("compare q -m ter --by domain -f latex").out
+    assert r"a\textbackslash{}b\~{}c\^{}d\_e next & given & 1 &" in latex
+    assert r"a\b~c^d_e next" in improved("compare q -m ter --by domain").out
 
 
 def test_json_has_everything(improved: Shell) -> None:
-    done = improved("compare r --by domain --paired-ar --resamples 20 -f json")
-    found = json.loads(done.out)
-    assert found["segments"] == ["1", "2", "3"]
-    assert found["resampling"] == {"kind": "ar", "resamples": 20, "seed": 12345}
-    given, postedit, final = found["rows"]
+    result = json.loads(improved("compare r --by domain --paired-ar --resamples 20 -f json").out)
+    assert result["segments"] == ["1", "2", "3"]
+    assert result["resampling"] == {"kind": "ar", "resamples": 20, "seed": 12345}
+    given, postedit, final = result["rows"]
     assert (given["moved"], given["outcomes"], given["cost"]) == (None, None, None)
-    assert postedit["scores"][1]["metric"] == "chrF2"
-    assert len(postedit["scores"][1]["segments"]) == 3
-    assert 0 < postedit["scores"][1]["p_value"] <= 1
-    assert postedit["moved"]["characters"] == 1
-    assert postedit["outcomes"]["edits"] == {"applied": 1}
+    chrf = postedit["scores"][1]
+    assert (chrf["metric"], len(chrf["segments"]), 0 < chrf["p_value"] <= 1) == ("chrF2", 3, True)
+    assert (postedit["moved"]["characters"], postedit["outcomes"]["edits"]) == (1, {"applied": 1})
     assert final["cost"]["dollars"] == 0
-    (part,) = found["parts"]["domain"]
+    (part,) = result["parts"]["domain"]
     assert (part["part"], part["segments"]) == ("no domain", 3)
     assert part["scores"]["final"]["TER"] == pytest.approx(final["scores"][2]["score"])
-    assert "|ar:20|seed:12345|" in found["signatures"][0]
+    assert "|ar:20|seed:12345|" in result["signatures"][0]
 
 
-def test_flat_tables_can_be_read(improved: Shell) -> None:
-    for name, delimiter in (("csv", ","), ("tsv", "\t")):
-        out = improved(f"compare r -m chrf --by length -f {name}").out
-        lines = list(csv.DictReader(io.StringIO(out), delimiter=delimiter))
-        assert [(line["grouping"], line["part"], line["row"]) for line in lines] == [
-            ("", "", "given"), ("", "", "postedit"), ("", "", "final"),
-            ("length", "0–10 words", "given"), ("length", "0–10 words", "postedit"), ("length", "0–10 words", "final"),
-        ]  # fmt: skip
-        assert float(lines[1]["chrF2 difference"]) == float(lines[1]["chrF2"]) - float(lines[0]["chrF2"])
-        assert (lines[1]["kept"], lines[1]["edits applied"], lines[0]["kept"]) == ("1", "1", "")
-        assert lines[0]["chrF2 signature"].startswith("nrefs:1|")
+@pytest.mark.parametrize(("form", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_flat_tables_can_be_read_and_guard_what_a_spreadsheet_would_run(
+    improved: Shell, form: str, delimiter: str
+) -> None:
+    def lines(command: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(improved(f"{command} -f {form}").out), delimiter=delimiter))
 
-
-def test_what_a_spreadsheet_would_run_is_guarded_and_named(shell: Shell) -> None:
-    chains = [
-        Chain(segment=segment(i, "s", "a", reference="a", document=name)) for i, name in enumerate(["=1+1", "-2", "d"])
-    ]
-    store(shell.folder / "store.db", "@run", *chains)
-    for name, delimiter in (("csv", ","), ("tsv", "\t")):
-        lines = list(
-            csv.DictReader(io.StringIO(shell(f"compare @run -m ter --by document -f {name}").out), delimiter=delimiter)
-        )
-        assert {line["run"] for line in lines} == {"'@run"}
-        assert {line["part"]: line["guarded"] for line in lines} == {
-            "": "run", "'=1+1": "part run", "'-2": "part run", "d": "run"
-        }  # fmt: skip
-        assert all(float(line["TER"]) == 0 for line in lines)
-        assert not any(cell.startswith(("=", "@", "-")) for line in lines for cell in line.values())
+    given, postedit, *others = lines("compare r -m chrf --by length")
+    assert [(line["grouping"], line["part"], line["row"]) for line in others] == [
+        ("", "", "final"),
+        ("length", "0–10 words", "given"), ("length", "0–10 words", "postedit"), ("length", "0–10 words", "final"),
+    ]  # fmt: skip
+    assert float(postedit["chrF2 difference"]) == float(postedit["chrF2"]) - float(given["chrF2"])
+    assert (postedit["kept"], postedit["edits applied"], given["kept"]) == ("1", "1", "")
+    assert given["chrF2 signature"].startswith("nrefs:1|")
+    names = enumerate(["=1+1", "-2", "d"])
+    chains = [Chain(segment=segment(i, "s", "a", reference="a", document=name)) for i, name in names]
+    store(improved.folder / "store.db", "@run", *chains)
+    guarded = lines("compare @run -m ter --by document")
+    assert {line["run"] for line in guarded} == {"'@run"}
+    assert {line["part"]: line["guarded"] for line in guarded} == {
+        "": "run", "'=1+1": "part run", "'-2": "part run", "d": "run"
+    }  # fmt: skip
+    assert all(float(line["TER"]) == 0 for line in guarded)
+    assert not any(cell.startswith(("=", "@", "-")) for line in guarded for cell in line.values())
 
 
 def test_unknown_dollars_are_never_zero(shell: Shell) -> None:
@@ -194,14 +194,6 @@ def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -
     assert re.search(r"\| proofread \| 12\.50 \(μ = [^)]*\) \(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
 
 
-def test_names_of_any_kind_stay_in_their_cell(shell: Shell) -> None:
-    held = Chain(segment=segment(1, "s", "a", reference="a", domain="a\\b~c^d_e\nnext"))
-    store(shell.folder / "store.db", "r", held)
-    latex = shell("compare r -m ter --by domain -f latex").out
-    assert r"a\textbackslash{}b\~{}c\^{}d\_e next & given & 1 &" in latex
-    assert r"a\b~c^d_e next" in shell("compare r -m ter --by domain").out
-
-
 def test_the_metric_that_decides(improved: Shell) -> None:
     assert "(regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
     assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
@@ -234,29 +226,19 @@ def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, messa
     assert message in done.err
 
 
-def test_the_command_is_in_the_list_and_shows_examples(shell: Shell) -> None:
-    assert "compare" in shell("--help").out
-    assert "--by domain,length -f csv" in shell("compare -h").out
-
-
 # --- what the page shows
 
 PAGE = section("results.md", "Comparing stages, runs and systems")
 
 
-def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
-    blocks = re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    found = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    assert len(found) == 3
-    (shell.folder / "mtagent").mkdir()
-    (shell.folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
-    for command, output in found:
-        done = run(shell.folder, *command.split())
+def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
+    def without_seconds(text: str) -> str:
+        return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
+
+    results = transcripts(PAGE, tmp_path)
+    assert len(results) == 3
+    for output, done in results:
         assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
-
-
-def without_seconds(text: str) -> str:
-    return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.score import Wanted, score_texts
+from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.evaluators import metric as metric_evaluators
 from mtagent.llm.dialogue import together
 from mtagent.metrics.comet import VARIABLE
@@ -30,12 +31,8 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON, reason=f"needs COMET, under this Python or the one that {VARIABLE} names"),
 ]
 
-SOURCES = [
-    "The cat sat here, and the dog barked.",
-    "Pay five dollars now.",
-    "The cat sat here, and the dog barked.",
-    "Hi",
-]
+SOURCES = ["The cat sat here, and the dog barked.", "Pay five dollars now."]
+SOURCES += [SOURCES[0], "Hi"]
 SYSTEMS = {
     "a": ["El gato se sentó aquí, y el perro ladró.", "Paga cinco dólares ahora.", "El gato", ""],
     "b": ["Der Hund bellte den Briefträger an.", "Paga  cinco ½ 漢 dólares.", "El gato", "Hola"],
@@ -63,8 +60,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def scored(name: str, checkpoint: Path) -> dict[str, tuple[float, ...]]:
     """The scores of the segments, by system, with ``python=`` as an option."""
-    wanted = Wanted(metrics=[f"{name}:model={checkpoint},python={PYTHON}"], paired=True)
-    (entries,) = score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, wanted=wanted).entries
+    wanted = ScoreOptions(metrics=[f"{name}:model={checkpoint},python={PYTHON}"], paired=True)
+    (entries,) = score_texts(SYSTEMS, REFERENCES, "es", sources=SOURCES, scoring=wanted).entries
     return {entry.system: entry.score.segments for entry in entries}
 
 
@@ -86,32 +83,20 @@ def test_all_ways_to_comet_give_the_same_scores(name: str, kind: str, tiny: Path
     written = files(f"{base} --comet-python {PYTHON} -m {name}:model={tiny / kind} --sentence-level -f json -w 15")
     assert written.code == 0, written.err
     lines = [json.loads(line) for line in written.out.splitlines()]
-    assert {s: tuple(one["score"] for one in lines if one["system"] == s) for s in "ab"} == {
+    assert {s: tuple(score["score"] for score in lines if score["system"] == s) for s in "ab"} == {
         s: pytest.approx(scores, abs=1e-14) for s, scores in here.items()
     }
 
     (files.folder / "scores.jsonl").write_text(written.out, encoding="utf-8")
     read = files(f"{base} -m scores-file:path=scores.jsonl --sentence-level -f json -w 15")
-    assert [json.loads(line)["score"] for line in read.out.splitlines()] == [one["score"] for one in lines]
+    assert [json.loads(line)["score"] for line in read.out.splitlines()] == [score["score"] for score in lines]
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_comet_score_gives_the_same_to_its_half_precision(name: str, kind: str, tiny: Path, files: Shell) -> None:
     """``comet-score`` 2.2.7 halves the model's precision; it also cuts the white space at the ends of a line."""
     checkpoint = tiny / kind / "checkpoints" / "model.ckpt"
-    arguments = [
-        "-s",
-        "src.txt",
-        "-t",
-        "a.txt",
-        "b.txt",
-        "--gpus",
-        "0",
-        "--model",
-        str(checkpoint),
-        "--to_json",
-        "x.json",
-    ]
+    arguments = f"-s src.txt -t a.txt b.txt --gpus 0 --to_json x.json --model {checkpoint}".split()
     references = [] if kind == "unified" else ["-r", "ref.txt"]
     run = "import sys; from comet.cli.score import score_command; sys.argv[0] = 'comet-score'; score_command()"
     command = [PYTHON, "-c", run, *arguments, *references]
@@ -141,27 +126,19 @@ def test_where_the_extra_is_installed_no_other_python_is_needed(tiny: Path, file
     assert own.code == 0, own.err
     other = files(f"{line} --comet-python {PYTHON}")
     assert own.out == other.out
-    assert (
-        own.err
-        == other.err
-        == f"mtagent: COMET model {tiny / 'regression'}: licence unknown, look at the model's page\n"
-    )
+    assert own.err == other.err
 
 
-def test_a_model_that_cannot_be_downloaded_is_named_with_the_ways_out(files: Shell, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [("nobody/nothing", "cannot be downloaded: .*model=PATH"), ("broken.ckpt", "cannot be loaded: ")],
+)
+def test_a_model_that_cannot_be_had_is_named(model: str, message: str, files: Shell, monkeypatch: Any) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = files(f"score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model=nobody/nothing --comet-python {PYTHON}")
+    (files.folder / "broken.ckpt").write_bytes(b"no weights")
+    done = files(f"score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model={model} --comet-python {PYTHON}")
     assert (done.code, done.out) == (1, "")
-    assert "mtagent: nobody/nothing cannot be downloaded: " in done.err
-    assert "(model=PATH)" in done.err
-
-
-def test_a_checkpoint_that_is_none_is_named(tmp_path: Path, files: Shell) -> None:
-    (tmp_path / "broken.ckpt").write_bytes(b"no weights")
-    line = "score -s src.txt -t a.txt -r ref.txt -l en-es -m comet:model=broken.ckpt"
-    done = files(f"{line} --comet-python {PYTHON}")
-    assert done.code == 1
-    assert "broken.ckpt cannot be loaded: " in done.err
+    assert re.search(f"{model} {message}", done.err)
 
 
 @cache
@@ -179,12 +156,12 @@ def rated(kind: str, tiny: Path) -> list[Rating]:
 def test_a_judge_rates_as_the_metric_scores_without_references(kind: str, tiny: Path) -> None:
     metric = make_metric(f"{kind}:model={tiny / KINDS[kind]},python={PYTHON}", "es")
     scores = metric.score(SEGMENTS, SYSTEMS["b"]).segments
-    assert [one.score for one in rated(kind, tiny)] == pytest.approx(scores, abs=2e-6)
+    assert [rating.score for rating in rated(kind, tiny)] == pytest.approx(scores, abs=2e-6)
 
 
 def test_spans_of_a_real_xcomet_model_stand_in_the_translation(tiny: Path) -> None:
-    found = rated("xcomet", tiny)
-    spans = [(error, text) for one, text in zip(found, SYSTEMS["b"], strict=True) for error in one.errors or ()]
+    ratings = rated("xcomet", tiny)
+    spans = [(error, text) for rating, text in zip(ratings, SYSTEMS["b"], strict=True) for error in rating.errors or ()]
     assert len(spans) > 3
     assert {error.severity for error, _ in spans} <= {"minor", "major", "critical"}
     for error, text in spans:

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.comparison import Cell, Comparison, Row
-from mtagent.records import Chain, Score, Usage
+from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.records import Chain, Score
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report
-from mtagent.store import Counts, RunSummary, Store
+from mtagent.store import Store
+from tests.report_records import RUN, summary
 from tests.report_runs import edited, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -97,8 +98,8 @@ def large(folder: Path) -> str:
     ]
     texts = [tuple(chain.given or "" for chain in chains), tuple(chain.text for chain in chains)]
     rows = tuple(
-        Row(stage, "large", stage, found, (cell,))
-        for stage, found, cell in zip(("given", "final"), texts, cells, strict=True)
+        Row(stage, RUN, stage, stage_texts, (cell,))
+        for stage, stage_texts, cell in zip(("given", "final"), texts, cells, strict=True)
     )
     comparison = Comparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
     return bare(folder, "large", chains, comparison)
@@ -106,13 +107,8 @@ def large(folder: Path) -> str:
 
 def bare(folder: Path, name: str, chains: list[Chain], comparison: Comparison | None = None) -> str:
     """The address of a page that was made without a store, and without scores of its own."""
-    counts = Counts(done=len(chains), total=len(chains))
-    summary = RunSummary(
-        name=name, kind="chain", state="finished", started="2026-01-01T00:00:00", updated="", settings={}, inputs={},
-        counts=counts, usage=Usage(),
-    )  # fmt: skip
     path = folder / f"{name}.html"
-    path.write_text("".join(pieces(summary, chains, comparison)), encoding="utf-8")
+    path.write_text("".join(pieces(summary(), chains, comparison)), encoding="utf-8")
     return path.as_uri()
 
 
@@ -150,49 +146,29 @@ def choose(watched: Watched, name: str, value: str) -> None:
 # --- searching and filtering
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("bank", ["bank"]),
-        ("UFER", ["bank"]),
-        ("élegant", ["worse"]),
-        ("elegant", []),
-        ("schön", ["bank"]),
-        ("window.hacked", ["hostile"]),
-        ("hallo", ["failed"]),
-        ("no such text", []),
-    ],
-)
-def test_a_search_finds_texts_ids_and_notes_whatever_the_case(
-    query: str, expected: list[str], opened: Any, address: str
-) -> None:
+def test_a_search_finds_texts_ids_and_notes_whatever_the_case(opened: Any, address: str) -> None:
     watched = opened(address)
-    watched.page.fill("#filter-q", query)
-    assert watched.ids == expected
-    assert watched.hits == (f"{len(expected)} of 8 segments" if expected else "No segment is like that")
+    for query, expected in {
+        "bank": ["bank"], "UFER": ["bank"], "élegant": ["worse"], "elegant": [], "window.hacked": ["hostile"]
+    }.items():  # fmt: skip
+        watched.page.fill("#filter-q", query)
+        assert watched.ids == expected
+        assert watched.hits == (f"{len(expected)} of 8 segments" if expected else "No segment is like that")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("change", "failed", ["failed"]),
-        ("change", "flagged", ["hostile", "empty"]),
-        ("change", "worse", ["worse"]),
-        ("stage", "proofread", ["bank"]),
-        ("verdict", "rejected", ["bank", "refused"]),
-        ("outcome", "refused", ["refused"]),
-        ("severity", "critical", ["bank"]),
-        ("category", "<b>x</b>", ["hostile"]),
-        ("domain", "ui", ["refused"]),
-    ],
-)
-def test_a_filter_shows_what_it_says(name: str, value: str, expected: list[str], opened: Any, address: str) -> None:
+def test_a_filter_shows_what_it_says(opened: Any, address: str) -> None:
     watched = opened(address)
-    choose(watched, name, value)
-    assert set(expected) <= set(watched.ids)
-    assert watched.ids == expected or name == "change"
-    shown = watched.page.locator(f"#filter-{name} option:checked").inner_text()
-    assert shown.endswith(f"({len(watched.ids)})")
+    for name, value, expected in (
+        ("change", "failed", ["failed"]), ("change", "flagged", ["hostile", "empty"]), ("change", "worse", ["worse"]),
+        ("stage", "proofread", ["bank"]), ("verdict", "rejected", ["bank", "refused"]), ("domain", "ui", ["refused"]),
+        ("outcome", "refused", ["refused"]), ("severity", "critical", ["bank"]), ("category", "<b>x</b>", ["hostile"]),
+    ):  # fmt: skip
+        choose(watched, name, value)
+        assert set(expected) <= set(watched.ids)
+        assert watched.ids == expected or name == "change"
+        shown = watched.page.locator(f"#filter-{name} option:checked").inner_text()
+        assert shown.endswith(f"({len(watched.ids)})")
+        choose(watched, name, "")
 
 
 def test_what_is_asked_of_a_stage_must_hold_for_one_step(opened: Any, address: str) -> None:
@@ -235,22 +211,12 @@ def test_the_verdict_links_to_the_segments_it_counts(opened: Any, address: str) 
     assert len(watched.ids) == 8
 
 
-@pytest.mark.parametrize(
-    "address_part", ["change=__proto__", "change=toString", "sort=__proto__", "sort=constructor", "stage=valueOf"]
-)
-def test_an_address_may_say_anything(address_part: str, opened: Any, address: str) -> None:
-    watched = opened(f"{address}#{address_part}")
-    assert len(watched.ids) == (8 if address_part.startswith("sort") else 0)
-    watched.page.fill("#filter-q", "ufer")
-    watched.page.fill("#filter-q", "")
-
-
-def test_a_page_that_there_is_not_is_the_last_one(opened: Any, large: str) -> None:
-    watched = opened(f"{large}#page=999")
-    assert "page 100" in watched.hits
-    watched.page.locator(".opener").first.focus()
-    watched.page.keyboard.press("k")
-    assert "page 99" in watched.hits
+def test_an_address_may_say_anything(opened: Any, address: str) -> None:
+    for part in ("change=__proto__", "change=toString", "sort=__proto__", "sort=constructor", "stage=valueOf"):
+        watched = opened(f"{address}#{part}")
+        assert len(watched.ids) == (8 if part.startswith("sort") else 0)
+        watched.page.fill("#filter-q", "ufer")
+        watched.page.fill("#filter-q", "")
 
 
 # --- one segment
@@ -267,7 +233,7 @@ def test_a_segment_opens_to_errors_changes_edits_decisions_and_costs(opened: Any
     for words in (
         "judge -5 -> 0: better", "judge, text before: −5: 1 error", "judge, text after: 0: no error",
         "no bank of it",
-        "judge 0 -> -5: worse", "rejected with the text", "critical style",
+        "judge 0 -> -5: worse", "rejected with the whole text", "critical style",
         "2 calls, 800 + 120 tokens, $0.0004, 2.0 s",
         "better",
     ):  # fmt: skip
@@ -306,21 +272,17 @@ def test_changes_never_split_a_character_and_show_what_has_no_shape(opened: Any,
     [
         ("ar", "يوم الأربعاء هنا", "يوم الثلاثاء هنا", "rtl", "الأربعاء"),
         ("ja", "水曜日に閉じる", "火曜日に閉じる", "ltr", "水"),
-        ("hi", "पुराने पुल को", "पुरानी पुल को", "ltr", "पुराने"),
-        ("th", "สวัสดีครับ", "สวัสดีค่ะ", "ltr", None),
     ],
 )
 def test_texts_have_their_language_and_direction(
-    lang: str, before: str, after: str, direction: str, deleted: str | None, opened: Any, folder: Path
+    lang: str, before: str, after: str, direction: str, deleted: str, opened: Any, folder: Path
 ) -> None:
     chain = edited(segment("1", "A text.", before, target_lang=lang), after)
-    watched = opened(written(folder, f"in-{lang}", [chain]))
-    text = watched.page.locator(f".excerpt p[lang={lang}]")
+    text = opened(written(folder, f"in-{lang}", [chain])).page.locator(f".excerpt p[lang={lang}]")
     assert text.evaluate("p => getComputedStyle(p).direction") == direction
-    if deleted is not None:
-        assert text.locator("del").all_inner_texts() == [deleted]
-    found = text.evaluate("p => [...p.childNodes].filter(n => n.nodeName !== 'DEL').map(n => n.textContent).join('')")
-    assert found == after
+    assert text.locator("del").all_inner_texts() == [deleted]
+    rest = "p => [...p.childNodes].filter(n => n.nodeName !== 'DEL').map(n => n.textContent).join('')"
+    assert text.evaluate(rest) == after
 
 
 def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path) -> None:
@@ -333,7 +295,6 @@ def test_white_space_stays_and_a_very_long_text_opens(opened: Any, folder: Path)
 
 
 LONG_TEXTS = {
-    "words": (" ".join(f"w{i}" for i in range(150_000)), "x {}"),
     "every word is another": (" ".join(f"w{i}" for i in range(150_000)), None),
     "one line without spaces": ("abcdefghij" * 100_000, "x{}"),
     "Chinese": ("他们昨天来过这里。" * 40_000, "不{}"),
@@ -416,11 +377,11 @@ def test_the_first_tab_skips_to_the_segments(opened: Any, address: str) -> None:
 def test_the_keys_go_over_the_end_of_a_page(opened: Any, large: str) -> None:
     watched = opened(large + "#page=1")
     watched.page.locator(".opener").last.focus()
-    watched.page.keyboard.press("j")
-    assert watched.focused == "seg-0050"
-    watched.page.keyboard.press("k")
-    assert watched.focused == "seg-0049"
+    for key, name in (("j", "seg-0050"), ("k", "seg-0049")):
+        watched.page.keyboard.press(key)
+        assert watched.focused == name
     assert "page 1" in watched.hits
+    assert "page 100" in opened(f"{large}#page=999").hits, "a page that there is not is the last one"
 
 
 # --- size and speed
@@ -457,9 +418,9 @@ def test_axe_finds_no_serious_problem(scheme: str, width: int, opened: Any, addr
         details(watched, name)
     watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     watched.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    violations = watched.page.evaluate("axe.run().then(found => found.violations)")
-    serious = [one for one in violations if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
+    violations = watched.page.evaluate("axe.run().then(result => result.violations)")
+    serious = [violation for violation in violations if violation["impact"] in ("serious", "critical")]
+    assert [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in serious] == []
 
 
 @pytest.mark.parametrize("width", [400, 320, 1400])
@@ -471,20 +432,12 @@ def test_the_page_never_scrolls_sideways(width: int, opened: Any, address: str) 
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_colours_can_be_switched(opened: Any, address: str) -> None:
-    watched = opened(address)
-    paper = "() => getComputedStyle(document.body).backgroundColor"
-    light = watched.page.evaluate(paper)
-    watched.page.click("#theme")
-    assert watched.page.evaluate(paper) != light
-    assert watched.page.inner_text("#theme") == "Light colours"
-
-
-def test_paper_is_white_whatever_the_colours_on_the_screen(opened: Any, address: str) -> None:
+def test_the_colours_can_be_switched_and_paper_is_always_white(opened: Any, address: str) -> None:
     watched = opened(address)
     ink = "() => getComputedStyle(document.body).color"
     light = watched.page.evaluate(ink)
     watched.page.click("#theme")
     assert watched.page.evaluate(ink) != light
+    assert watched.page.inner_text("#theme") == "Light colours"
     watched.page.emulate_media(media="print")
     assert watched.page.evaluate(ink) == light

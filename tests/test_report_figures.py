@@ -13,9 +13,9 @@ from mtagent.chain.gate import PairwiseGate, RateGate
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step, Usage
+from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step
 from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
-from mtagent.report.figures import SHOWN, Costly, CostlyCount, costs, figures, histogram, spreads
+from mtagent.report.figures import SHOWN, figures, histogram, spreads
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
 BY_GUARDS = Cause(kind="guards", detail="x")
@@ -26,7 +26,7 @@ def failed(name: str) -> Cause:
 
 
 @pytest.mark.parametrize(
-    ("one", "kind", "reason"),
+    ("of", "kind", "reason"),
     [
         (step("postedit", "kept", "-", "new", edits=[edit("applied")]), "changed", "edited"),
         (step("postedit", "kept", "-", "new", edits=[edit("applied"), edit("refused", "tags")]),
@@ -53,8 +53,8 @@ def failed(name: str) -> Cause:
         (step("postedit", "failed", Cause(kind="no-translation")), "failed", "no translation"),
     ],
 )  # fmt: skip
-def test_a_step_s_fate(one: Step, kind: str, reason: str) -> None:
-    assert fate(one) == (kind, reason)
+def test_a_step_s_fate(of: Step, kind: str, reason: str) -> None:
+    assert fate(of) == (kind, reason)
 
 
 class Judge:
@@ -69,29 +69,22 @@ class Judge:
         return rating(self._scores[translation])
 
 
-async def _rate(judge: Evaluator, text: str, role: RatingRole) -> Rating:
-    return (await judge.rate(segment(), text)).model_copy(update={"role": role})
-
-
 @pytest.mark.parametrize(
-    ("after", "expected"),
-    [(-3, "rated the same"), (-4.5, "rated worse"), (-2.9, "rated better, but below the margin")],
-)
-async def test_why_a_rate_gate_rejects(after: float, expected: str) -> None:
-    decision = await RateGate(Judge(old=-3, new=after), margin=1).decide(segment(), "old", "new", _rate)
-    assert fate(step("postedit", "rejected", decision.cause)) == ("gate", expected)
-
-
-@pytest.mark.parametrize(
-    ("replies", "expected"),
+    ("gate", "expected"),
     [
-        (["A", "B"], "the judge prefers the earlier text"),
-        (["tie", "tie"], "the judge sees a tie"),
-        (["B", "B"], "the judge is not sure"),
+        (RateGate(Judge(old=-3, new=-3), margin=1), "rated the same"),
+        (RateGate(Judge(old=-3, new=-4.5), margin=1), "rated worse"),
+        (RateGate(Judge(old=-3, new=-2.9), margin=1), "rated better, but below the margin"),
+        (PairwiseGate(ScriptedLLM(["A", "B"])), "the judge prefers the earlier text"),
+        (PairwiseGate(ScriptedLLM(["tie", "tie"])), "the judge sees a tie"),
+        (PairwiseGate(ScriptedLLM(["B", "B"])), "the judge is not sure"),
     ],
 )
-async def test_why_a_pairwise_gate_rejects(replies: list[str], expected: str) -> None:
-    decision = await PairwiseGate(ScriptedLLM(replies)).decide(segment(), "old", "new", _rate)
+async def test_why_a_gate_rejects(gate: RateGate | PairwiseGate, expected: str) -> None:
+    async def rate(judge: Evaluator, text: str, role: RatingRole) -> Rating:
+        return (await judge.rate(segment(), text)).model_copy(update={"role": role})
+
+    decision = await gate.decide(segment(), "old", "new", rate)
     assert fate(step("proofread", "rejected", decision.cause)) == ("gate", expected)
 
 
@@ -127,31 +120,33 @@ def test_what_became_of_a_segment_in_the_end(of: Chain, expected: tuple[str, str
     assert final_fate(of) == expected
 
 
-def test_an_edit_s_fate_names_its_guard() -> None:
-    assert edit_fate(edit("refused", "numbers")) == "refused by a guard: numbers"
-    assert edit_fate(edit("ambiguous")) == "may mean several places"
-
-
 @given(CHAINS)
 def test_all_counts_add_up_to_the_segments_and_the_edits(chains: list[Chain]) -> None:
-    found = figures(chains)
-    assert found.flow.segments == len(chains)
-    for stage in found.flow.stages:
+    result = figures(chains)
+    assert result.flow.segments == len(chains)
+    for stage in result.flow.stages:
         assert sum(group.segments for group in stage.groups) == len(chains)
         assert all(group.segments > 0 and group.kind in KINDS and group.reason for group in stage.groups)
-    edits = sum(len(one.edits) for each in chains for one in each.by_stage().values())
-    assert sum(count for stage in found.flow.stages for _, count in stage.edits) == edits
-    for stage in (stage for marks in found.marks for stage in marks.stages):
-        assert stage.error_free <= stage.marked <= stage.rated <= stage.segments <= len(chains)
-        assert sum(stage.by_severity().values()) == sum(sum(each.values()) for each in stage.errors.values())
+    edits = [edit_fate(item) for each in chains for last in each.by_stage().values() for item in last.edits]
+    assert sum(count for stage in result.flow.stages for _, count in stage.edits) == len(edits)
+    for marked in (stage for marks in result.marks for stage in marks.stages):
+        assert marked.error_free <= marked.marked <= marked.rated <= marked.segments <= len(chains)
+        assert sum(marked.by_severity().values()) == sum(sum(each.values()) for each in marked.errors.values())
 
 
 def test_a_stage_that_did_not_run_is_idle_and_one_that_ran_nowhere_is_left_out() -> None:
-    made = chain(step("translate", "kept", "x", "new"), given=None)
     flow = figures([chain(FREE), chain(number=2)]).flow
     assert [stage.stage for stage in flow.stages] == ["postedit", FINAL]
-    assert [(g.kind, g.segments) for g in flow.stages[0].groups] == [("untouched", 1), ("idle", 1)]
-    assert figures([made, chain(number=2)]).flow.given == 1, "what the run made was not given"
+    assert [(group.kind, group.segments) for group in flow.stages[0].groups] == [("untouched", 1), ("idle", 1)]
+    translated = chain(step("translate", "kept", "x", "new"), given=None)
+    assert figures([translated, chain(number=2)]).flow.given == 1, "what the run made was not given"
+
+
+def test_the_lists_are_short_and_the_counts_are_whole() -> None:
+    many = [chain(step("postedit", "failed", failed("ServerError"), calls=(paid(),)), number=n) for n in range(30)]
+    result = figures(iter(many))
+    assert len(result.failures) == len(result.costly) == SHOWN
+    assert [(group.reason, group.segments) for group in result.flow.stages[0].groups] == [("the server failed", 30)]
 
 
 # --- errors
@@ -164,7 +159,7 @@ def test_errors_belong_to_the_text_that_was_rated_and_to_all_stages_that_have_it
     same = step("postedit", "rejected", "x", ratings=(before,))
     (marks,) = figures([chain(kept), chain(same, number=2), chain(number=3)]).marks
     given_, postedit, final = marks.stages
-    assert [one.stage for one in marks.stages] == ["given", "postedit", "final"]
+    assert [stage.stage for stage in marks.stages] == ["given", "postedit", "final"]
     assert (given_.rated, postedit.rated, postedit.segments) == (2, 2, 3)
     assert given_.errors == {"accuracy/mistranslation": {"major": 2}, "word order": {"minor": 2}}
     assert postedit.errors == {"accuracy/mistranslation": {"major": 1}, "word order": {"minor": 2}}
@@ -184,8 +179,7 @@ def test_what_makes_a_text_wrong(rated: Rating, expected: tuple[Any, ...]) -> No
     (marks,) = figures([chain(step("postedit", "unchanged", "x", ratings=(rated,)))]).marks
     first = marks.stages[0]
     counts = (first.marked, first.error_free, sum(first.by_severity().values()), first.source_errors)
-    assert (marks.spans, *counts) == expected
-    assert first.mean == rated.score
+    assert (marks.spans, *counts, first.mean) == (*expected, rated.score)
 
 
 def test_only_marked_texts_count_for_rates_and_of_two_ratings_of_a_text_the_first_counts() -> None:
@@ -205,25 +199,18 @@ def test_only_marked_texts_count_for_rates_and_of_two_ratings_of_a_text_the_firs
 
 
 def test_a_spread_keeps_zero_apart_and_says_where_the_text_is_the_same() -> None:
-    former = row("given", [10, 20, 30, 40, 50], texts=list("abcde"))
-    after = row("postedit", [10.3, 20, 30, 10, math.nan], "given", texts=["A", "b", "C", "D", "E"])
-    (found,) = spreads(comparison(former, after))
-    assert (found.better, found.equal, found.same_text, found.worse, found.unknown) == (1, 2, 1, 1, 1)
-    assert [(one.segment, one.former, one.score, one.difference) for one in found.worst] == [("4", 40, 10, -30)]
-    assert found.quantiles[2] == 0
-    assert found.mean == pytest.approx(-7.425)
+    former = row("given", [10, 20, 30, 40, 50, 0.1 + 0.2], texts=list("abcdef"))
+    after = row("postedit", [10.3, 20, 30, 10, math.nan, 0.3], "given", texts=["A", "b", "C", "D", "E", "F"])
+    (spread,) = spreads(comparison(former, after))
+    assert (spread.better, spread.equal, spread.same_text, spread.worse, spread.unknown) == (1, 3, 1, 1, 1)
+    assert [(loss.segment, loss.former, loss.score, loss.difference) for loss in spread.worst] == [("4", 40, 10, -30)]
+    assert (spread.quantiles[2], spread.mean) == (0, pytest.approx(-5.94))
 
 
 def test_where_less_is_better_worse_is_more_and_the_largest_loss_stands_first() -> None:
     rows = row("given", [10, 10, 10], higher=False), row("postedit", [12, 7, 19], "given", higher=False)
-    (found,) = spreads(comparison(*rows))
-    assert (found.better, found.worse, [one.segment for one in found.worst]) == (1, 2, ["3", "1"])
-
-
-def test_the_noise_of_binary_numbers_is_no_difference_and_without_a_former_row_there_is_none() -> None:
-    (found,) = spreads(comparison(row("given", [0.1 + 0.2]), row("postedit", [0.3], "given")))
-    assert found.equal == 1
-    assert spreads(comparison(row("given", [1]))) == ()
+    (spread,) = spreads(comparison(*rows))
+    assert (spread.better, spread.worse, [loss.segment for loss in spread.worst]) == (1, 2, ["3", "1"])
     assert spreads(comparison(row("given", [1]), row("postedit", [1], "absent"))) == ()
 
 
@@ -234,63 +221,27 @@ def test_the_noise_of_binary_numbers_is_no_difference_and_without_a_former_row_t
 )
 def test_the_histogram_holds_every_difference_but_zero_in_its_place(values: list[float]) -> None:
     bins = histogram(values)
-    assert sum(one.segments for one in bins) == sum(value != 0 for value in values)
+    assert sum(bin_.segments for bin_ in bins) == sum(value != 0 for value in values)
     assert len(bins) <= 18
-    for one in bins:
-        inside = [v for v in values if (one.low <= v < one.high if one.high <= 0 else one.low < v <= one.high)]
-        edge = 1e-6 * max(abs(one.low), abs(one.high), 1e-9)
-        near = [v for v in values if v and min(abs(v - one.low), abs(v - one.high)) <= edge]
-        assert abs(len(inside) - one.segments) <= len(near)
+    for bin_ in bins:
+        low, high = bin_.low, bin_.high
+        inside = [v for v in values if (low <= v < high if high <= 0 else low < v <= high)]
+        edge = 1e-6 * max(abs(low), abs(high), 1e-9)
+        near = [v for v in values if v and min(abs(v - low), abs(v - high)) <= edge]
+        assert abs(len(inside) - bin_.segments) <= len(near)
 
 
 def test_what_got_worse_is_told_of_the_whole_way() -> None:
     rows = comparison(
         row("given", [3]), row("postedit", [1], "given"), row("proofread", [2], "postedit"), row("final", [2], "given")
     )
-    found = figures([], rows).whole_way(RUN, rows)
-    assert found is not None
-    assert (found.row, found.former) == ("final", "given")
+    spread = figures([], rows).whole_way(RUN, rows)
+    assert spread is not None
+    assert (spread.row, spread.former) == ("final", "given")
 
 
-# --- costs
-
-
-def test_dollars_are_those_of_the_run_until_the_row() -> None:
-    one, two = Usage(calls=1, input_tokens=10, cost=0.5), Usage(calls=1, output_tokens=5, cost=0.25)
-    found = costs(
-        comparison(
-            row("given", [1]), row("postedit", [2], cost=one), row("proofread", [3], cost=two),
-            row("final", [3], cost=one + two), row(None, [9]),
-        )
-    )  # fmt: skip
-    assert found is not None
-    assert [(p.score, p.dollars, p.tokens) for p in found.points] == [
-        (1, 0, 0), (2, 0.5, 10), (3, 0.75, 15), (3, 0.75, 15), (9, None, None)
-    ]  # fmt: skip
-    assert found.unit == "dollars"
-
-
-@pytest.mark.parametrize("cost", [None, 0.0])
-def test_tokens_stand_for_dollars_where_a_price_is_unknown_or_nothing(cost: float | None) -> None:
-    found = costs(comparison(row("given", [1]), row("postedit", [2], cost=Usage(calls=1, input_tokens=7, cost=cost))))
-    assert found is not None
-    assert (found.unit, found.points[1].tokens, found.points[1].dollars) == ("tokens", 7, cost)
-
-
-def test_the_most_costly_go_by_tokens_where_a_price_is_unknown() -> None:
-    def ids(*usages: Usage) -> list[str]:
-        count = CostlyCount(2)
-        for number, usage in enumerate(usages):
-            count.add(Costly(str(number), usage, 0.0))
-        return [one.segment for one in count.figures()]
-
-    cheap, dear = Usage(calls=1, input_tokens=90, cost=0.1), Usage(calls=1, input_tokens=9, cost=0.2)
-    assert ids(Usage(), cheap, dear) == ["2", "1"]
-    assert ids(cheap, dear, Usage(calls=1, input_tokens=50, cost=None)) == ["0", "2"]
-
-
-def test_the_lists_are_short_and_the_counts_are_whole() -> None:
-    many = [chain(step("postedit", "failed", failed("ServerError"), calls=(paid(),)), number=n) for n in range(30)]
-    found = figures(iter(many))
-    assert len(found.failures) == len(found.costly) == SHOWN
-    assert [(group.reason, group.segments) for group in found.flow.stages[0].groups] == [("the server failed", 30)]
+@pytest.mark.parametrize(("dearest", "order"), [(0.2, "210"), (None, "021")])
+def test_the_most_costly_go_by_tokens_where_a_price_is_unknown(dearest: float | None, order: str) -> None:
+    calls = [paid(0.05, tokens=90), paid(0.1, tokens=9), paid(dearest, tokens=50)]
+    chains = [chain(step("postedit", "failed", "x", calls=(call,)), number=n) for n, call in enumerate(calls)]
+    assert "".join(item.segment for item in figures([*chains, chain(number=9)]).costly) == order

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.analysis.comparison import Comparison
+from mtagent.analysis.compare import Comparison
 from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures
@@ -44,17 +44,12 @@ def parsed(chains: list[Chain], compared: Comparison | None = None) -> Any:
     return json.loads("".join(as_json(RUN, chains, figures(chains, compared), compared)), parse_constant=refuse)
 
 
-def stored(text: str, guarded: bool) -> str:
-    """The value that a cell stands for, as the docs say."""
-    return text[1:] if guarded and text.startswith("'") else text
-
-
 # --- CSV
 
 
 def test_csv_has_a_line_for_the_given_text_and_each_step() -> None:
     given_, kept, *others = read(as_csv(RUN, TWO, ROWS))
-    assert [(one["id"], one["stage"]) for one in others] == [("2", "given"), ("2", "postedit")]
+    assert [(line["id"], line["stage"]) for line in others] == [("2", "given"), ("2", "postedit")]
     assert given_ | {"text": "old", "verdict": "", "chrF2": "10.0", "chrF2 difference": "", "dollars": ""} == given_
     assert kept | {
         "id": "1", "document": "d", "domain": "news", "stage": "postedit", "verdict": "kept",
@@ -68,76 +63,66 @@ def test_csv_has_a_line_for_the_given_text_and_each_step() -> None:
 
 def test_scores_belong_to_the_last_step_of_a_stage_and_to_this_run_alone() -> None:
     twice = [chain(KEPT.model_copy(update={"text": "first"}), KEPT)]
-    assert [one["chrF2"] for one in read(as_csv(RUN, twice, ROWS))] == ["10.0", "", "12.5"]
-    assert {one["chrF2"] for one in read(as_csv("another", TWO, ROWS))} == {""}
-    assert {one["chrF2"] for one in read(as_csv(RUN, [chain(KEPT, number="not compared")], ROWS))} == {""}
+    assert [line["chrF2"] for line in read(as_csv(RUN, twice, ROWS))] == ["10.0", "", "12.5"]
+    assert {line["chrF2"] for line in read(as_csv("another", TWO, ROWS))} == {""}
+    assert {line["chrF2"] for line in read(as_csv(RUN, [chain(KEPT, number="not compared")], ROWS))} == {""}
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+49", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x", "－1", "＋1"])
 def test_a_cell_that_a_spreadsheet_would_run_is_guarded_and_named(text: str) -> None:
-    one = [chain(number=text, given=text)]
-    (line,) = read(as_csv(RUN, one))
+    formula = [chain(number=text, given=text)]
+    (line,) = read(as_csv(RUN, formula))
     assert (line["text"], line["id"], line["guarded"]) == (f"'{text}", f"'{text}", "id text")
-    (line,) = read(as_csv(RUN, one, guarded=False))
+    (line,) = read(as_csv(RUN, formula, guarded=False))
     assert (line["text"], line["id"], "guarded" in line) == (text, text, False)
-    assert "text" not in next(as_csv(RUN, one, texts=False)).split(",")
 
 
-def test_numbers_are_never_guarded_and_an_apostrophe_of_the_text_s_own_stays() -> None:
+def test_numbers_are_never_guarded_and_texts_stay_as_they_are() -> None:
     worse = comparison(row("given", [math.nan]), row("postedit", [9], "given"), row("final", [8], "postedit"))
     given_, kept = read(as_csv(RUN, TWO[:1], worse))
     assert (given_["chrF2"], kept["chrF2"], kept["chrF2 difference"]) == ("", "9.0", "")
-    (line,) = read(as_csv(RUN, [chain(given="'=1")]))
-    assert (line["text"], line["guarded"]) == ("'=1", "")
-
-
-def test_a_text_that_utf8_cannot_hold_is_named() -> None:
-    (line,) = read(as_csv(RUN, [chain(given="a\ud800")]))
-    assert (line["text"], line["guarded"]) == ("a?", "text")
+    for text, shown, guarded in (("'=1", "'=1", ""), ("a\ud800", "a?", "text")):
+        (line,) = read(as_csv(RUN, [chain(given=text)]))
+        assert (line["text"], line["guarded"]) == (shown, guarded)
 
 
 @given(CHAINS)
 @settings(deadline=None)
 def test_csv_reads_back_what_the_records_say(chains: list[Chain]) -> None:
+    columns = ("id", "stage", "text", "reason")
+    expected = []
+    for each in chains:
+        id_, translation = each.segment.id, each.segment.translation
+        if translation is not None or not each.steps:
+            expected.append((id_, "given", translation or "", ""))
+        expected += [(id_, step_.stage, step_.text, step_.reason) for step_ in each.steps]
     for guarded in (True, False):
         lines = read(as_csv(RUN, chains, guarded=guarded))
         assert not any(None in line or None in line.values() for line in lines)
-        found = [
-            tuple(
-                stored(line[name], guarded and name in line["guarded"].split())
-                for name in ("id", "stage", "text", "reason")
-            )
-            for line in lines
+        names = [line["guarded"].split() if guarded else [] for line in lines]
+        values = [
+            tuple(line[name].removeprefix("'" if name in marked else "") for name in columns)
+            for line, marked in zip(lines, names, strict=True)
         ]
-        assert found == [one for each in chains for one in expected(each)]
-
-
-def expected(one: Chain) -> list[tuple[str, str, str, str]]:
-    given_ = [(one.segment.id, "given", one.segment.translation or "", "")]
-    steps = [(one.segment.id, step_.stage, step_.text, step_.reason) for step_ in one.steps]
-    return [*(given_ if one.segment.translation is not None or not steps else []), *steps]
+        assert values == expected
 
 
 # --- JSON
 
 
 def test_json_holds_figures_comparison_and_segments() -> None:
-    told = parsed(TWO, ROWS)
-    assert set(told) == {"version", "run", "figures", "comparison", "segments"}
-    assert (told["version"], told["run"]) == (1, RUN)
-    assert told["figures"]["flow"]["segments"] == 2
-    assert told["figures"]["flow"]["stages"][0]["groups"][0] == {
+    data = parsed(TWO, ROWS)
+    assert set(data) == {"version", "run", "figures", "comparison", "segments"}
+    assert (data["version"], data["run"], data["figures"]["flow"]["segments"]) == (1, RUN, 2)
+    assert data["figures"]["flow"]["stages"][0]["groups"][0] == {
         "kind": "changed", "reason": "in part: a guard refused some edits", "segments": 1,
     }  # fmt: skip
-    assert set(told["figures"]) == {"flow", "marks", "spreads", "costs", "costly", "failures"}
-    rows = told["comparison"]["rows"]
-    assert [one["name"] for one in rows] == ["given", "postedit", "other.txt"]
-    assert (rows[0]["scores"][0]["score"], rows[2]["scores"][0]["score"]) == (15.25, None)
-    assert "texts" not in rows[0]
-
-
-def test_json_has_each_segment_s_details_fates_scores_and_other_texts() -> None:
-    first, second = parsed(TWO, ROWS)["segments"]
+    assert set(data["figures"]) == {"flow", "marks", "spreads", "costly", "failures"}
+    rows = data["comparison"]["rows"]
+    assert [(row["name"], row["scores"][0]["score"], "texts" in row) for row in rows] == [
+        ("given", 15.25, False), ("postedit", 16.5, False), ("other.txt", None, False)
+    ]  # fmt: skip
+    first, second = data["segments"]
     assert {key: first[key] for key in details(TWO[0])} == json.loads(json.dumps(details(TWO[0])))
     assert first["fates"]["final"] == {"kind": "changed", "reason": "edited"}
     assert first["scores"]["postedit"] == {"chrF2": 12.5, "chrF2 difference": 2.5}
@@ -147,7 +132,7 @@ def test_json_has_each_segment_s_details_fates_scores_and_other_texts() -> None:
 
 @pytest.mark.parametrize("chains", [[], TWO[:1], [chain(given="a\ud800", number="\udfff")]])
 def test_json_of_nothing_of_one_and_of_broken_characters(chains: list[Chain]) -> None:
-    assert [one["id"] for one in parsed(chains)["segments"]] == [one.segment.id for one in chains]
+    assert [segment["id"] for segment in parsed(chains)["segments"]] == [each.segment.id for each in chains]
     "".join(as_json(RUN, chains, figures(chains))).encode()
 
 
@@ -163,10 +148,10 @@ def test_json_comes_in_pieces_of_one_segment() -> None:
 @given(CHAINS)
 @settings(deadline=None, max_examples=50)
 def test_json_holds_any_run(chains: list[Chain]) -> None:
-    told = parsed(chains)
-    assert [one["text"] for one in told["segments"]] == [one.text for one in chains]
-    for stage in told["figures"]["flow"]["stages"]:
-        kinds = [one["fates"].get(stage["stage"], {}).get("kind") for one in told["segments"]]
+    data = parsed(chains)
+    assert [segment["text"] for segment in data["segments"]] == [segment.text for segment in chains]
+    for stage in data["figures"]["flow"]["stages"]:
+        kinds = [segment["fates"].get(stage["stage"], {}).get("kind") for segment in data["segments"]]
         for kind in {group["kind"] for group in stage["groups"]} - {"idle"}:
             assert kinds.count(kind) == sum(g["segments"] for g in stage["groups"] if g["kind"] == kind)
 
@@ -178,29 +163,22 @@ def test_markdown_has_the_tables_and_the_short_lists() -> None:
     rows = comparison(
         row("given", [10, 20], texts=["old", "alt"]), row("postedit", [9, 20], "given", texts=["new", "alt"])
     )
-    told = "".join(as_markdown(RUN, figures(TWO, rows), rows))
-    assert told.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
+    text = "".join(as_markdown(RUN, figures(TWO, rows), rows))
+    assert text.startswith("# Report of the run run-1\n\n2 segments, 2 of them with a given translation.\n")
     for title in (
         "Scores of 2 segments", "What became of the segments", "What became of the edits", "Errors marked by judge",
         "What got worse: postedit", "Most costly segments", "Failed segments",
     ):  # fmt: skip
-        assert f"\n## {title}\n\n|" in told
-    assert "| 1 | 10.00 | 9.00 | -1.00 |" in told
-    assert "| 2 | post-edit | ServerError: 500 \\| \\`x\\` |" in told
+        assert f"\n## {title}\n\n|" in text
+    assert "| 1 | 10.00 | 9.00 | -1.00 |" in text
+    assert "| 2 | post-edit | ServerError: 500 \\| \\`x\\` |" in text
 
 
-def test_markdown_has_no_markup_from_names() -> None:
-    assert next(as_markdown("my|*run*", figures([]))).startswith("# Report of the run my\\|\\*run\\*\n")
-
-
-def test_markdown_says_how_many_more_there_are() -> None:
+def test_markdown_has_no_markup_from_names_and_says_how_many_more_there_are() -> None:
+    empty = "".join(as_markdown("my|*run*", figures([])))
+    assert empty == "# Report of the run my\\|\\*run\\*\n\n0 segments, 0 of them with a given translation.\n"
     many = [chain(FAILED, number=n) for n in range(13)]
     assert "… and 3 more." in "".join(as_markdown(RUN, figures(many)))
-
-
-def test_markdown_without_comparison_and_of_an_empty_run() -> None:
-    told = "".join(as_markdown(RUN, figures([])))
-    assert told == "# Report of the run run-1\n\n0 segments, 0 of them with a given translation.\n"
 
 
 @given(CHAINS)

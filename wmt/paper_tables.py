@@ -15,10 +15,9 @@ from typing import Any, Unpack
 
 import click
 
-from mtagent.analysis.compare import Options, compare_staged, read_runs
+from mtagent.analysis.compare import Comparison, Options, Row, compare_staged, read_runs
 from mtagent.analysis.compare_tables import digits_of
-from mtagent.analysis.comparison import Comparison, Row
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun
 from mtagent.cli import options as offered
 from mtagent.cli import run as run_command
@@ -183,11 +182,11 @@ def _costs(pairs: Sequence[Variants]) -> Table:
 def command(**options: Any) -> None:
     """Compare, and print the tables."""
     form, width, names = (options.pop(name) for name in ("form", "width", "runs"))
-    wanted = Wanted(options.pop("metrics") or Wanted.metrics, comet_python=options.pop("comet_python"))
-    offered.tell_licences(each_once(wanted.metrics))
+    scoring = ScoreOptions(options.pop("metrics") or ScoreOptions.metrics, comet_python=options.pop("comet_python"))
+    offered.tell_licences(each_once(scoring.metrics))
     reference, shared, prices = (options.pop(name) for name in ("reference", "shared", "prices"))
     config = offered.read_config(options)
-    pairs = compare_variants(names, config, wanted=wanted, reference=reference, shared=shared, prices=prices)
+    pairs = compare_variants(names, config, scoring=scoring, reference=reference, shared=shared, prices=prices)
     display(shown(pairs, form, width))
 
 

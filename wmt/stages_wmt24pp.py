@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import click
 
 from mtagent import Config, Segment
+from mtagent.analysis.compare import Row
 from mtagent.analysis.compare_tables import below
-from mtagent.analysis.comparison import Row
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.score import ScoreOptions
 from mtagent.cli import options as offered
 from mtagent.cli import run
 from mtagent.config import PRESETS
@@ -120,8 +120,8 @@ def command(**options: Any) -> None:
     sources, translations, references = (options.pop(name) for name in ("sources", "translations", "references"))
     field, show, dry_run = (options.pop(name) for name in ("reference_field", "show", "dry_run"))
     test, form, limit = (options.pop(name) for name in ("test", "form", "limit"))
-    metrics, comet = options.pop("metrics") or Wanted.metrics, options.pop("comet_python")
-    wanted = Wanted(metrics, Resampling(test), paired=True, comet_python=comet)
+    metrics, comet = options.pop("metrics") or ScoreOptions.metrics, options.pop("comet_python")
+    scoring = ScoreOptions(metrics, Resampling(test), paired=True, comet_python=comet)
     talk = Talk(options.pop("verbose"), options.pop("quiet"))
     config = offered.read_config(options)
     talk.offline(config)
@@ -138,7 +138,7 @@ def command(**options: Any) -> None:
     variants, failed = [], 0
     for experiment in experiments:
         names, failures = runs(experiment, config, talk)
-        variants += compared(experiment, names, config, wanted)
+        variants += compared(experiment, names, config, scoring)
         failed += failures
     click.echo(shown(variants, form))
     sys.exit(3 if failed else 0)
@@ -162,12 +162,14 @@ def runs(experiment: Experiment, config: Config, talk: Talk) -> tuple[list[str],
     return [summary.name for summary in summaries], sum(summary.counts.failed for summary in summaries)
 
 
-def compared(experiment: Experiment, names: Sequence[str], config: Config, wanted: Wanted) -> list[paper.Variants]:
+def compared(
+    experiment: Experiment, names: Sequence[str], config: Config, scoring: ScoreOptions
+) -> list[paper.Variants]:
     """The texts of all stages with their scores and tests, by the references that no model has seen."""
     with tempfile.TemporaryDirectory(prefix="wmt-") as folder:
         references = Path(folder, "references.jsonl")
         written_segments(references, experiment.segments)
-        return paper.compare_variants(names, config, wanted=wanted, reference=references, prices=config.prices)
+        return paper.compare_variants(names, config, scoring=scoring, reference=references, prices=config.prices)
 
 
 def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> None:

@@ -1,27 +1,30 @@
-"""Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs."""
+"""Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs.
+
+``None`` means that there is no such number; it is never zero.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from mtagent.analysis.comparison import Cell, Comparison, Cost, Moved, Part, Row
-from mtagent.analysis.score import Corpus, ScoreReport, Wanted, listed_flags, score_corpus
-from mtagent.analysis.staged_run import Bills, StagedRun, aligned, read_run, texts_for
+from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
+from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import BySystem, Metric, Releases
-from mtagent.metrics.significance import FEW, counted
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
+from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_of
 from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED
-from mtagent.records import Segment
+from mtagent.records import Score, Segment
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts
 
@@ -35,12 +38,99 @@ Grouping = Literal["domain", "length", "document"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 
+class Cell(NamedTuple):
+    """A row's score by one metric. ``difference`` is its score minus that of the ``former`` row."""
+
+    score: Score
+    difference: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How this row's texts differ from those of the former row.
+
+    ``ter``: the words edited per 100 words of these texts (HTER, Snover et al. 2006). ``characters``: the sum of
+    Levenshtein distances. ``changed``: the share of segments with another text. ``regressed``: the share of segments
+    that score worse by the deciding metric. ``gain_to_edit``: the gain by that metric per point of ``ter``.
+    """
+
+    ter: float
+    characters: int
+    changed: float
+    regressed: float | None = None
+    gain_to_edit: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system: the given texts, those after a stage, the final ones of a run, or those of a file.
+
+    ``name`` is unique and printed. ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the texts
+    come from; both are ``None`` for a file, and ``run`` is ``None`` for given texts that several runs share. ``former``
+    names the row that differences and ``moved`` refer to: the stage before; for ``final`` the first row of its run; for
+    a file the first row of all. The costs of ``final`` are those of the whole run.
+    """
+
+    name: str
+    run: str | None
+    stage: str | None
+    texts: tuple[str, ...]
+    cells: tuple[Cell, ...] = ()
+    former: str | None = None
+    moved: Moved | None = None
+    outcomes: Outcomes | None = None
+    cost: Cost | None = None
+
+
+class Part(NamedTuple):
+    """Segments of one domain, length or document. ``scores`` are by row, then by metric."""
+
+    name: str
+    segments: int
+    scores: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows in order; the first one is the baseline of the tests.
+
+    ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. Regressions, gain per edit and
+    dollars per point refer to the metric ``deciding``. ``parts`` holds the parts of each requested grouping
+    (``domain``, ``length``, ``document``). ``signatures`` are ``NAME|signature`` of all metrics, and of what ``moved``
+    was measured with. ``prices`` says where the dollars come from, ``warnings`` are sentences for the user.
+    ``source_lang`` and ``target_lang`` are those of the first segment.
+    """
+
+    segments: tuple[str, ...]
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...] = ()
+    deciding: str | None = None
+    resampling: Resampling | None = None
+    parts: Mapping[str, tuple[Part, ...]] | None = None
+    signatures: tuple[str, ...] = ()
+    prices: str = PAID
+    warnings: tuple[str, ...] = ()
+    source_lang: str = ""
+    target_lang: str = ""
+
+    def row(self, name: str) -> Row:
+        """The row of this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    @property
+    def place(self) -> int | None:
+        """The place of the deciding metric among the cells of a row."""
+        return self.metrics.index(self.deciding) if self.deciding in self.metrics else None
+
+
 class Options(TypedDict, total=False):
-    """What to compare with and by; see :func:`compare_run`."""
+    """The options of a comparison; see :func:`compare_run`."""
 
     baselines: Sequence[Baseline]
     reference: Path | None
-    wanted: Wanted
+    scoring: ScoreOptions
     deciding: str | None
     by: Sequence[Grouping]
     shared: bool
@@ -48,27 +138,27 @@ class Options(TypedDict, total=False):
 
 
 def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options]) -> Comparison:
-    """Compare the stored runs ``names`` of the store that ``config`` names; see :func:`compare_run`.
+    """Compare the stored runs ``names`` of the store in ``config``; see :func:`compare_run`.
 
-    A name may be ``NAME=RUN``: then NAME stands in the tables. Segments that not all runs have are an error, or left
-    out where ``shared`` says so.
+    A name may be ``NAME=RUN``: tables then show NAME. Segments that some runs lack are an error, or left out if
+    ``shared``.
     """
     return compare_staged(read_runs(names, config), **options)
 
 
 def compare_run(store: Store, name: str, **options: Unpack[Options]) -> Comparison:
-    """Compare the stages of one run of an open store with each other and with ``baselines``.
+    """Compare the stages of a run with each other and with ``baselines``.
 
-    ``wanted`` says what to score with: the first row is the baseline of its tests; its ``edits_from`` and ``systems``
-    are not used. Its default metrics are left out where a segment has no reference. ``reference`` is a file that takes
-    the place of the run's references, ``deciding`` the metric that regressions and gains go by, ``prices`` a file to
-    compute dollars anew by. Raises :class:`mtagent.errors.MtagentError` for what does not fit.
+    ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
+    metrics are left out if a segment has no reference. The file ``reference`` replaces the references of the run,
+    ``deciding`` names the metric that regressions and gains refer to, and dollars are computed anew from the file
+    ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
     return compare_staged([read_run(store, name)], **options)
 
 
 def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
-    """What the runs ``specs`` (or ``NAME=RUN``) of the store that ``config`` names hold."""
+    """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
         stored = {run.name for run in store.runs()}
         named = []
@@ -86,7 +176,7 @@ def compare_staged(
     *,
     baselines: Sequence[Baseline] = (),
     reference: Path | None = None,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
     deciding: str | None = None,
     by: Sequence[Grouping] = (),
     shared: bool = False,
@@ -98,21 +188,24 @@ def compare_staged(
     for run in runs:
         warnings += _about_run(run, bills)
     segments = _segments(runs, reference, warnings)
-    wanted = _scorable(wanted, segments, warnings)
+    scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang
-    metrics = make_metrics(wanted.metrics, target_lang, comet_python=wanted.comet_python)
+    metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, bills)
     report = score_corpus(
-        Corpus(segments, {row.name: list(row.texts) for row in rows}), replace(wanted, metrics=metrics, edits_from=None)
+        Corpus(segments, {row.name: list(row.texts) for row in rows}),
+        replace(scoring, metrics=metrics, edits_from=None),
     )
-    printed = _labels([entries[0].score.metric for entries in report.entries])
+    names = [entries[0].score.metric for entries in report.entries]
+    printed = [  # BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is
+        f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name for i, name in enumerate(names)
+    ]
     place = _deciding(metrics, printed, deciding)
-    rows, signatures = _filled(rows, report, printed, place, target_lang)
+    rows, signatures = _with_scores(rows, report, printed, place, target_lang)
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    names = [row.name for row in rows]
-    each = [list(metric.each(names)) if isinstance(metric, BySystem) else [metric] * len(rows) for metric in metrics]
+    each = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
     return Comparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -129,7 +222,7 @@ def compare_staged(
 
 
 def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[str]) -> list[Segment]:
-    """The segments, with the references of a file where one is given, else of the first run that has them."""
+    """The segments with the references of the file, or else of the first run that has any."""
     own = [[staged.segment.reference for staged in run.segments] for run in runs]
     if reference is not None:
         texts: Sequence[str | None] = texts_for(runs[0], reference, "reference")
@@ -151,22 +244,22 @@ def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[
     ]
 
 
-def _scorable(wanted: Wanted, segments: Sequence[Segment], warnings: list[str]) -> Wanted:
-    """What can be scored: the default metrics only where every segment has a reference."""
+def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list[str]) -> ScoreOptions:
+    """``scoring``, without the default metrics if a segment has no reference."""
     without = [segment.id for segment in segments if segment.reference is None]
-    if not without or tuple(wanted.metrics) != Wanted.metrics:
-        return wanted
-    if wanted.paired or wanted.resampling is not None:
+    if not without or tuple(scoring.metrics) != ScoreOptions.metrics:
+        return scoring
+    if scoring.paired or scoring.resampling is not None:
         raise ConfigError(
             f"a test needs a metric, and segment {without[0]!r} has no reference: give -r FILE, or -m NAME"
         )
     which = f"{len(without)} of {len(segments)} segments have" if len(without) < len(segments) else "the segments have"
     warnings.append(f"{which} no reference: BLEU, chrF and TER are left out (-r FILE gives references)")
-    return replace(wanted, metrics=())
+    return replace(scoring, metrics=())
 
 
 def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[Row]:
-    """The texts as given, once where they are the same in all runs; each run's stages; the other systems."""
+    """The given texts, once if all runs share them; the stages of each run; the other systems."""
     given = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
     common = len(given) == len(runs) and len(set(given)) == 1
     alone = len(runs) == 1
@@ -189,16 +282,10 @@ def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills
     return rows
 
 
-def _labels(names: Sequence[str]) -> list[str]:
-    """``names``, each once: BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is."""
-    seen = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name} ({before + 1})" if before else name for name, before in zip(names, seen, strict=True)]
-
-
 def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | None) -> int | None:
-    """The place of the metric that regressions and gains go by; ``None`` where nothing is scored.
+    """The place of the metric that regressions and gains refer to; ``None`` if nothing is scored.
 
-    ``named`` is what the user calls it, by the name in tables or as in ``-m``. Raises :class:`ConfigError`.
+    ``named`` is its name in tables or in ``-m``. Raises :class:`ConfigError`.
     """
     if named is None:
         return printed.index(_PREFERRED) if _PREFERRED in printed else 0 if printed else None
@@ -209,12 +296,10 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
     raise ConfigError(f"--deciding {named!r}: no such metric here; {there} (-m NAME adds one)")
 
 
-def _filled(
+def _with_scores(
     rows: Sequence[Row], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
 ) -> tuple[list[Row], list[str]]:
-    """``rows`` with their scores, what changed since their former rows, and dollars for each edit and point; and the
-    signatures of all that was measured.
-    """
+    """``rows`` with scores, changes since their former rows, and dollars per edit and point; and all signatures."""
     ter_metric = Overlap("ter", target_lang)
     by_name: dict[str, Row] = {}
     signatures: dict[str, None] = {}
@@ -237,47 +322,32 @@ def _filled(
             moved = Moved(ter.value, int(characters.value), changed / len(row.texts))
             if place is not None:
                 gains = gains_of(former, row, place)
-                gain = gain_in_all(former, row, place)
+                decisive = row.cells[place]
+                gain = (decisive.difference or 0.0) * (1 if decisive.score.higher_is_better else -1)
                 moved = replace(
                     moved,
                     regressed=sum(own < -NOISE for own in gains) / len(gains),
                     gain_to_edit=gain / ter.value if ter.value > 0 else None,
                 )
             row = replace(row, moved=moved)
-        if row.cost is not None:
-            row = replace(row, cost=_with_prices(row, row.cost, former, gain))
+        if row.cost is not None and (dollars := row.cost.usage.cost) is not None:
+            if row.stage == FINAL and former is not None and former.cost is not None:
+                # the costs of the whole run: what its first row took is no price of what came after
+                first = former.cost.usage.cost
+                dollars = None if first is None else max(0.0, dollars - first)
+            edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
+            if dollars is not None:
+                each, point = dollars / edits if edits else None, dollars / gain if gain > NOISE else None
+                row = replace(row, cost=replace(row.cost, per_kept_edit=each, per_point=point))
         by_name[row.name] = row
     return list(by_name.values()), [*signatures, *ways]
 
 
 def gains_of(former: Row, row: Row, place: int) -> list[float]:
-    """How much better each segment's own score is than in ``former``, whichever direction is better."""
+    """How much each segment improved since ``former``, whichever direction is better."""
     before, after = former.cells[place].score, row.cells[place].score
     sign = 1 if after.higher_is_better else -1
     return [sign * (new - old) for old, new in zip(before.segments, after.segments, strict=True)]
-
-
-def gain_in_all(former: Row, row: Row, place: int) -> float:
-    """The same for the score of all segments."""
-    before, after = former.cells[place].score, row.cells[place].score
-    return after.value - before.value if after.higher_is_better else before.value - after.value
-
-
-def _with_prices(row: Row, cost: Cost, former: Row | None, gain: float) -> Cost:
-    """``cost`` with the dollars for each edit that stands, and for each point that was gained.
-
-    The costs of ``final`` are those of the whole run: what its first row took is no price of what came after.
-    """
-    dollars = cost.usage.cost
-    if row.stage == FINAL and former is not None and former.cost is not None and dollars is not None:
-        first = former.cost.usage.cost
-        dollars = None if first is None else max(0.0, dollars - first)
-    if dollars is None:
-        return cost
-    edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
-    return replace(
-        cost, per_kept_edit=dollars / edits if edits else None, per_point=dollars / gain if gain > NOISE else None
-    )
 
 
 _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
@@ -286,10 +356,10 @@ _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
 def parts_by(
     grouping: Grouping, rows: Sequence[Row], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
 ) -> tuple[Part, ...]:
-    """The parts of ``grouping``: by length from short to long, others in the order of the segments.
+    """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
-    ``metrics`` holds, for each cell, a metric for each row. Where a metric's counts add up, a part is a sum of them;
-    other metrics score it anew.
+    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, those of a part are
+    summed; other metrics score the part anew.
     """
     groups = grouped(grouping, segments)
     scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
@@ -297,7 +367,7 @@ def parts_by(
         for place, of_row in enumerate(metrics):
             metric = of_row[number]
             try:
-                counts, combined = counted(metric, segments, row.texts, row.cells[place].score)
+                counts, combined = statistics_of(metric, segments, row.texts, row.cells[place].score)
             except ConfigError:
                 for part, (_, places) in zip(scores, groups, strict=True):
                     texts = [row.texts[i] for i in places]
@@ -305,7 +375,7 @@ def parts_by(
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
-    for metric in (each for of_row in metrics for each in of_row if isinstance(each, Releases)):
+    for metric in (each for of_row in metrics for each in of_row if isinstance(each, HeavyMetric)):
         metric.release()
     return tuple(
         Part(name, len(places), tuple(map(tuple, part))) for (name, places), part in zip(groups, scores, strict=True)
@@ -313,12 +383,19 @@ def parts_by(
 
 
 def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
-    """The names of the parts, each with the places of its segments, in the order of :func:`parts_by`."""
+    """The names of the parts and the places of their segments, in the order of :func:`parts_by`."""
     if grouping not in GROUPINGS:
         raise ConfigError(f"no grouping {grouping!r}; there are: {', '.join(GROUPINGS)}")
     groups: dict[Any, list[int]] = {}
     for place, segment in enumerate(segments):
-        key = _length(segment) if grouping == "length" else getattr(segment, grouping) or None
+        key: Any = None
+        if grouping != "length":
+            key = getattr(segment, grouping) or None
+        elif scripts.has_spaces(segment.source_lang):
+            key = "words", bisect_left(_LENGTHS["words"], len(scripts.words(segment.source)))
+        else:
+            size = sum(not character.isspace() for character in segment.source)
+            key = "characters", bisect_left(_LENGTHS["characters"], size)
         groups.setdefault(key, []).append(place)
     if grouping != "length":
         return [(f"no {grouping}" if name is None else name, places) for name, places in groups.items()]
@@ -334,15 +411,8 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
     return parts
 
 
-def _length(segment: Segment) -> tuple[str, int]:
-    """What the length of the source is counted in, and the number of its bucket."""
-    unit = "words" if scripts.has_spaces(segment.source_lang) else "characters"
-    size = len(scripts.words(segment.source)) if unit == "words" else sum(not c.isspace() for c in segment.source)
-    return unit, sum(size > most for most in _LENGTHS[unit])
-
-
 def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
-    """What is not complete in ``run``, and which of its costs stand in no stage."""
+    """What ``run`` lacks, and which of its costs belong to no stage."""
     if run.stored < run.total:
         missing = run.total - run.stored
         yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
@@ -365,7 +435,7 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
 
 
 def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: Sequence[str]) -> Iterator[str]:
-    """Which of the metrics decided, in the gate of a run, what its texts are."""
+    """Metrics by which the gate of a run decided."""
     for run in runs:
         gate, judge = str(run.settings.get("gate", "")), run.settings.get("judge")
         named = judge.get("evaluator") if isinstance(judge, Mapping) else None
@@ -388,13 +458,13 @@ def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: 
 
 
 def _same_name(judge: str, metric: str) -> bool:
-    """Whether a judge is a metric by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``, ``rate`` no such."""
+    """Whether a judge is this metric, maybe by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``."""
     ours, theirs = (re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (judge, metric))
     return bool(ours) and (ours == theirs or (len(ours) >= 5 and ours in theirs))
 
 
 def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iterator[str]:
-    """Who was shown the references by which the texts are scored."""
+    """Who saw the references that the texts are scored by."""
     if not any(segment.reference for segment in segments):
         return
     for run in runs:
@@ -405,9 +475,7 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
 
 
 def _about_texts(rows: Sequence[Row], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
-    """Too few segments for a test; texts that are wrong as a whole, those of equal rows once; texts that are too long
-    to be compared to the last edit, by the signatures.
-    """
+    """Too few segments for a test, suspicious texts (once if rows are equal), and texts too long for exact counts."""
     if report.paired and (number := len(report.segments)) < FEW:
         yield f"{amounts.counted(number, 'segment')}: too few for a p-value to mean much"
     seen: set[tuple[str, ...]] = set()

@@ -1,4 +1,4 @@
-"""A comparison as tables for people, and for programs: JSON with everything but the texts, a flat table (CSV, TSV)."""
+"""A comparison as tables for people, as JSON with everything but the texts, and as a flat table (CSV, TSV)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from mtagent.analysis.comparison import Comparison, Row
+from mtagent.analysis.compare import Comparison, Row
 from mtagent.analysis.score import digits, tested
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
@@ -24,15 +24,15 @@ _TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 
 
 def shown(comparison: Comparison, form: str = "text", width: int | None = None, **more: Any) -> str:
-    """The tables as ``text``, ``markdown`` or ``latex``, with signatures, the test and warnings below.
+    """The tables as ``text``, ``markdown`` or ``latex``, followed by signatures, the test and warnings.
 
-    ``width`` is the digits of scores, of their differences and intervals; by default each metric has its own.
+    ``width`` is the number of digits after the point; by default each metric has its own.
     """
     return table.FORMS[form](tables(comparison, width), below(comparison), comparison.warnings, **more)
 
 
 def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
-    """The tables of ``comparison``; those that would be empty are left out."""
+    """The tables of ``comparison`` that are not empty."""
     widths = digits_of(comparison, width)
     all_tables = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
     all_tables += [_outcomes(comparison), _costs(comparison)]
@@ -41,16 +41,16 @@ def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
 
 
 def below(comparison: Comparison) -> list[str]:
-    """The lines below the tables: signatures, and what the test was."""
+    """The lines below the tables: signatures, and the test."""
     was_tested = any(cell.p_value is not None for row in comparison.rows for cell in row.cells)
-    test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.told}" if (
+    test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}" if (
         comparison.resampling and was_tested
     ) else ""  # fmt: skip
     return [*comparison.signatures, *filter(None, [test])]
 
 
 def digits_of(comparison: Comparison, width: int | None = None) -> list[int]:
-    """The digits of each metric's scores: ``width``, or what suits the metric."""
+    """The digits after the point for each metric: ``width``, or what suits it."""
     columns = zip(*(row.cells for row in comparison.rows), strict=True)
     return [digits((cell.score for cell in cells), width) for cells in columns]
 
@@ -60,7 +60,7 @@ def _share(share: float) -> str:
 
 
 def _scores(comparison: Comparison, widths: Sequence[int]) -> Table:
-    """The p-value is of the difference to the first row, and stands with that one where the row goes by another."""
+    """The p-value is of the difference to the first row, which stands beside it where the row refers to another one."""
     first = comparison.rows[0]
     rows = []
     for row in comparison.rows:
@@ -154,12 +154,12 @@ def _parts(comparison: Comparison, grouping: str, widths: Sequence[int]) -> Tabl
 
 
 def as_json(comparison: Comparison) -> str:
-    """One object. ``null`` is what there is not, what is not finite, or (dollars) what is not known."""
+    """One object. ``null`` means missing, not finite, or (dollars) unknown."""
     return dumped(as_data(comparison), indent=1)
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:
-    """The same before it is written."""
+    """The object of :func:`as_json`."""
     rows = [
         {
             "name": row.name,
@@ -228,10 +228,10 @@ def _cost(row: Row) -> dict[str, Any] | None:
 
 
 def flat(comparison: Comparison, delimiter: str = ",") -> str:
-    """A line for each row, and for each row in each part; the columns ``grouping`` and ``part`` are empty for all.
+    """A line for each row, and for each row of each part; ``grouping`` and ``part`` are empty for all segments.
 
-    An empty cell is what there is not; dollars that are not known are ``unknown``. What a spreadsheet would run is
-    guarded (:func:`mtagent.text.table.as_csv`).
+    An empty cell means that there is no value; unknown dollars are ``unknown``. Formulas are guarded as in
+    :func:`mtagent.text.table.as_csv`.
     """
     lines: list[dict[str, Any]] = []
     for row in comparison.rows:

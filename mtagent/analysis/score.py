@@ -1,4 +1,4 @@
-"""What translations score: files, the stages of a run, lists of texts; several systems side by side."""
+"""What translations score: those of files, of the stages of a run, or in lists; several systems side by side."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from mtagent.jobs.inputs import RatingInputs, spooled_copies
 from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import BySystem, Metric, Releases
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
 from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
-    Compared,
     Interval,
     Resampling,
-    compared,
-    counted,
+    Significance,
     intervals,
+    paired_tests,
+    statistics_of,
 )
 from mtagent.records import Score, Segment
 from mtagent.store.store import open_existing
@@ -36,14 +36,14 @@ from mtagent.text.table import Table
 
 
 class Corpus(NamedTuple):
-    """Segments and their translations by system; ``None`` = the system has none."""
+    """Segments and their translations by system; ``None`` = missing."""
 
     segments: list[Segment]
     systems: dict[str, list[str | None]]
 
 
-class Entry(NamedTuple):
-    """One system's score; the interval and the p-value where they were asked for."""
+class SystemScore(NamedTuple):
+    """The score of a system, with interval and p-value if requested."""
 
     system: str
     score: Score
@@ -55,13 +55,13 @@ class Entry(NamedTuple):
 class ScoreReport:
     """What the systems of a corpus score.
 
-    ``entries`` holds, metric by metric, one entry for each system; ``flags`` by system what is wrong with each segment
-    as a whole. Where they were tested (``paired``), it is against the first system.
+    ``entries`` holds, metric by metric, a score for each system; ``flags``, by system, what is wrong with each segment.
+    ``paired`` tests are against the first system.
     """
 
     segments: tuple[str, ...]
     systems: tuple[str, ...]
-    entries: tuple[tuple[Entry, ...], ...]
+    entries: tuple[tuple[SystemScore, ...], ...]
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
     resampling: Resampling | None = None
     paired: bool = False
@@ -74,12 +74,12 @@ class ScoreReport:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What to score with: metrics by name or of one's own, how to resample, and where edits are counted from.
+class ScoreOptions:
+    """How to score: metrics (``NAME[:OPTION=VALUE,…]``, or objects), tests and intervals.
 
-    ``resampling`` gives intervals, and with ``paired`` also a test of each system against the first one. ``edits_from``
-    names a system: TER and characters from its texts to those of each other are added. ``systems`` are those to read
-    from files or a run; none = all. ``comet_python`` is the Python of another environment that runs COMET.
+    ``paired`` tests all systems against the first one. ``edits_from`` names a system, from whose texts to those of the
+    others TER and characters are added. ``systems`` selects those to read from files or a run (default: all).
+    ``comet_python`` is the Python of another environment, which runs COMET.
     """
 
     metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
@@ -97,23 +97,20 @@ def score_texts(
     *,
     sources: Sequence[str] | None = None,
     source_lang: str = UNKNOWN,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists that do not fit.
+    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists of different
+    lengths.
 
-    ``sources`` are for the flags only: without them copies are not seen.
+    ``sources`` serve the flags only: without them copies are not detected.
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     lists = [*systems.items(), ("references", references), *([] if sources is None else [("sources", sources)])]
     if len({len(texts) for _, texts in lists}) > 1:
         listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
         raise ConfigError(f"the lists have different lengths: {listed}")
-    segments = [
-        Segment(id=str(i + 1), source=sources[i] if sources else "", source_lang=source_lang, target_lang=target_lang,
-                reference=reference)
-        for i, reference in enumerate(references)
-    ]  # fmt: skip
-    return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), wanted)
+    segments = _numbered(references, source_lang, target_lang, sources)
+    return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), scoring)
 
 
 def score_files(
@@ -123,41 +120,51 @@ def score_files(
     *,
     source: Path | None = None,
     source_format: str | None = None,
-    wanted: Wanted = Wanted(),
+    scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score line-aligned files, pairs of system and file, or a table with its translations and references (``source``).
+    """Score line-aligned files (pairs of system and file), or a table with translations and references (``source``).
 
-    ``config`` tells the languages; its ``limit`` does not hold. Raises :class:`InputError` where the files have
-    different numbers of lines.
+    ``config`` gives the languages; its ``limit`` is ignored, since a score of the first segments would look like one of
+    all. Raises :class:`InputError` if the files have different numbers of lines.
     """
-    if source is None:
-        return score_corpus(_lines_alone(translations, reference, config, wanted.systems), wanted)
-    inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(wanted.systems))
-    with inputs.spooled(_without_limit(config)) as (inputs, config):
-        return score_corpus(_gathered(inputs.material(config)), wanted)
+    if source is not None:
+        inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
+        with inputs.spooled(config.model_copy(update={"limit": None})) as (inputs, config):
+            return score_corpus(_gathered(inputs.material(config)), scoring)
+    names = [name for name, _ in translations]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+    names = [*chosen(names, scoring.systems, "-t")]
+    files = {f"-t {name}": path for name, path in translations if name in names}
+    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
+        check_counts(copies.values())
+        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
+    number = len(next(iter(texts.values()), []))
+    references: Sequence[str | None] = texts.pop("-r") if reference else [None] * number
+    segments = _numbered(references, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
+    systems: dict[str, list[str | None]] = dict(zip(names, map(list, texts.values()), strict=True))
+    return score_corpus(Corpus(segments, systems), scoring)
 
 
-def score_run(name: str, config: Config, *, reference: Path | None = None, wanted: Wanted = Wanted()) -> ScoreReport:
-    """Score what the stages of the stored chain run ``name`` left, as given first.
+def score_run(
+    name: str, config: Config, *, reference: Path | None = None, scoring: ScoreOptions = ScoreOptions()
+) -> ScoreReport:
+    """Score the stages of the stored chain run ``name``.
 
-    ``reference`` takes the place of the run's own references, line by line.
+    The lines of ``reference`` replace the run's own references.
     """
     with open_existing(config.store) as store:
-        corpus = _gathered(stored_stages(store, _without_limit(config), name, wanted.systems))
+        unlimited = config.model_copy(update={"limit": None})
+        corpus = _gathered(stored_stages(store, unlimited, name, scoring.systems))
     if reference is None:
-        return score_corpus(corpus, wanted)
+        return score_corpus(corpus, scoring)
     texts = [line.text for line in lines_of(reference)]
     if len(texts) != len(corpus.segments):
         raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
     segments = [
         segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
     ]
-    return score_corpus(Corpus(segments, corpus.systems), wanted)
-
-
-def _without_limit(config: Config) -> Config:
-    """A score of the first segments would look like one of all."""
-    return config.model_copy(update={"limit": None})
+    return score_corpus(Corpus(segments, corpus.systems), scoring)
 
 
 def _gathered(material: Material) -> Corpus:
@@ -166,45 +173,42 @@ def _gathered(material: Material) -> Corpus:
     return Corpus([candidate.segment for candidate in candidates], systems)
 
 
-def _lines_alone(
-    translations: Sequence[tuple[str, Path]], reference: Path | None, config: Config, systems: Sequence[str]
-) -> Corpus:
-    """Translations and references without sources, as sacreBLEU has them."""
-    names = [name for name, _ in translations]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
-    kept = chosen(names, systems, "-t")
-    files = {f"-t {name}": path for name, path in translations if name in kept}
-    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
-        check_counts(copies.values())
-        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
-    number = len(next(iter(texts.values()), []))
-    references: list[str | None] = [*texts.pop("-r")] if reference else [None] * number
-    source_lang, target_lang = config.source_lang or UNKNOWN, config.target_lang or UNKNOWN
-    segments = [
-        Segment(id=str(i), source="", source_lang=source_lang, target_lang=target_lang, reference=text)
-        for i, text in enumerate(references, start=1)
+def _numbered(
+    references: Sequence[str | None], source_lang: str, target_lang: str, sources: Sequence[str] | None = None
+) -> list[Segment]:
+    """A segment for each reference, with its number as id."""
+    pairs = zip(sources or [""] * len(references), references, strict=True)
+    return [
+        Segment(id=str(i), source=source, source_lang=source_lang, target_lang=target_lang, reference=reference)
+        for i, (source, reference) in enumerate(pairs, start=1)
     ]
-    return Corpus(segments, {name.removeprefix("-t "): [*lines] for name, lines in texts.items()})
 
 
-def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
-    """Score every system with every metric. Missing translations are scored as empty ones, and flagged."""
+def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> ScoreReport:
+    """Score every system with every metric. Missing translations are scored as empty, and flagged."""
     segments = corpus.segments
     if not segments or not corpus.systems:
         raise InputError("there is nothing to score: " + ("no translation" if segments else "no segment") + " in it")
-    if wanted.paired and wanted.resampling is None:
-        wanted = replace(wanted, resampling=Resampling())
-    if wanted.paired and len(corpus.systems) < 2:
+    if scoring.paired and scoring.resampling is None:
+        scoring = replace(scoring, resampling=Resampling())
+    if scoring.paired and len(corpus.systems) < 2:
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
         raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
     texts = {name: [text or "" for text in each] for name, each in corpus.systems.items()}
-    metrics = make_metrics(wanted.metrics, languages[0], comet_python=wanted.comet_python)
-    entries = _scored(metrics, segments, texts, wanted)
-    if wanted.edits_from is not None:
-        entries += _edits(texts, wanted.edits_from, languages[0])
+    metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
+    entries = _scored(metrics, segments, texts, scoring)
+    if scoring.edits_from is not None:
+        (start,) = chosen(tuple(texts), [scoring.edits_from], "--edits-from")
+        ter = Overlap("ter", languages[0])
+        edits = [
+            [ter_to(texts[start], each, languages[0], ter) for each in texts.values()],
+            [characters_to(texts[start], each) for each in texts.values()],
+        ]
+        for scores in edits:
+            named = (score.model_copy(update={"metric": f"{score.metric} from {start}"}) for score in scores)
+            entries.append(tuple(map(SystemScore, texts, named)))
     flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
     for segment, *each in zip(segments, *corpus.systems.values(), strict=True):
         known = {text: flags(segment, text) for text in dict.fromkeys(each)}  # stages share most texts
@@ -215,54 +219,44 @@ def score_corpus(corpus: Corpus, wanted: Wanted = Wanted()) -> ScoreReport:
         systems=tuple(corpus.systems),
         entries=tuple(entries),
         flags={name: tuple(of_system) for name, of_system in flagged.items()},
-        resampling=wanted.resampling,
-        paired=wanted.paired,
+        resampling=scoring.resampling,
+        paired=scoring.paired,
     )
 
 
 def _scored(
-    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], wanted: Wanted
-) -> list[tuple[Entry, ...]]:
-    """One group of entries for each metric."""
+    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
+) -> list[tuple[SystemScore, ...]]:
+    """A group of scores for each metric, tested as ``scoring`` says."""
     groups, counts = [], []
     for metric in metrics:
-        each = metric.each(tuple(texts)) if isinstance(metric, BySystem) else [metric] * len(texts)
-        scores = [own_metric.score(segments, own) for own_metric, own in zip(each, texts.values(), strict=True)]
-        groups.append(tuple(map(Entry, texts, scores)))
-        if wanted.resampling:
-            systems = zip(each, texts.values(), scores, strict=True)
-            counts.append([counted(own_metric, segments, own, score, scores) for own_metric, own, score in systems])
-        if isinstance(metric, Releases):
+        each = for_systems(metric, tuple(texts))
+        pairs = list(zip(each, texts.values(), strict=True))
+        scores = [system_metric.score(segments, translations) for system_metric, translations in pairs]
+        groups.append(tuple(map(SystemScore, texts, scores)))
+        if scoring.resampling:
+            counts.append(
+                [
+                    statistics_of(system_metric, segments, translations, score, scores)
+                    for (system_metric, translations), score in zip(pairs, scores, strict=True)
+                ]
+            )
+        if isinstance(metric, HeavyMetric):
             metric.release()
-    if wanted.resampling is None:
+    if scoring.resampling is None:
         return groups
-    if wanted.paired:
-        tests = compared(counts, wanted.resampling)
+    if scoring.paired:
+        tests = paired_tests(counts, scoring.resampling)
     else:
-        alone = iter(intervals([system for group in counts for system in group], wanted.resampling))
-        tests = [[Compared(next(alone), None) for _ in group] for group in counts]
-    signed = wanted.resampling.signed
+        alone = iter(intervals([system for group in counts for system in group], scoring.resampling))
+        tests = [[Significance(next(alone), None) for _ in group] for group in counts]
+    signed = scoring.resampling.signed
     return [
         tuple(
-            Entry(e.system, e.score.model_copy(update={"signature": signed(e.score.signature)}), *test)
-            for e, test in zip(group, of_group, strict=True)
+            SystemScore(system, score.model_copy(update={"signature": signed(score.signature)}), *test)
+            for (system, score, *_), test in zip(group, of_group, strict=True)
         )
         for group, of_group in zip(groups, tests, strict=True)
-    ]
-
-
-def _edits(texts: Mapping[str, list[str]], start: str, target_lang: str) -> list[tuple[Entry, ...]]:
-    """TER and characters from the texts of ``start`` to those of each system."""
-    (start,) = chosen(tuple(texts), [start], "--edits-from")
-    ter = Overlap("ter", target_lang)
-    ters = [ter_to(texts[start], each, target_lang, ter) for each in texts.values()]
-    characters = [characters_to(texts[start], each) for each in texts.values()]
-    return [
-        tuple(
-            Entry(system, score.model_copy(update={"metric": f"{score.metric} from {start}"}))
-            for system, score in zip(texts, scores, strict=True)
-        )
-        for scores in (ters, characters)
     ]
 
 
@@ -270,15 +264,16 @@ _SHOWN = 10
 
 
 def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> str:
-    """The scores as ``text``, ``markdown`` or ``latex``; one system as text has a line per metric, as in sacreBLEU.
+    """The scores as ``text``, ``markdown`` or ``latex``; a single system as text has a line per metric, as in
+    sacreBLEU.
 
-    ``width`` is the number of digits after the point, by default for each metric its own. Signatures, the test and the
-    flags stand below.
+    ``width`` is the number of digits after the point; by default each metric has its own. Signatures, the test and
+    flags follow.
     """
     below = list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for group in report.entries for e in group))
     remarks = []
     if report.resampling and report.paired:
-        remarks.append(f"each system against {report.systems[0]}: {report.resampling.told}")
+        remarks.append(f"each system against {report.systems[0]}: {report.resampling.description}")
         if (number := len(report.segments)) < FEW:
             remarks.append(f"segments: {number}, too few for a p-value to mean much")
     for system in report.systems:
@@ -308,29 +303,30 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
         own = digits((entry.score for entry in entries), width)
         for entry in entries:
             score, interval = entry.score, entry.interval
-            told: dict[str, Any] = {
+            fields: dict[str, Any] = {
                 "name": score.metric, "score": round(score.value, own), "signature": score.signature,
                 "system": entry.system,
             }  # fmt: skip
             if interval:
-                told["confidence_mean"] = round(interval.mean, own)
-                told["confidence_var"] = round(interval.half_width, own)
-                told["confidence"] = _confidence(interval, own)
+                fields["confidence_mean"] = round(interval.mean, own)
+                fields["confidence_var"] = round(interval.half_width, own)
+                fields["confidence"] = _confidence(interval, own)
             if report.paired:
-                told["p_value"] = entry.p_value
+                fields["p_value"] = entry.p_value
             if score.detail:
-                told["verbose_score"] = score.detail
+                fields["verbose_score"] = score.detail
             for part in score.signature.split("|"):
                 key, colon, value = part.partition(":")
                 if colon:
-                    told.setdefault(key, value)
-            objects.append({**told, "flags": report.flagged(entry.system)})
+                    fields.setdefault(key, value)
+            objects.append({**fields, "flags": report.flagged(entry.system)})
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
 
 
 def sentences(report: ScoreReport, form: str = "text", width: int | None = None) -> Iterator[str]:
-    """A line per system, segment and metric: as ``text`` sacreBLEU's, after system and segment where there are several;
-    as ``json`` an object, which the metric ``scores-file`` reads back.
+    """A line per system, segment and metric: as ``text`` like sacreBLEU's, as ``json`` an object.
+
+    The metric ``scores-file`` reads the objects back.
     """
     alone = len(report.systems) == len(report.entries) == 1
     for number, system in enumerate(report.systems):
@@ -339,11 +335,11 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
                 score, own = entries[number].score, digits((entry.score for entry in entries), width)
                 value, signature = score.segments[place], score.segment_signature or score.signature
                 if form == "json":
-                    told = {
+                    fields = {
                         "id": segment, "system": system, "name": score.metric, "score": round(value, own),
                         "signature": signature, "flags": list(flagged),
                     }  # fmt: skip
-                    yield json.dumps(told, ensure_ascii=False)
+                    yield json.dumps(fields, ensure_ascii=False)
                 else:
                     start = "" if alone else f"{system}\t{segment}\t"
                     end = f" [{', '.join(flagged)}]" if flagged else ""
@@ -351,12 +347,12 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
 
 
 def digits(scores: Iterable[Score], width: int | None = None) -> int:
-    """How many digits after the point ``scores`` of one metric are shown with: ``width``, or what suits all of them."""
+    """The digits after the point for ``scores`` of one metric: ``width``, or what suits all of them."""
     return min((score.digits for score in scores), default=2) if width is None else width
 
 
 def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
-    """A score with its interval, what ``more`` there is of it, and its p-value, each in brackets."""
+    """A score with its interval, ``more`` text and its p-value in brackets."""
     parts = [f"{score:.{width}f}", *([f"({_confidence(interval, width)})"] if interval else []), *more]
     if p_value is not None:
         parts.append(f"(p = {p_value:.4f})" + ("*" if p_value < SIGNIFICANT else ""))

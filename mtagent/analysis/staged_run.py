@@ -1,6 +1,6 @@
-"""A stored run as it is compared: the text of each segment after each stage, what the stages did and what they took.
+"""A stored run as comparisons read it: the text of each segment after each stage, outcomes and costs.
 
-All segments of a run are held at once, each in about a kilobyte: equal texts, languages and counts are shared.
+All segments of a run are in memory, in about a kilobyte each: equal texts, languages and counts are shared.
 """
 
 from __future__ import annotations
@@ -17,23 +17,56 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from mtagent import formats
-from mtagent.analysis.comparison import PAID, Cost, Outcomes
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
-from mtagent.records import Chain, Segment, Stage, Step, Usage
+from mtagent.records import Chain, Segment, Stage, Usage
 from mtagent.store.store import Store
 
+PAID = "as paid at the time of the run"
+"""Where the dollars come from, unless they were computed anew."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
 SYSTEMS = (GIVEN, *STAGES, FINAL)
 _FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the segments in a stage, and of the edits.
+
+    The numbers of segments by verdict add up to all segments. ``reverted`` ones were kept until the user took all their
+    edits back; the stage did not run on ``idle`` ones. For ``final``, ``kept`` counts the segments that any stage
+    changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in the text.
+    """
+
+    kept: int = 0
+    unchanged: int = 0
+    rejected: int = 0
+    failed: int = 0
+    reverted: int = 0
+    idle: int = 0
+    edits: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage cost. Dollars are in ``usage.cost``; ``seconds`` is the sum over segments.
+
+    ``per_kept_edit`` and ``per_point`` (of the deciding metric) are dollars spent since the former row; for ``final``
+    without the cost of the first row, if the run made it.
+    """
+
+    usage: Usage
+    seconds: float
+    per_kept_edit: float | None = None
+    per_point: float | None = None
+
+
 class CallUsage(NamedTuple):
-    """A call: the model that it asked, and what it took; the fields of :class:`Usage` in a tenth of the memory."""
+    """A call: its model and its usage, in a tenth of the memory of :class:`Usage`."""
 
     model: str
     calls: int
@@ -46,17 +79,17 @@ class CallUsage(NamedTuple):
 
     @classmethod
     def of(cls, model: str, usage: Usage) -> CallUsage:
-        """What a call to ``model`` took."""
+        """The usage of a call to ``model``."""
         return cls(sys.intern(model), *(getattr(usage, name) for name in cls._fields[1:]))
 
     @property
     def usage(self) -> Usage:
-        """The same as a record."""
+        """The usage as a record."""
         return Usage(**{name: value for name, value in self._asdict().items() if name != "model"})
 
 
 class StageResult(NamedTuple):
-    """What a stage did with a segment: one of the fields of :class:`Outcomes`, the edits by outcome, and its calls."""
+    """What a stage did with a segment: a field of :class:`Outcomes`, the edits by outcome, and the calls."""
 
     outcome: str
     edits: Mapping[str, int] = MappingProxyType({})
@@ -69,8 +102,10 @@ _IDLE = StageResult("idle")
 
 @dataclass(frozen=True, slots=True)
 class StagedSegment:
-    """A segment with the text that each system left (``None`` = there never was one) and what each stage did, both in
-    the order of :data:`SYSTEMS`. ``judges`` are the evaluators that gates went by.
+    """A segment, its text in each system (``None`` = never any), and what each stage did, in the order of
+    :data:`SYSTEMS`.
+
+    ``judges`` are the evaluators that gates asked.
     """
 
     position: int
@@ -80,19 +115,20 @@ class StagedSegment:
     judges: frozenset[str]
 
     def text(self, system: str) -> str | None:
-        """The text that ``system`` left."""
+        """The text of ``system``."""
         return self.texts[SYSTEMS.index(system)]
 
     def result(self, system: str) -> StageResult:
-        """What a stage, or all of them (``final``), did."""
+        """What a stage did, or all of them (``final``)."""
         return self.results[SYSTEMS.index(system)] or _IDLE
 
 
 @dataclass(frozen=True)
 class StagedRun:
-    """A stored run. ``total`` segments were begun, ``stored`` are in the store, and ``segments`` are compared.
+    """A stored run. It was begun with ``total`` segments, ``stored`` of them are in the store, ``segments`` are
+    compared.
 
-    ``paid`` is what the run's log of calls has, call by call, failed tries included.
+    ``paid`` is the log of calls, failed attempts included.
     """
 
     name: str
@@ -106,20 +142,20 @@ class StagedRun:
 
     @property
     def whole(self) -> bool:
-        """Whether all segments that the run holds are compared."""
+        """Whether all stored segments are compared."""
         return len(self.segments) == self.stored
 
     @property
     def judges(self) -> set[str]:
-        """The names of the evaluators that decided what is kept."""
+        """The names of the evaluators that gates asked."""
         return {judge for segment in self.segments for judge in segment.judges}
 
     def texts(self, system: str) -> tuple[str, ...]:
-        """The text of each segment after a stage; empty where there never was one."""
+        """The text of each segment after a stage; empty if there never was one."""
         return tuple(segment.text(system) or "" for segment in self.segments)
 
     def outcomes(self, system: str) -> Outcomes:
-        """What became of the segments in a stage, or in all (``final``)."""
+        """What became of the segments in a stage, or in the run (``final``)."""
         results = [segment.result(system) for segment in self.segments]
         edits: Counter[str] = Counter()
         for result in results:
@@ -127,12 +163,12 @@ class StagedRun:
         return Outcomes(**Counter(result.outcome for result in results), edits=dict(edits))
 
     def calls(self, system: str) -> Iterator[CallUsage]:
-        """The calls of a stage, or of all (``final``)."""
+        """The calls of a stage, or of the run (``final``)."""
         return (call for segment in self.segments for call in segment.result(system).calls)
 
 
 def read_run(store: Store, name: str) -> StagedRun:
-    """What the chain run ``name`` holds. Raises :class:`ConfigError` for a run of ratings, or without a segment."""
+    """The chain run ``name``. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run."""
     stored, summary = store.read(name), store.run(name)
     if stored.kind == "rating":
         rated = summary.inputs.get("run")
@@ -168,12 +204,19 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
     for stage in STAGES:
-        if steps := [step for step in chain.steps if step.stage == stage]:
-            results[stage] = _result(before, steps)
-            before = steps[-1].text
-    edits: Counter[str] = Counter()
-    for result in results.values():
-        edits.update(result.edits)
+        steps = [step for step in chain.steps if step.stage == stage]
+        if not steps:
+            continue
+        last, edits = steps[-1], Counter[str](edit.outcome for step in steps for edit in step.edits)
+        taken_back = last.verdict == "kept" and bool(edits["reverted"]) and last.text == before
+        results[stage] = StageResult(
+            outcome="reverted" if taken_back else last.verdict,
+            edits=_counts(*edits.items()),
+            calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
+            seconds=sum(step.seconds for step in steps),
+        )
+        before = last.text
+    edits = sum((Counter(result.edits) for result in results.values()), Counter[str]())
     outcome = _FINAL_OUTCOMES[chain.state]
     whole = StageResult(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
@@ -185,29 +228,19 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
+    judges = {rating.evaluator for step in chain.steps for rating in step.ratings if rating.role != "editor"}
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
         texts=tuple(shared.setdefault(texts[system], texts[system]) for system in SYSTEMS),
         results=tuple(map(results.get, SYSTEMS)),
-        judges=_names(frozenset(_judges(chain.steps))),
-    )
-
-
-def _result(before: str, steps: Sequence[Step]) -> StageResult:
-    edits = Counter(edit.outcome for step in steps for edit in step.edits)
-    taken_back = steps[-1].verdict == "kept" and bool(edits["reverted"]) and steps[-1].text == before
-    return StageResult(
-        outcome="reverted" if taken_back else steps[-1].verdict,
-        edits=_counts(*edits.items()),
-        calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
-        seconds=sum(step.seconds for step in steps),
+        judges=_names(frozenset(judges)),
     )
 
 
 @cache
 def _counts(*edits: tuple[str, int]) -> Mapping[str, int]:
-    """Counts of edits by outcome; segments with the same ones share them."""
+    """Counts of edits by outcome; segments with equal counts share them."""
     return MappingProxyType(dict(edits))
 
 
@@ -216,17 +249,11 @@ def _names(names: frozenset[str]) -> frozenset[str]:
     return names
 
 
-def _judges(steps: Iterable[Step]) -> Iterator[str]:
-    """The evaluators of the ratings that gates went by."""
-    for step in steps:
-        yield from (rating.evaluator for rating in step.ratings if rating.role != "editor")
-
-
 def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[StagedRun], list[str]]:
-    """The ``runs`` with the same segments in the order of the first, and what had to be left out for that.
+    """The ``runs`` with the same segments, in the order of the first run, and a remark about segments left out.
 
-    Segments are the same where id, source and languages are. Raises :class:`InputError` naming the first difference;
-    with ``shared`` the segments that not all have are left out instead.
+    Segments are the same if id, source and languages are. Raises :class:`InputError` for the first difference, unless
+    ``shared`` leaves out what some runs lack.
     """
     keys = [_keys(run) for run in runs]
     other = next((run for run, own in zip(runs, keys, strict=True) if own != keys[0]), None)
@@ -247,7 +274,7 @@ def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[St
 
 
 def _keys(run: StagedRun) -> list[tuple[str, str, str, str, int]]:
-    """What tells segments apart; of equal ones the first, the second …"""
+    """What identifies the segments; equal ones are numbered."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     keys = []
     for segment in (staged.segment for staged in run.segments):
@@ -280,10 +307,10 @@ def _difference(run: StagedRun, other: StagedRun) -> str:
 
 
 def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[str, ...]:
-    """The lines of ``path`` for the segments of ``run``; or the ``translation`` or ``reference`` of a table's rows.
+    """The lines of ``path`` for the segments of ``run``, or the ``translation`` or ``reference`` column of a table.
 
-    The file has a line for each segment of the run's input, also where the run is not complete, or a line for each
-    segment that the run holds. Raises :class:`InputError` where it has another number, or is about other sources.
+    The file has a line for each segment of the run's input, or for each stored segment. Raises :class:`InputError` for
+    another number of lines, or other sources.
     """
     try:
         kind: formats.Format | None = formats.by_path(path)
@@ -307,27 +334,27 @@ def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[st
 
 
 def _places(run: StagedRun, path: Path, number: int) -> Sequence[int]:
-    """Where in the file the segments of ``run`` stand."""
+    """The places in the file of the segments of ``run``."""
     if number == run.total:
         return [segment.position for segment in run.segments]
     if number == run.stored and run.whole:
         return range(number)
-    held = f" and holds {run.stored} of them" if run.stored < run.total else ""
-    raise InputError(f"{path}: has {number} lines, and the input of run {run.name!r} has {run.total} segments{held}")
+    so_far = f" and holds {run.stored} of them" if run.stored < run.total else ""
+    raise InputError(f"{path}: has {number} lines, and the input of run {run.name!r} has {run.total} segments{so_far}")
 
 
 _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "judge")
 
 
 class Bills:
-    """Adds up calls; with a price file their dollars are computed anew from the tokens, by it and the public list."""
+    """Adds up calls; with a price file it computes their dollars anew from tokens, by the file and the public list."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._prices = Prices(path) if path else None
         self.source = f"by {path} and, where it names no price, today's public list" if path else PAID
 
     def total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
-        """The sum of calls of ``run``; its cost is unknown where that of one call is."""
+        """The sum of ``calls``; its cost is unknown if that of any call is."""
         if self._prices is None:
             return Usage.total(call.usage for call in calls)
         try:
@@ -339,7 +366,7 @@ class Bills:
         return Usage.total(self._priced(call, servers, self._prices) for call in calls)
 
     def _priced(self, call: CallUsage, servers: dict[str, str | None], prices: Prices) -> Usage:
-        """By the name that was asked for; servers reply with longer ones (``gpt-4o-mini-2024-07-18``)."""
+        """Priced by the name that was requested; servers reply with longer ones (``gpt-4o-mini-2024-07-18``)."""
         usage, model = call.usage, call.model
         if not usage.input_tokens + usage.output_tokens:
             return usage  # nothing was counted: reused, failed, or a server that reports no usage
@@ -353,15 +380,16 @@ class Bills:
         return usage.model_copy(update={"cost": cost})
 
     def cost(self, run: StagedRun, system: str) -> Cost:
-        """What a stage took; for ``final`` what the run has paid, where the calls of all its steps are compared."""
+        """What a stage cost; for ``final`` what the run paid, if all its segments are compared."""
         usage = self.total(run.calls(system), run)
         if system == FINAL and self.unaccounted(run) is not None:
             usage = self.total(run.paid, run).model_copy(update={"reused": usage.reused})
         return Cost(usage=usage, seconds=sum(segment.result(system).seconds for segment in run.segments))
 
     def unaccounted(self, run: StagedRun) -> Usage | None:
-        """What ``run`` has paid for calls that no stored step holds: those of failed tries that were replaced, and of
-        segments under way. ``None`` where there is nothing of the kind.
+        """What ``run`` paid for calls that no stored step holds: failed attempts, and segments under way.
+
+        ``None`` if there are none.
         """
         if not run.whole:
             return None

@@ -16,7 +16,7 @@ from mtagent.cli.options import (
     read_config,
     with_options,
 )
-from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted
+from mtagent.cli.score import RESAMPLING_OPTIONS, read_score_options
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.inputs import named_translation
@@ -61,7 +61,7 @@ def command(**options: Any) -> None:
         raise click.UsageError(f"--by {unknown[0]}: there are {', '.join(GROUPINGS)}")
     comparison = compare_runs(
         options.pop("runs"),
-        wanted=read_wanted(options),
+        scoring=read_score_options(options),
         by=[name for name in GROUPINGS if name in by],
         baselines=[named_translation(spec) for spec in options.pop("baselines")],
         reference=options.pop("reference"),

@@ -57,15 +57,15 @@ def command(
     and decisions. Reports of unfinished runs say so.
     """
     from mtagent.jobs.inputs import named_translation
-    from mtagent.report.report import Scoring, write_report
+    from mtagent.report.report import ReportOptions, write_report
 
     named = tuple(named_translation(spec) for spec in baselines)
-    scoring = Scoring(
+    options = ReportOptions(
         reference=reference, metrics=metrics, deciding=deciding, baselines=named, comet_python=comet_python
     )
     tell_licences(each_once(metrics))
     with existing_store(store) as opened:
-        write_report(opened, run, output, form or _by_name(output), scoring, force=force)
+        write_report(opened, run, output, form or _by_name(output), options, force=force)
     if output != STANDARD:
         say(f"mtagent: written: {output}")
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mtagent.analysis import score
-from mtagent.analysis.score import Wanted, score_files, score_run
+from mtagent.analysis.score import ScoreOptions, score_files, score_run
 from mtagent.cli.options import (
     FILE,
     LANGUAGE_OPTIONS,
@@ -15,13 +15,15 @@ from mtagent.cli.options import (
     RUN_OPTIONS,
     WIDTH_OPTION,
     read_config,
+    tell_licences,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
-from mtagent.cli.resampling import RESAMPLING_OPTIONS, read_wanted
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.inputs import named_translation
+from mtagent.metrics.named import each_once
+from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 
 EXAMPLES = """\b
 Examples:
@@ -34,6 +36,44 @@ Examples:
 FORMATS = ("text", "json", "latex", "markdown")
 _BY_SENTENCE = ("text", "json")
 _NO_LANGUAGE = "mtagent: no language is given (-l): texts are tokenized as Western ones, and scripts are not checked."
+_TESTS = ("paired_bs", "paired_ar", "confidence")
+RESAMPLING_OPTIONS = [
+    click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling."),
+    click.option("--paired-bs", is_flag=True, help="Test the others against the first: paired bootstrap resampling."),
+    click.option("--paired-ar", is_flag=True, help="Test the others against the first: approximate randomization."),
+    click.option(
+        "--resamples",
+        type=click.IntRange(1),
+        metavar="N",
+        help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
+    ),
+    click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling."),
+]
+
+
+def read_score_options(options: dict[str, Any], **more: Any) -> ScoreOptions:
+    """What to score with; takes the options of metrics and resampling out of ``options``, and tells licences.
+
+    ``more`` are other fields of :class:`ScoreOptions`. Raises :class:`click.UsageError` for options that do not go
+    together.
+    """
+    asked = [name for name in _TESTS if options.pop(name)]
+    resamples, seed = options.pop("resamples"), options.pop("seed")
+    if len(asked) > 1 and "confidence" not in asked:
+        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
+    if len(asked) > 1 and "paired_ar" in asked:
+        raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
+    if resamples and not asked:
+        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
+    scoring = ScoreOptions(
+        metrics=options.pop("metrics") or ScoreOptions.metrics,
+        resampling=Resampling("ar" if "paired_ar" in asked else "bs", resamples, seed) if asked else None,
+        paired=asked not in ([], ["confidence"]),
+        comet_python=options.pop("comet_python"),
+        **more,
+    )
+    tell_licences(each_once(scoring.metrics))
+    return scoring
 
 
 class Command(SeveralFiles):
@@ -74,24 +114,25 @@ def command(**options: Any) -> None:
     if options["run"] is not None and (given := [name for key, name in brought.items() if options[key]]):
         raise click.UsageError(f"--run brings its texts and languages with it: leave out {', '.join(given)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
-    wanted = read_wanted(options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems")))
-    if by_sentence and (wanted.resampling or form not in _BY_SENTENCE):
+    scoring = read_score_options(
+        options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems"))
+    )
+    if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
         raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
-    report = _report(options, wanted)
-    if by_sentence:
-        for line in score.sentences(report, form, width):
-            display(line)
-    else:
-        display(score.as_json(report, width) if form == "json" else score.shown(report, form, width))
-
-
-def _report(options: dict[str, Any], wanted: Wanted) -> score.ScoreReport:
     run, reference = options.pop("run"), options.pop("reference")
     source, source_format = options.pop("source"), options.pop("input_format")
     translations = tuple(named_translation(spec) for spec in options.pop("translations"))
     config = read_config(options)
     if run is not None:
-        return score_run(run, config, reference=reference, wanted=wanted)
-    if source is None and config.target_lang is None:
-        say(_NO_LANGUAGE)
-    return score_files(translations, reference, config, source=source, source_format=source_format, wanted=wanted)
+        report = score_run(run, config, reference=reference, scoring=scoring)
+    else:
+        if source is None and config.target_lang is None:
+            say(_NO_LANGUAGE)
+        report = score_files(
+            translations, reference, config, source=source, source_format=source_format, scoring=scoring
+        )
+    if by_sentence:
+        for line in score.sentences(report, form, width):
+            display(line)
+    else:
+        display(score.as_json(report, width) if form == "json" else score.shown(report, form, width))

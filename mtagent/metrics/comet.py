@@ -1,8 +1,8 @@
-"""The COMET family of metrics: COMET, CometKiwi and XCOMET, which run in a process of their own.
+"""The COMET family of metrics (COMET, CometKiwi, XCOMET), each in a process of its own.
 
-COMET pins old versions of many packages, so the process may run under the Python of another environment
-(``python=``, ``--comet-python``, ``MTAGENT_COMET_PYTHON``); without such it runs under this one, by the same code.
-Rei et al. 2020, 2022 (COMET, CometKiwi); Guerreiro et al. 2024 (XCOMET).
+COMET pins old versions of many packages, so the process may run under the Python of another environment (``python=``,
+``--comet-python``, ``MTAGENT_COMET_PYTHON``); by default it runs under this one. Rei et al. 2020, 2022 (COMET,
+CometKiwi); Guerreiro et al. 2024 (XCOMET).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _TAIL_LINES, _TAIL = 4, 600
 
 
 def chosen_python(python: Path | None) -> str:
-    """The program that runs COMET: ``python``, else what ``MTAGENT_COMET_PYTHON`` names, else this very Python.
+    """The Python that runs COMET: ``python``, or ``MTAGENT_COMET_PYTHON``, or this one.
 
-    Raises :class:`MissingExtra` where this one has no COMET, and :class:`ConfigError` where there is no such program.
+    Raises :class:`MissingExtra` if this one has no COMET, :class:`ConfigError` if there is no such program.
     """
     named = str(python or os.environ.get(VARIABLE, "").strip())
     if not named:
@@ -57,15 +57,16 @@ def chosen_python(python: Path | None) -> str:
 
 
 def at_home(path: str) -> Path:
-    """``path`` with the home folder for its ``~``; where nobody has that name, as it is."""
+    """``path`` with ``~`` expanded; unchanged if there is no such user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111  its counterpart raises for a name that nobody has
 
 
 class CometProcess:
-    """COMET in a process of its own, which is started at once and lives until :meth:`close`.
+    """COMET in a process of its own, started at once.
 
-    It also ends when this object or this Python is gone, even if that was killed. ``versions`` are those of ``comet``
-    and ``torch``. An answer must come within ``timeout`` seconds. Raises :class:`ConfigError` for one without COMET.
+    It ends at :meth:`close`, or when this object or this Python is gone, even if that was killed. ``versions`` are
+    those of ``comet`` and ``torch``. Each answer must come within ``timeout`` seconds. Raises :class:`ConfigError` if
+    there is no COMET.
     """
 
     def __init__(self, python: str, *, timeout: float) -> None:
@@ -85,13 +86,13 @@ class CometProcess:
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer.
 
-        Raises :class:`MetricError` where it cannot score these texts, and :class:`ConfigError` where it cannot score
-        any: no such model, a process that ended or does not answer.
+        Raises :class:`MetricError` if it cannot score these texts, :class:`ConfigError` if it cannot score any (no such
+        model, the process ended or does not answer).
         """
         return self._answer(self._timeout, json.dumps(request).encode() + b"\n")
 
     def _answer(self, seconds: float, question: bytes = b"") -> dict[str, Any]:
-        """Ask, and read a line, which must be whole in so many seconds: otherwise the process is killed."""
+        """Ask, and read a line. The process is killed if the line is not complete in time."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         late = threading.Event()
@@ -122,7 +123,7 @@ class CometProcess:
         return answer
 
     def _failure(self, line: bytes, seconds: float | None) -> ConfigError:
-        """What went wrong, with what the process said at last. The process is of no more use."""
+        """What went wrong, with the last words of the process, which is closed."""
         if seconds is not None:
             how = f"gave no answer within {seconds:g} seconds; give it longer with the option timeout=SECONDS"
         elif line:
@@ -133,9 +134,10 @@ class CometProcess:
             except subprocess.TimeoutExpired:
                 how = "COMET closed its output"
             else:
-                name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
                 memory = ": was there enough memory?" if code == -signal.SIGKILL else ""
-                how = f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed ({name}){memory}"
+                how = (
+                    f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed (signal {-code}){memory}"
+                )
         said = ""
         if self.close.alive:  # otherwise it was closed while this thread waited: Python ends
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _TAIL))
@@ -151,7 +153,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
-    """End the process and whatever it started, and close all that belongs to it."""
+    """End the process and its children, and close its files."""
     if process.poll() is None:
         _kill(process)
     process.wait()
@@ -181,7 +183,7 @@ Gpus = Literal["0", "1"]
 
 
 class Texts(NamedTuple):
-    """What COMET compares; the reference where the model is to see it."""
+    """What COMET compares, with the reference if the model is to see it."""
 
     source: str
     translation: str
@@ -196,11 +198,11 @@ class Prediction(NamedTuple):
 
 
 class CometModel:
-    """The model ``model``: a name on the hub, or a checkpoint, which is a file or the folder that COMET makes of it.
+    """A COMET model: a name on the hub, or a checkpoint (a file, or the folder that COMET makes of it).
 
-    It runs in a process of its own, under ``python`` or as :func:`chosen_python` has it, which is started when it is
-    needed first and ended by :meth:`release`. ``timeout`` is in seconds, for loading the model, and for each 1,000
-    translations. ``gpus`` is 0 or 1.
+    Its process runs under ``python`` (see :func:`chosen_python`), starts when it is first needed and ends at
+    :meth:`release`. ``timeout`` is in seconds, for loading the model and for each 1,000 translations. ``gpus`` is 0 or
+    1.
     """
 
     def __init__(
@@ -210,7 +212,6 @@ class CometModel:
         self.name = model
         if path is not None:  # as its folder, where it is itself called like all of them
             self.name = path.parent.parent.name if path.parent.name == "checkpoints" else path.name
-        self.licence = licence_of(model)
         self._python, self._timeout = chosen_python(python), TIMEOUT if timeout is None else timeout
         self._options = {"batch_size": 16 if batch_size is None else batch_size, "gpus": int(gpus)}
         if self._options["batch_size"] < 1 or self._timeout <= 0:
@@ -219,9 +220,9 @@ class CometModel:
         self._revision: str | None = None
 
     def predict(self, texts: Sequence[Texts]) -> list[Prediction]:
-        """A prediction for each of ``texts``, in order; either all have a reference or none has.
+        """A prediction for each of ``texts``, in order; all have a reference, or none has.
 
-        Raises :class:`MetricError` where COMET has no score, and :class:`ConfigError` where it cannot be had at all.
+        Raises :class:`MetricError` if COMET gives no score, :class:`ConfigError` if it cannot be run.
         """
         predictions: list[Prediction] = []
         for at in range(0, len(texts), MOST):
@@ -236,7 +237,7 @@ class CometModel:
 
     @cached_property
     def references(self) -> str:
-        """Whether the model needs references, reads them where there are some, or leaves them unused; loads it."""
+        """Whether the model needs references (``needed``), can use them (``read``), or ignores them (``unused``)."""
         reply = self._ask([])
         self._revision = reply["revision"]
         return str(reply["references"])
@@ -244,7 +245,7 @@ class CometModel:
     def compares(self, segments: Sequence[Segment]) -> bool:
         """Whether the model will see the references of ``segments``: all, or none.
 
-        Raises :class:`ConfigError` that names the first segment which lacks one.
+        Raises :class:`ConfigError` naming the first segment without a reference that is needed.
         """
         lacking = [segment.id for segment in segments if segment.reference is None]
         if self.references == "unused" or (self.references == "read" and len(lacking) == len(segments)):
@@ -257,7 +258,7 @@ class CometModel:
         return True
 
     def signed(self) -> list[str]:
-        """What the scores depend on; of a model on the hub the revision is known once it is loaded."""
+        """What the scores depend on. The revision of a model on the hub is known once it is loaded."""
         content = {"sha256": self._sha256, "revision": self._revision}
         return [
             f"model:{self.name}",
@@ -266,7 +267,7 @@ class CometModel:
         ]
 
     def release(self) -> None:
-        """End the process, which frees the memory; the next prediction starts another one."""
+        """End the process to free its memory; the next prediction starts another one."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -289,9 +290,9 @@ class CometModel:
 
 
 def local_checkpoint(model: str) -> Path | None:
-    """The checkpoint file that ``model`` is, or is the folder of; ``None`` for a name on the hub.
+    """The checkpoint file of ``model``; ``None`` for a name on the hub.
 
-    Raises :class:`InputError` where it is a path, and there is no checkpoint.
+    Raises :class:`InputError` for a path without a checkpoint.
     """
     path = at_home(model)
     usual = path / "checkpoints" / "model.ckpt"
@@ -311,28 +312,18 @@ def local_checkpoint(model: str) -> Path | None:
     return checkpoints[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
 
 
-def licence_of(model: str) -> str:
-    """The licence of a model by its name on the hub; what is said of all others."""
-    try:
-        local = at_home(model).exists()
-    except OSError:
-        local = True
-    return UNKNOWN_LICENCE if local else LICENCES.get(model, UNKNOWN_LICENCE)
-
-
 def licence_notes(specs: Iterable[str]) -> list[str]:
-    """A line for each COMET model among metrics or evaluators as users name them (``xcomet:model=…``)."""
+    """A line for each COMET model among metrics or evaluators as users write them (``xcomet:model=…``)."""
     named = (parse_spec(spec) for spec in specs)
     models = dict.fromkeys(options.get("model") or USUAL[name] for name, options in named if name in USUAL)
-    return [f"COMET model {model}: {licence_of(model)}" for model in models]
+    return [f"COMET model {model}: {LICENCES.get(model, UNKNOWN_LICENCE)}" for model in models]
 
 
 class Comet:
-    """Scores with a COMET model. The score of all segments is the mean of theirs; most models go from 0 to 1.
+    """Scores with a COMET model; a corpus scores the mean of its segments. Most models go from 0 to 1.
 
-    The model is loaded at the first :meth:`score` and kept for the next ones, until :meth:`release`, and so is what it
-    said: equal texts are scored once, and get the very same score. ``comet_python`` is what ``python`` is by default.
-    Raises :class:`mtagent.errors.MissingExtra` where no COMET is in reach.
+    The model stays loaded until :meth:`release`, and its scores are remembered: equal texts are scored once.
+    ``comet_python`` is the default of ``python``. Raises :class:`mtagent.errors.MissingExtra` if there is no COMET.
     """
 
     higher_is_better = True
@@ -355,16 +346,11 @@ class Comet:
         )
         self._known: dict[Texts, float] = {}
 
-    @property
-    def licence(self) -> str:
-        """The licence of the model."""
-        return self._model.licence
-
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """Score ``translations``, empty ones like any other.
+        """Score ``translations``, empty ones too.
 
-        Raises :class:`ConfigError` where sources, references or the model itself are missing, and
-        :class:`MetricError` where a segment has no finite score.
+        Raises :class:`ConfigError` if sources, references or the model are missing, :class:`MetricError` if a segment
+        has no finite score.
         """
         if not any(segment.source.strip() for segment in segments):
             raise ConfigError(f"{self.name} compares translations with their sources, and there are none: add -s FILE")
@@ -392,7 +378,7 @@ class Comet:
         )
 
     def release(self) -> None:
-        """Let go of the model; it is loaded again where another text is to be scored."""
+        """Unload the model; it is loaded again for new texts."""
         self._model.release()
 
 

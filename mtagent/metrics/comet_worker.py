@@ -1,9 +1,7 @@
 """Scores with COMET, in any Python (from 3.8 on) that has ``unbabel-comet``; the rest of mtagent need not be there.
 
-    python comet_worker.py [REQUESTS.jsonl]
-
-A line of greeting is written first: ``{"comet": "2.2.7", "torch": "2.13.0"}``. Then each line of the file, or of
-standard input, is a request
+A line of greeting is written first: ``{"comet": "2.2.7", "torch": "2.13.0"}``. Then each line of standard input is a
+request
 
     {"model": "Unbabel/wmt22-comet-da", "samples": [{"src": "…", "mt": "…", "ref": "…"}], "batch_size": 16, "gpus": 0}
 
@@ -26,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 
-class Failed(Exception):
-    """What is answered in place of scores: ``message``, the cause in one line of at most 300 characters, a ``hint``."""
+class Failure(Exception):
+    """An answer without scores: ``message``, the cause in one line of at most 300 characters, and a ``hint``."""
 
     def __init__(self, kind: str, message: str, cause: BaseException, hint: str = "") -> None:
         super().__init__(message)
@@ -56,16 +54,15 @@ def main() -> None:
         return
     answer({"comet": _version("unbabel-comet"), "torch": _version("torch")})
     models = {}  # type: dict[str, Any]
-    with Path(sys.argv[1]).open("rb") if len(sys.argv) > 1 else sys.stdin.buffer as requests:
-        for line in requests:
-            try:
-                answer(_scored(json.loads(line), models))
-            except Failed as failed:
-                answer({"error": failed.error})
+    for line in sys.stdin.buffer:
+        try:
+            answer(_scored(json.loads(line), models))
+        except Failure as failure:
+            answer({"error": failure.error})
 
 
 def _end_when_nobody_reads(descriptor: int) -> None:
-    """A model may be busy for an hour after the process that asked was killed."""
+    """End as soon as nobody reads the answers: a model may be busy for an hour after its client was killed."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(descriptor, 0)
@@ -93,35 +90,35 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     bare = [{field: sample[field] for field in fields if field in sample} for sample in samples]
     prediction = {"scores": []}  # type: dict[str, Any]
     if bare:
-        batch_size, gpus = request.get("batch_size", 16), request.get("gpus", 0)
+        batch_size, gpus = request["batch_size"], request["gpus"]
         try:
             prediction = model.predict(bare, batch_size=batch_size, gpus=gpus, num_workers=0, progress_bar=False)
         except Exception as error:  # the model can still take the next request
-            raise Failed("prediction", "COMET cannot score", error) from error
+            raise Failure("prediction", "COMET cannot score", error) from error
     spans = prediction.get("metadata", {}).get("error_spans")
     return {"scores": list(prediction["scores"]), "spans": spans, "references": references, "revision": revision}
 
 
 def _loaded(name: str) -> tuple[Any, str | None]:
-    """The model, and its revision where it is the hub's."""
+    """The model, and its revision on the hub."""
     try:
         from comet import download_model, load_from_checkpoint
     except Exception as error:
         hint = "; it needs 'setuptools<81' there" if "pkg_resources" in str(error) else ""
-        raise Failed("model", "COMET cannot be imported", error, hint) from error
+        raise Failure("model", "COMET cannot be imported", error, hint) from error
     path = Path(name)
     try:
         checkpoint = path if path.is_file() else Path(download_model(name))
     except Exception as error:
         cause: BaseException = error
-        while cause.__context__ is not None:  # COMET hides why a download failed behind two other errors
+        while cause.__context__ is not None:  # COMET hides why a download failure behind two other errors
             cause = cause.__context__
-        raise Failed("model", f"{name} cannot be downloaded", cause, _WAYS_OUT) from error
+        raise Failure("model", f"{name} cannot be downloaded", cause, _WAYS_OUT) from error
     try:
         model = load_from_checkpoint(str(checkpoint))
     except Exception as error:
         hint = _UNTRUSTED if "weights_only" in str(error) else ""
-        raise Failed("model", f"{name} cannot be loaded", error, hint) from error
+        raise Failure("model", f"{name} cannot be loaded", error, hint) from error
     hashed = checkpoint.parent.parent
     return model, hashed.name[:12] if hashed.parent.name == "snapshots" else None
 

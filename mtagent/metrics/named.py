@@ -33,7 +33,7 @@ _NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
 
 
 def make_metrics(wanted: Sequence[str | Metric], target_lang: str, *, comet_python: Path | None = None) -> list[Metric]:
-    """Metrics of one's own, and those named, each ``NAME[:OPTION=VALUE,…]`` or several with commas; each once.
+    """The metrics in ``wanted``, each once: objects, or ``NAME[:OPTION=VALUE,…]`` separated by commas.
 
     ``comet_python`` runs COMET. Raises :class:`ConfigError` naming the culprit.
     """
@@ -74,5 +74,5 @@ def make_metric(spec: str, target_lang: str, *, comet_python: Path | None = None
 
 
 def metric_names() -> list[str]:
-    """All names, those of other packages included."""
+    """All names, including those of other packages."""
     return [*METRICS, *sorted({entry.name for entry in entry_points(group="mtagent.metrics")} - set(METRICS))]

@@ -1,8 +1,7 @@
-"""BLEU, chrF, chrF++ and TER as sacreBLEU computes them, one pair of texts at a time and never twice; and how far one
-text is from another.
+"""BLEU, chrF, chrF++ and TER as sacreBLEU computes them, and the distance between texts.
 
-This module keeps the counts of each segment, so that systems and stages that share texts share the work, and so that a
-resampled corpus is a sum of rows. Scores and signatures are sacreBLEU's own, to the last digit.
+This module keeps the counts of each segment: systems and stages that share texts share the work, and a resampled corpus
+is a sum of rows. Scores and signatures equal those of sacreBLEU to the last digit.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def bleu_scores(sums: Counts) -> Counts:
 
 
 def chrf_scores(sums: Counts) -> Counts:
-    """chrF, or chrF++, of rows that hold ``n-grams, reference n-grams, matches`` for each order."""
+    """chrF or chrF++ of rows that hold ``n-grams, reference n-grams, matches`` for each order."""
     ours, theirs, matches = sums.reshape(len(sums), -1, 3).transpose(2, 0, 1)
     counted = (ours > 0) & (theirs > 0)
     orders = counted.sum(axis=1)
@@ -53,7 +52,7 @@ def chrf_scores(sums: Counts) -> Counts:
 
 
 def ter_scores(sums: Counts) -> Counts:
-    """TER of rows ``[edits, reference length]``; 100 where there are edits and no reference."""
+    """TER of rows ``[edits, reference length]``; 100 if there are edits and no reference."""
     edits, length = sums[:, 0], sums[:, 1]
     return 100 * np.where(length > 0, _ratio(edits, length), edits > 0)
 
@@ -64,7 +63,7 @@ def mean(sums: Counts) -> Counts:
 
 
 def total(sums: Counts) -> Counts:
-    """The sum, of rows ``[sum]``."""
+    """The sum of rows ``[sum]``."""
     return sums[:, 0]
 
 
@@ -92,9 +91,9 @@ _SACREBLEU_TOKENIZERS = (Tokenizer13a, TokenizerRegexp, TercomTokenizer)
 class Overlap:
     """One of sacreBLEU's metrics for one target language.
 
-    ``tokenize`` is BLEU's tokenizer; by default ``zh``, ``ja-mecab`` and ``ko-mecab`` for these languages and ``13a``
-    for all others. ``asian`` is TER's treatment of Chinese and Japanese (characters as tokens, punctuation normalised),
-    by default on for these two; the signature tells. Raises :class:`MissingExtra` where a tokenizer is not installed.
+    ``tokenize`` is the tokenizer of BLEU, by default ``zh``, ``ja-mecab`` or ``ko-mecab`` for these languages and
+    ``13a`` for others. ``asian`` is TER's treatment of Chinese and Japanese (characters as tokens, normalised
+    punctuation), by default on for these two. Raises :class:`MissingExtra` if a tokenizer is not installed.
     """
 
     def __init__(self, name: Name, target_lang: str, *, tokenize: str | None = None, asian: bool | None = None) -> None:
@@ -114,14 +113,14 @@ class Overlap:
         self._remarks: dict[Pair, str] = {}
 
     def release(self) -> None:
-        """Give back the counts, and the texts that sacreBLEU's tokenizers remember."""
+        """Free the counts, and the caches of sacreBLEU's tokenizers."""
         self._forget()
         for tokenizer in _SACREBLEU_TOKENIZERS:
             if hasattr(tokenizer.__call__, "cache_clear"):
                 tokenizer.__call__.cache_clear()
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """The score of ``translations`` as a corpus, and of each alone. Every segment needs a reference."""
+        """The score of ``translations`` as a corpus, and of each by itself. Every segment needs a reference."""
         return self.score_pairs(_pairs(segments, translations))
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
@@ -152,11 +151,11 @@ class Overlap:
         return self._statistics(_pairs(segments, translations))
 
     def combined(self, sums: Counts) -> Counts:
-        """The score of each row of added-up counts."""
+        """The score of each row of summed counts."""
         return _FORMULAS[self.name](sums)
 
     def _statistics(self, pairs: Sequence[Pair]) -> Counts:
-        """The rows of ``pairs``; those that are new are counted, a block at a time."""
+        """The rows of ``pairs``; new ones are counted block by block."""
         if not pairs:
             raise ConfigError("there is no segment to score")
         fresh = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
@@ -179,7 +178,7 @@ class Overlap:
         return self._counts[[self._rows[pair] for pair in pairs]]
 
     def _edits(self, pair: Pair) -> tuple[int, int]:
-        """TER's counts: edits, and words of the reference."""
+        """The counts of TER: edits, and words of the reference."""
         text, reference = (self._metric._preprocess_segment(text).split() for text in pair)
         number, remark = tercom.edits(text, reference)
         if remark:
@@ -187,7 +186,7 @@ class Overlap:
         return number, len(reference)
 
     def _segment_score(self, counts: list[int]) -> float:
-        """The score of one segment; BLEU then goes by the orders that the segment has (its effective order)."""
+        """The score of one segment; BLEU then uses only the n-gram orders that the segment has (effective order)."""
         if self.name != "bleu":
             return float(self._metric._compute_score_from_stats(counts).score)
         return float(BLEU.compute_bleu(
@@ -212,12 +211,12 @@ def chrf_plus_plus(target_lang: str) -> Overlap:
 
 
 def ter(target_lang: str, *, asian: bool | None = None) -> Overlap:
-    """TER; ``asian`` for characters as words."""
+    """TER; ``asian`` counts characters as words."""
     return Overlap("ter", target_lang, asian=asian)
 
 
 def _sacrebleu(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
-    """sacreBLEU's metric. Raises :class:`ConfigError` that says what is missing."""
+    """sacreBLEU's metric. Raises :class:`ConfigError` if something is missing."""
     refuse_untested(sacrebleu.__version__)
     if name == "ter":
         return TER(asian_support=asian, normalized=asian)
@@ -254,19 +253,19 @@ def _pairs(segments: Sequence[Segment], translations: Sequence[str]) -> list[Pai
 
 
 def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter: Overlap | None = None) -> Score:
-    """TER from ``befores`` to ``afters``: the share of the words of ``afters`` that have to be edited, times 100.
+    """TER from ``befores`` to ``afters``: edits per 100 words of ``afters``.
 
-    From a machine translation to its post-edit this is HTER (Snover et al. 2006). A ``ter`` of one's own remembers the
-    counts of texts, for a next call.
+    From a machine translation to its post-edit this is HTER (Snover et al. 2006). Pass the same ``ter`` again to reuse
+    its counts.
     """
     return (ter or Overlap("ter", target_lang)).score_pairs(list(zip(befores, afters, strict=True)))
 
 
 def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
-    """Characters to insert, delete or substitute: of each text, and of all together (Levenshtein distance).
+    """The Levenshtein distance in characters: of each text, and summed.
 
-    The signature says where a text is so long, and has changed so much, that fewer might do; see
-    :func:`mtagent.metrics.ter.changes`.
+    The signature says if a distance may be too high, as in very long texts with many changes
+    (:func:`mtagent.metrics.ter.changes`).
     """
     changes = [tercom.changes(before, after) for before, after in zip(befores, afters, strict=True)]
     how = "levenshtein" if all(change.least for change in changes) else f"levenshtein|{tercom.REPLACED}"

@@ -21,29 +21,29 @@ class Metric(Protocol):
     higher_is_better: bool
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """Score ``translations``, one for each of ``segments``; empty and wrong ones too.
+        """Score ``translations``, one for each of ``segments``, including empty and wrong ones.
 
-        Raises :class:`mtagent.errors.MtagentError` where a segment cannot be scored; none is ever left out.
+        Raises :class:`mtagent.errors.MtagentError` if a segment cannot be scored; none is left out.
         """
         ...
 
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric whose score is a function of counts that add up, so that it can be resampled quickly."""
+    """A metric whose score is a function of summed counts, which makes resampling fast."""
 
     def statistics(self, segments: Sequence[Segment], translations: Sequence[str]) -> Counts:
         """A row of counts for each segment."""
         ...
 
     def combined(self, sums: Counts) -> Counts:
-        """The score of each row of added-up counts."""
+        """The score of each row of summed counts."""
         ...
 
 
 @runtime_checkable
 class BySystem(Metric, Protocol):
-    """A metric that has to know whose translations it scores, since the scores were made elsewhere."""
+    """A metric that must know whose translations it scores, because the scores were made elsewhere."""
 
     def each(self, systems: Sequence[str]) -> list[Metric]:
         """A metric for each of ``systems``. Raises :class:`mtagent.errors.MtagentError`."""
@@ -51,9 +51,14 @@ class BySystem(Metric, Protocol):
 
 
 @runtime_checkable
-class Releases(Metric, Protocol):
-    """A metric that holds much memory between its scores, such as a large model."""
+class HeavyMetric(Metric, Protocol):
+    """A metric that holds much memory between scores, such as a large model."""
 
     def release(self) -> None:
-        """Give it back. To score again is possible, and slower."""
+        """Free the memory. Scoring again is possible, but slower."""
         ...
+
+
+def for_systems(metric: Metric, systems: Sequence[str]) -> list[Metric]:
+    """A metric for each of ``systems``: the same one, unless it must know whose translations it scores."""
+    return metric.each(systems) if isinstance(metric, BySystem) else [metric] * len(systems)

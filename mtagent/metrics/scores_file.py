@@ -1,4 +1,4 @@
-"""The ``scores-file`` metric: scores of the segments that another tool computed, such as COMET elsewhere."""
+"""The ``scores-file`` metric: segment scores that another tool computed, such as COMET elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _COMET_SUMMARY = re.compile(r".*\tscore: \S+$")
 
 
 class FileScore(NamedTuple):
-    """One score, where it stands, and what its file says about it; ``None`` = missing, and ``why`` says how."""
+    """A score, its place, and what the file says about it. ``value`` is ``None`` if it is missing, and ``why`` explains
+    it.
+    """
 
     value: float | None
     where: str
@@ -38,7 +40,7 @@ class FileScore(NamedTuple):
 def read_scores(path: Path) -> dict[str | None, list[FileScore]]:
     """The scores by system, in the order of the file; ``None`` = the file names no system.
 
-    A score may be missing (``None``). Raises :class:`InputError` for what is no score.
+    Raises :class:`InputError` for a value that is not a score.
     """
     lines = list(lines_of(path))
     first = lines[0].text.lstrip() if lines else ""
@@ -62,12 +64,12 @@ def read_scores(path: Path) -> dict[str | None, list[FileScore]]:
 
 
 def holds_objects(first: str) -> bool:
-    """Whether the first line of a file is an object with a score, so that each line is one."""
+    """Whether the first line of a file is an object with a score, so that every line is one."""
     return first.lstrip().startswith("{") and first.rstrip().endswith("}") and '"score"' in first
 
 
 def _of_line(text: str, where: str) -> FileScore:
-    """``SYSTEM<tab>SCORE`` as in mt-metrics-eval, a bare score, or what comet-score prints."""
+    """``SYSTEM<tab>SCORE`` as in mt-metrics-eval, a bare score, or the output of comet-score."""
     if matched := _COMET_LINE.match(text):
         return FileScore(_number(matched["score"], where), where, matched["system"], "COMET")
     system, tab, score = text.rpartition("\t")
@@ -78,7 +80,7 @@ def _of_line(text: str, where: str) -> FileScore:
 
 
 def _of_object(value: Any, where: str) -> FileScore:
-    """A line of JSON; its ``id``, ``system`` and ``translation`` say what was scored."""
+    """A line of JSON; ``id``, ``system`` and ``translation`` say what was scored."""
     if not isinstance(value, dict) or "score" not in value:
         raise InputError(f'{where}: no object with a "score"')
     missing = value["score"] is None
@@ -109,9 +111,9 @@ def _of_comet(data: Any, path: Path) -> Iterator[FileScore]:
 
 
 def number_in(value: object) -> float | None:
-    """The number that ``value`` is or holds as text, NaN and infinity among them; ``None`` where it is none.
+    """``value`` as a number, including NaN and infinity; ``None`` if it is not one.
 
-    What is a number for Python alone is none: ``1_000``, digits of other scripts, true.
+    What only Python reads as a number is not one: ``1_000``, digits of other scripts, true.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -136,10 +138,10 @@ SYSTEM = "{system}"
 
 
 class ScoresFile:
-    """Scores with the file ``path``, in which ``{system}`` stands for the system's name; asks nobody.
+    """Scores with the file ``path``, in which ``{system}`` stands for the name of the system.
 
-    ``system`` names the system in the file, where it is called otherwise there; ``label`` is the metric's name in
-    tables, ``lower`` says that lower scores are better. The score of all segments is the mean.
+    ``system`` is the system's name in the file, if it differs; ``label`` is the name of the metric in tables; ``lower``
+    says that lower scores are better. The corpus scores the mean.
     """
 
     name = "scores-file"
@@ -154,7 +156,7 @@ class ScoresFile:
         self._path, self._label, self._named, self._system = path, label, system, ""
 
     def each(self, systems: Sequence[str]) -> list[Metric]:
-        """A metric for each of ``systems``. Raises :class:`ConfigError` where the file does not tell them apart."""
+        """A metric for each of ``systems``. Raises :class:`ConfigError` if the file does not tell them apart."""
         tells_apart = SYSTEM in str(self._path) or None not in read_scores(self._path)
         if len(systems) > 1 and (self._named or not tells_apart):
             raise ConfigError(
@@ -170,9 +172,9 @@ class ScoresFile:
         return metrics
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """The file's scores.
+        """The scores in the file.
 
-        Raises :class:`InputError` where it does not hold one for each segment, or is about another translation.
+        Raises :class:`InputError` if it lacks a segment, or is about another translation.
         """
         scores = self._of_system(read_scores(self._path))
         metrics = list(dict.fromkeys(str(score.metric) for score in scores))
@@ -205,7 +207,7 @@ class ScoresFile:
         )
 
     def _of_system(self, by_system: dict[str | None, list[FileScore]]) -> list[FileScore]:
-        """The scores of the system: under its name, or as mt-metrics-eval or a file of translations is called."""
+        """The scores of the system, under its name or that of its file, also in the spelling of mt-metrics-eval."""
         wanted = self._named or self._system
         names = [name for name in by_system if name is not None]
         if None in by_system:

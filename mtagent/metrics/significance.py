@@ -1,8 +1,7 @@
-"""How sure a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
+"""How reliable a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
 
-The tests are sacreBLEU's (Koehn 2004; Riezler and Maxwell 2005), with its random numbers: the same seed draws the same
-segments and gives the same p-value. sacreBLEU adds up the counts of each resampled corpus; here a thousand corpora are
-one product of matrices.
+The tests are those of sacreBLEU (Koehn 2004; Riezler and Maxwell 2005) with its random numbers: the same seed gives the
+same p-value. sacreBLEU sums the counts of each resampled corpus; here a thousand corpora are one matrix product.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _NOISE = 1e-9
 
 
 class Resampling(NamedTuple):
-    """Which test with how many resamples: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
+    """A test: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
 
-    Without ``resamples`` they are 1,000 and 10,000, as in sacreBLEU. The same seed gives the same numbers.
+    By default 1,000 or 10,000 ``resamples``, as in sacreBLEU. The same seed gives the same numbers.
     """
 
     kind: Kind = "bs"
@@ -43,16 +42,16 @@ class Resampling(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many resamples or trials."""
+        """The number of resamples or trials."""
         return self.resamples or RESAMPLES[self.kind]
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The test in words."""
         return f"{_TESTS[self.kind].format(f'{self.number:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
 
     def signed(self, signature: str) -> str:
-        """``signature`` with the test in it, where sacreBLEU puts it."""
+        """``signature`` with the test, where sacreBLEU puts it."""
         first, *rest = signature.split("|")
         return "|".join([first, f"{self.kind}:{self.number}", f"seed:{self.seed}", *rest])
 
@@ -64,80 +63,81 @@ class Interval(NamedTuple):
     half_width: float
 
 
-class Compared(NamedTuple):
-    """What a test says of a system: the interval of its score, and how likely it differs from the first by chance.
+class Significance(NamedTuple):
+    """The result of a test: the interval of a score, and the probability that its difference to the first system is
+    chance.
 
-    ``p_value`` is ``None`` for the first system, and for one that does not differ from it in any segment. ``interval``
-    is ``None`` after approximate randomization, which has none.
+    ``p_value`` is ``None`` for the first system, and for systems equal to it in every segment. ``interval`` is ``None``
+    after approximate randomization.
     """
 
     interval: Interval | None
     p_value: float | None
 
 
-class Counted(NamedTuple):
-    """The counts of a system's segments, and how a score is made of their sum."""
+class Statistics(NamedTuple):
+    """The counts of the segments of a system, and the function from their sum to a score."""
 
     rows: Counts
     combined: Callable[[Counts], Counts]
 
 
-def counted(
+def statistics_of(
     metric: Metric, segments: Sequence[Segment], translations: Sequence[str], score: Score, others: Sequence[Score] = ()
-) -> Counted:
-    """What is resampled: the metric's own counts, or the scores of the segments where the score is their mean or sum.
+) -> Statistics:
+    """What is resampled: the metric's own counts, or the scores of the segments if the score is their mean or sum.
 
-    ``others`` are the scores of the other systems: a score of 0 may be either, and is what theirs are. Raises
-    :class:`ConfigError` where it is neither.
+    ``others`` are the scores of the other systems, which tell what a score of 0 is. Raises :class:`ConfigError` if the
+    score is neither.
     """
     if isinstance(metric, Additive):
-        return Counted(metric.statistics(segments, translations), metric.combined)
+        return Statistics(metric.statistics(segments, translations), metric.combined)
     values = np.array(score.segments, dtype=np.float64)
     scores = (score, *others)
-    if all(np.isclose(one.value, np.mean(one.segments), rtol=1e-6) for one in scores):
-        return Counted(np.stack([values, np.ones_like(values)], axis=1), overlap.mean)
-    if all(np.isclose(one.value, np.sum(one.segments), rtol=1e-6) for one in scores):
-        return Counted(values[:, None], overlap.total)
+    if all(np.isclose(other.value, np.mean(other.segments), rtol=1e-6) for other in scores):
+        return Statistics(np.stack([values, np.ones_like(values)], axis=1), overlap.mean)
+    if all(np.isclose(other.value, np.sum(other.segments), rtol=1e-6) for other in scores):
+        return Statistics(values[:, None], overlap.total)
     raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
 
 
-def intervals(systems: Sequence[Counted], how: Resampling) -> list[Interval]:
-    """The confidence interval of each system by bootstrap resampling, all from the same draws."""
+def intervals(systems: Sequence[Statistics], how: Resampling) -> list[Interval]:
+    """The confidence interval of each system by bootstrap resampling, all with the same draws."""
     return [_interval(scores) for scores in _bootstrapped(systems, how)]
 
 
-def compared(groups: Sequence[Sequence[Counted]], how: Resampling) -> list[list[Compared]]:
-    """Test each system of a group against the first one; a group for each metric, all tested with the same draws.
+def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> list[list[Significance]]:
+    """Test each system of a group against the first one; a group per metric, all with the same draws.
 
     All systems have the same number of segments.
     """
-    tests: list[list[Compared]] = []
+    tests: list[list[Significance]] = []
     if how.kind == "bs":
         scores = iter(_bootstrapped([system for group in groups for system in group], how))
         for first, *others in groups:
             baseline = next(scores)
-            tests.append([Compared(_interval(baseline), None)])
+            tests.append([Significance(_interval(baseline), None)])
             for other in others:
                 resampled = next(scores)
                 differences = np.abs(resampled - baseline)
                 p_value = _p_value(differences - differences.mean(), first, other)
-                tests[-1].append(Compared(_interval(resampled), p_value))
+                tests[-1].append(Significance(_interval(resampled), p_value))
         return tests
     # In each trial every segment may change sides between the first system and the other one.
     apart = [first.rows - other.rows for first, *others in groups for other in others]
     changes = iter(_sums(apart, how))
     for first, *others in groups:
-        tests.append([Compared(None, None)])
+        tests.append([Significance(None, None)])
         for other in others:
             change = next(changes)
             ours = other.combined(other.rows.sum(axis=0) + change)
             theirs = first.combined(first.rows.sum(axis=0) - change)
-            tests[-1].append(Compared(None, _p_value(np.abs(ours - theirs), first, other)))
+            tests[-1].append(Significance(None, _p_value(np.abs(ours - theirs), first, other)))
     return tests
 
 
-def _bootstrapped(systems: Sequence[Counted], how: Resampling) -> list[Counts]:
-    """For each system the scores of the resampled corpora."""
+def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
+    """The scores of the resampled corpora of each system."""
     sums = _sums([system.rows for system in systems], how._replace(kind="bs"))
     return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
 
@@ -152,9 +152,9 @@ def _sums(parts: Sequence[Counts], how: Resampling) -> list[Counts]:
 
 
 def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """How often each segment counts: resamples × segments, a block at a time.
+    """How often each segment counts: resamples × segments, block by block.
 
-    The generator draws 32 bits at a time: blocks of other sizes would give other numbers than one block.
+    The generator draws 32 bits at a time: other block sizes would give other numbers.
     """
     random, most = np.random.default_rng(how.seed), max(32, _CELLS // segments // 32 * 32)
     for start in range(0, how.number, most):
@@ -174,8 +174,8 @@ def _interval(scores: Counts) -> Interval:
     return Interval(float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2)
 
 
-def _p_value(differences: NDArray[np.float64], first: Counted, other: Counted) -> float | None:
-    """How often chance made a difference larger than the real one. Equal ones may differ in their last digit."""
+def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statistics) -> float | None:
+    """How often chance made a larger difference than the real one. Equal differences may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
     scores = (system.combined(system.rows.sum(axis=0, keepdims=True))[0] for system in (first, other))

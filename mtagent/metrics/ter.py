@@ -21,7 +21,7 @@ _HINT = 64  # a first guess, from which rapidfuzz goes up: texts that are much a
 
 
 class Changes(NamedTuple):
-    """How many items are inserted, deleted or substituted; ``least`` where fewer would not do."""
+    """How many items were inserted, deleted or substituted; ``least`` if that is the minimum."""
 
     number: int
     least: bool = True
@@ -30,25 +30,25 @@ class Changes(NamedTuple):
 def changes(before: Sequence[object], after: Sequence[object]) -> Changes:
     """The Levenshtein distance of two texts.
 
-    Where it is above :data:`MOST_CHANGES` in texts beyond :data:`MOST_COMPARED`, all that stands between the first
-    difference and the last counts as replaced.
+    If it is above :data:`MOST_CHANGES` in texts beyond :data:`MOST_COMPARED`, everything between the first and the last
+    difference counts as replaced.
     """
     if before == after:
         return Changes(0)
     if len(before) * len(after) <= MOST_COMPARED:
         return Changes(Levenshtein.distance(before, after, score_hint=_HINT))
-    found = Levenshtein.distance(before, after, score_cutoff=MOST_CHANGES, score_hint=_HINT)
-    if found <= MOST_CHANGES:
-        return Changes(found)
+    distance = Levenshtein.distance(before, after, score_cutoff=MOST_CHANGES, score_hint=_HINT)
+    if distance <= MOST_CHANGES:
+        return Changes(distance)
     start = _common(before, after)
     rest = min(len(before), len(after)) - start
     end = min(rest, _common(before[::-1], after[::-1]))
     return Changes(max(len(before), len(after)) - start - end, least=False)
 
 
-def _common(one: Sequence[object], other: Sequence[object]) -> int:
-    """With how many equal items two texts begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def _common(text: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the common beginning of two texts."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
 
 
 MOST_SHIFTED, MOST_DISTANT, BEAM, MOST_TRIED = 10, 50, 25, 1000
@@ -69,7 +69,7 @@ class _Shift(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """The part of a matrix's row that is in the band: from column ``first`` on."""
+    """The part of a matrix row that lies in the band: from column ``first`` on."""
 
     first: int
     costs: list[int]
@@ -81,10 +81,9 @@ class _Row(NamedTuple):
 
     def cut(self, start: int, end: int) -> list[int]:
         """The costs from column ``start`` to before ``end``."""
-        found = self.costs[max(0, start - self.first) : max(0, end - self.first)]
-        before = min(end, self.first) - start
-        padded = [_INFINITE] * before + found if before > 0 else found
-        return padded + [_INFINITE] * (end - start - len(padded))
+        costs = self.costs[max(0, start - self.first) : max(0, end - self.first)]
+        costs = [_INFINITE] * (min(end, self.first) - start) + costs
+        return costs + [_INFINITE] * (end - start - len(costs))
 
 
 _Rank = tuple[int, int, int]
@@ -100,7 +99,7 @@ class _Alignment(NamedTuple):
 
 
 class Edits(NamedTuple):
-    """How many edits; ``remark`` is what the signature has to say of how they were counted, or nothing."""
+    """The number of edits, and a ``remark`` for the signature if they were not all searched for."""
 
     number: int
     remark: str = ""
@@ -109,14 +108,13 @@ class Edits(NamedTuple):
 def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
     """The edits that turn the words of ``translation`` into those of ``reference``.
 
-    In texts of more than :data:`MOST_WORDS` words they are insertions, deletions and substitutions; shifts are not
-    tried, which is remarked.
+    In texts of more than :data:`MOST_WORDS` words shifts are not tried, as the remark says.
     """
     if not reference or translation == reference:
         return Edits(len(translation) if not reference else 0)
     if max(len(translation), len(reference)) > MOST_WORDS:
-        found = changes(translation, reference)
-        return Edits(found.number, NO_SHIFTS if found.least else REPLACED)
+        number, least = changes(translation, reference)
+        return Edits(number, NO_SHIFTS if least else REPLACED)
     return Edits(_with_shifts(translation, reference))
 
 
@@ -139,9 +137,9 @@ def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
 
 
 def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
-    """The text after the best shift, and its matrix; ``None`` where no shift brings it nearer than ``rows`` says it is.
+    """The text after the best shift, and its matrix; ``None`` if no shift lowers the distance.
 
-    The best one leaves the smallest distance; among equals it is the longest, then the first, then the one that goes
+    The best shift leaves the smallest distance; of equal ones the longest, then the first, then the one that moves
     farthest to the front.
     """
     now = rows[-1].costs[-1]
@@ -152,10 +150,10 @@ def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tupl
         if best is not None and (at_least, rank) > best[:2]:
             break  # neither this one nor those after it can be better
         text = _shifted(ours, shift)
-        found = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
-        distance = found[-1].costs[-1]
+        matrix = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
+        distance = matrix[-1].costs[-1]
         if distance < now and (best is None or (distance, rank) < best[:2]):
-            best = (distance, rank, text, found)
+            best = (distance, rank, text, matrix)
     return None if best is None else best[2:]
 
 
@@ -168,7 +166,7 @@ def _shifted(text: str, shift: _Shift) -> str:
 
 
 def _shifts(ours: str, theirs: str, alignment: _Alignment, tried: int) -> Iterator[_Shift]:
-    """All shifts that sacreBLEU tries, in its order; it stops after the run of words with which it has tried enough."""
+    """All shifts that sacreBLEU tries, in its order, up to the run of words that reaches its limit."""
     places, wrong_there, wrong_here = alignment
     for start, there, length in _common_runs(ours, theirs):
         if wrong_here[start + length] == wrong_here[start] or wrong_there[there + length] == wrong_there[there]:
@@ -187,7 +185,7 @@ def _shifts(ours: str, theirs: str, alignment: _Alignment, tried: int) -> Iterat
 
 
 def _common_runs(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
-    """Runs of equal words, as (start in ours, start in theirs, length), each with the shorter ones at its start."""
+    """Runs of equal words, as (start in ours, start in theirs, length), shorter ones first."""
     where: defaultdict[str, list[int]] = defaultdict(list)
     for there, letter in enumerate(theirs):
         where[letter].append(there)
@@ -203,9 +201,9 @@ def _common_runs(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _rows(ours: str, theirs: str, known: _Matrix) -> _Matrix:
-    """The matrix of edit distances between all beginnings of both, within the band around its diagonal.
+    """The matrix of edit distances between all beginnings of both texts, within a band around its diagonal.
 
-    ``known`` holds its first rows: those of another text with the same length and the same beginning.
+    ``known`` holds its first rows, from a text of the same length with the same beginning.
     """
     width = len(theirs)
     ratio = width / len(ours) if ours else 1

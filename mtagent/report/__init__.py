@@ -1,3 +1,3 @@
-"""A run on one page: its numbers as figures, tables and plots, and as Markdown, CSV and JSON."""
+"""The report of a run: one page to read, or Markdown, CSV and JSON."""
 
 from __future__ import annotations

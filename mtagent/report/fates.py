@@ -1,4 +1,4 @@
-"""What became of a segment in a stage, and of an edit, in words that many share: the groups that a report counts."""
+"""What became of a segment in a stage, and of an edit: the groups that a report counts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Fate(NamedTuple):
 
 
 def fate(step: Step) -> Fate:
-    """What ``step`` did, in a kind and a reason that many segments share."""
+    """What ``step`` did: its kind, and a reason that many segments share."""
     outcomes, cause = {edit.outcome for edit in step.edits}, step.cause
     match step.verdict:
         case "kept" if step.stage == "translate":
@@ -122,7 +122,7 @@ def idle_fate(chain: Chain, stage: str) -> Fate:
 
 
 def final_fate(chain: Chain) -> Fate:
-    """What became of the segment on the whole way."""
+    """What became of the segment from first to last."""
     if chain.given is None:
         return Fate("failed", "without a translation")
     if chain.failed is not None:

@@ -1,6 +1,6 @@
 """The numbers behind the tables, the page and the JSON of a report: small frozen records, made in one pass.
 
-Every count of segments adds up to the number of segments. ``None`` always means: there is no such number.
+Every count of segments adds up to the number of segments. ``None`` means that there is no such number.
 """
 
 from __future__ import annotations
@@ -10,24 +10,22 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.compare import Comparison
 from mtagent.analysis.score import digits
 from mtagent.formats.ratings import FINAL, GIVEN, ratings_of_texts, systems_of, texts_of
-from mtagent.records import Chain, Rating, Severity, Stage, Usage
+from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
 from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10
 """Segments in each list of examples."""
-_DIGITS = 9  # -0.2 is better than -0.3 by 0.1, though not in binary
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Segments of one stage with the same fate."""
 
     kind: Kind
@@ -37,86 +35,48 @@ class Group:
 
 @dataclass(frozen=True)
 class StageFlow:
-    """One stage: its groups, which add up to all segments, and its edits by what became of them.
+    """One stage: its groups, which add up to all segments, and its edits by outcome.
 
-    ``stage`` is ``final`` for the whole way. A stage that ran twice on a segment counts with its last step there.
+    ``stage`` is ``final`` for the run as a whole. If a stage ran twice on a segment, its last step counts.
     """
 
     stage: str
     groups: tuple[Group, ...]
     edits: tuple[tuple[str, int], ...] = ()
 
-    def of(self, kind: Kind) -> int:
-        """The number of segments of one kind."""
-        return sum(group.segments for group in self.groups if group.kind == kind)
-
 
 @dataclass(frozen=True)
 class Flow:
-    """``given`` is the number of segments that came with a translation."""
+    """What became of all segments, stage by stage.
+
+    ``given`` segments came with a translation, the run translated ``translated``. ``changed`` segments end with another
+    text than they began with; in ``failed`` ones a stage failed.
+    """
 
     segments: int
     given: int
     stages: tuple[StageFlow, ...]
+    translated: int = 0
+    changed: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A segment that failed in a stage, and the error's own words."""
+    """A segment in which a stage failed, with the error message."""
 
     segment: str
     stage: str
     reason: str
 
 
-class FlowCount:
-    """Counts the fates of segments and edits, chain by chain."""
-
-    def __init__(self) -> None:
-        self.failures: list[Failure] = []
-        """The first segments that failed."""
-        self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
-        self._edits = {stage: Counter[str]() for stage in self._fates}
-        self._segments = self._given = 0
-
-    def add(self, chain: Chain) -> None:
-        """Count the steps of ``chain``."""
-        steps = chain.by_stage()
-        for stage in get_args(Stage):
-            self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
-            self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
-        self._fates[FINAL][final_fate(chain)] += 1
-        self._segments += 1
-        self._given += chain.segment.translation is not None
-        if (failed := chain.failed) is not None and len(self.failures) < SHOWN:
-            self.failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
-
-    def figure(self) -> Flow:
-        """What was counted. A stage that ran nowhere is left out."""
-        kinds, outcomes, stages = list(KINDS), list(OUTCOMES.values()), []
-        for stage, fates in self._fates.items():
-            groups = sorted(fates.items(), key=lambda item: (kinds.index(item[0].kind), -item[1], item[0].reason))
-            edits = sorted(
-                self._edits[stage].items(),
-                key=lambda item: (
-                    next(i for i, words in enumerate(outcomes) if item[0].startswith(words)),
-                    -item[1],
-                    item[0],
-                ),
-            )
-            if any(kind != "idle" for kind, _ in fates):
-                own = (Group(kind, reason, number) for (kind, reason), number in groups)
-                stages.append(StageFlow(stage, tuple(own), tuple(edits)))
-        return Flow(self._segments, self._given, tuple(stages))
-
-
 @dataclass(frozen=True)
 class StageMarks:
-    """The errors in the texts of one stage.
+    """The errors in the texts after one stage.
 
-    ``rated`` texts of ``segments`` were rated, ``marked`` of them by spans, and ``error_free`` of these have no error
-    but neutral ones. ``errors`` counts by category, then by severity; errors of the source are in ``source_errors``
-    alone. ``mean`` is the mean score of the rated texts.
+    Of ``segments`` texts ``rated`` were rated, ``marked`` of them with error spans; ``error_free`` of these have no
+    error, or only neutral ones. ``errors`` counts by category, then by severity, without errors in the source, which
+    are counted in ``source_errors``. ``mean`` is the mean score of the rated texts.
     """
 
     stage: str
@@ -129,17 +89,17 @@ class StageMarks:
     source_errors: int = 0
 
     def by_severity(self) -> dict[Severity, int]:
-        """The number of errors of each severity, the worst first."""
+        """The number of errors of each severity, most severe first."""
         return {s: sum(severities.get(s, 0) for severities in self.errors.values()) for s in reversed(SEVERITIES)}
 
     def per_hundred(self, category: str) -> float:
-        """Errors of ``category`` per 100 texts whose errors were marked; 0 where none were."""
+        """Errors of ``category`` per 100 marked texts; 0 if no text was marked."""
         return 100 * sum(self.errors.get(category, {}).values()) / self.marked if self.marked else 0.0
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What one evaluator marked, by stage. ``spans``: whether it marks error spans at all."""
+    """What one evaluator marked, stage by stage. ``spans``: whether it marks error spans at all."""
 
     evaluator: str
     signature: str
@@ -147,21 +107,21 @@ class Marks:
     stages: tuple[StageMarks, ...]
 
     def rated(self, stage: StageMarks) -> int:
-        """How many texts of ``stage`` the evaluator's numbers are about."""
+        """How many texts of ``stage`` the numbers are based on."""
         return stage.marked if self.spans else stage.rated
 
     def comparable(self) -> list[StageMarks]:
-        """The stages in which no fewer texts were rated than in the first one that was rated.
+        """The stages with at least as many rated texts as the first rated stage.
 
-        Where a gate's judge does not rate new texts, the rated ones of a later stage are those that were left alone:
-        a rate of their errors tells which texts were left alone, and nothing about the stage.
+        Where a gate's judge does not rate new texts, only the texts that a later stage left alone are rated: their
+        error rate says which texts were left alone, and nothing about the stage.
         """
         first = next((rated for stage in self.stages if (rated := self.rated(stage))), 0)
         return [stage for stage in self.stages if self.rated(stage) >= max(first, 1)]
 
 
 @dataclass
-class _Count:
+class _StageCount:
     rated: int = 0
     marked: int = 0
     error_free: int = 0
@@ -195,43 +155,6 @@ class _Count:
         )
 
 
-_TEXTS = (GIVEN, *get_args(Stage), FINAL)
-
-
-class MarksCount:
-    """Counts marked errors, chain by chain. A rating counts for each stage whose text is the one that was rated."""
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str], dict[str, _Count]] = {}
-        self._segments, self._ran = 0, set[str]()
-
-    def add(self, chain: Chain) -> None:
-        """Count the ratings of the texts of ``chain``; of two of one text by one evaluator the first."""
-        self._ran.update(systems_of([chain]))
-        texts = texts_of(chain, _TEXTS)
-        self._segments += chain.given is not None
-        first = {
-            (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
-        }
-        for (evaluator, signature, rated), rating in first.items():
-            stages = self._counts.setdefault((evaluator, signature), {})
-            for stage in (stage for stage, text in texts.items() if text == rated):
-                stages.setdefault(stage, _Count()).add(rating)
-
-    def figures(self) -> tuple[Marks, ...]:
-        """What was counted, an entry for each evaluator and signature. A stage that ran nowhere is left out."""
-        ran = [stage for stage in _TEXTS if stage in self._ran]
-        return tuple(
-            Marks(
-                evaluator,
-                signature,
-                any(count.marked for count in counts.values()),
-                tuple(counts.get(stage, _Count()).figure(stage, self._segments) for stage in ran),
-            )
-            for (evaluator, signature), counts in self._counts.items()
-        )
-
-
 _BINS = 8
 """Bins on each side of zero, about."""
 _COVERED = 0.98
@@ -241,8 +164,9 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class Bin:
-    """Segments whose difference is above ``low`` up to ``high`` on the positive side, from ``low`` to below ``high`` on
-    the negative one. ``open``: an outermost bin that reaches to the largest difference, however far away.
+    """Segments whose difference is above ``low`` up to ``high`` (gains), or from ``low`` to below ``high`` (losses).
+
+    ``open``: an outermost bin, which reaches to the largest difference.
     """
 
     low: float
@@ -253,7 +177,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Change:
-    """One segment's own score, before and after."""
+    """One segment's score before and after."""
 
     segment: str
     former: float
@@ -263,12 +187,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Spread:
-    """The differences of ``row`` to ``former`` by ``metric``, segment by segment.
+    """The differences between ``row`` and ``former`` by ``metric``, segment by segment.
 
-    ``better + equal + worse + unknown`` is the number of segments; ``same_text`` of the ``equal`` ones have the same
-    text. ``unknown`` have no finite score. ``bins`` hold every segment that is better or worse; zero has none.
-    ``quantiles`` are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss.
-    ``digits`` suit the metric's scores.
+    ``better + equal + worse + unknown`` is the number of segments. ``same_text`` of the ``equal`` segments have the
+    same text; ``unknown`` ones have no finite score. ``bins`` hold the segments that are better or worse. ``quantiles``
+    are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss. ``digits`` is the
+    precision that suits the metric.
     """
 
     row: str
@@ -293,57 +217,52 @@ class Spread:
 
 
 def spreads(comparison: Comparison) -> tuple[Spread, ...]:
-    """One for each row that has a former one; none where no metric decides."""
-    at, rows = comparison.place, {row.name: row for row in comparison.rows}
-    if at is None:
+    """One for each row that has a former row; empty if nothing is scored."""
+    place, rows = comparison.place, {row.name: row for row in comparison.rows}
+    if place is None:
         return ()
-    pairs = [(row, rows[row.former]) for row in comparison.rows if row.former in rows]
-    return tuple(
-        _spread(comparison.segments, row, former, at)
-        for row, former in pairs
-        if len(row.cells) > at and len(former.cells) > at
-    )
+    result = []
+    for row in comparison.rows:
+        former = rows.get(row.former or "")
+        if former is None or min(len(row.cells), len(former.cells)) <= place:
+            continue
+        after, before = row.cells[place].score, former.cells[place].score
+        changes = differences(after, before)
+        known = [value for value in changes if math.isfinite(value)]
+        sign = 1 if after.higher_is_better else -1
+        same_text = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
+        losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
+        worst = (
+            Change(comparison.segments[i], before.segments[i], after.segments[i], changes[i]) for _, i in losses[:SHOWN]
+        )
+        spread = Spread(
+            row=row.name,
+            former=former.name,
+            metric=after.metric,
+            higher_is_better=after.higher_is_better,
+            better=sum(sign * value > 0 for value in known),
+            equal=sum(value == 0 for value in known),
+            same_text=sum(value == 0 and same for value, same in zip(changes, same_text, strict=True)),
+            worse=len(losses),
+            unknown=len(changes) - len(known),
+            mean=math.fsum(known) / len(known) if known else None,
+            quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
+            bins=histogram(known),
+            worst=tuple(worst),
+            digits=digits((before, after)),
+        )
+        result.append(spread)
+    return tuple(result)
 
 
-def _spread(segments: Sequence[str], row: Row, former: Row, at: int) -> Spread:
-    after, before = row.cells[at], former.cells[at]
-    changes = differences(after, before)
-    known = [value for value in changes if math.isfinite(value)]
-    sign = 1 if after.score.higher_is_better else -1
-    same = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
-    losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
-    return Spread(
-        row=row.name,
-        former=former.name,
-        metric=after.score.metric,
-        higher_is_better=after.score.higher_is_better,
-        better=sum(sign * value > 0 for value in known),
-        equal=sum(value == 0 for value in known),
-        same_text=sum(value == 0 and alike for value, alike in zip(changes, same, strict=True)),
-        worse=len(losses),
-        unknown=len(changes) - len(known),
-        mean=math.fsum(known) / len(known) if known else None,
-        quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
-        bins=histogram(known),
-        worst=tuple(
-            Change(segments[i], before.score.segments[i], after.score.segments[i], changes[i])
-            for _, i in losses[:SHOWN]
-        ),
-        digits=digits((before.score, after.score)),
-    )
-
-
-def differences(after: Cell, before: Cell) -> list[float]:
-    """The difference of each segment, the noise of its last digits rounded away."""
-    pairs = zip(after.score.segments, before.score.segments, strict=True)
-    return [round(new - old, _DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
+def differences(after: Score, before: Score) -> list[float]:
+    """The difference of each segment, without floating-point noise."""
+    pairs = zip(after.segments, before.segments, strict=True)
+    return [round(new - old, GAIN_DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
 
 
 def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
-    """Bins of one width over all ``values`` but zero, the same on both sides of it.
-
-    The width is 1, 2, 2.5 or 5 times a power of ten.
-    """
+    """Bins of equal width over all ``values`` except zero. The width is 1, 2, 2.5 or 5 times a power of ten."""
     sizes = sorted(abs(value) for value in values if value)
     if not sizes:
         return ()
@@ -351,7 +270,7 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
     step = covered / _BINS
     power = 10.0 ** math.floor(math.log10(step))
     width = _clean(next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)))
-    last = max(1, math.ceil(round(covered / width, _DIGITS)))
+    last = max(1, math.ceil(round(covered / width, GAIN_DIGITS)))
     numbers = [int(math.copysign(min(last, math.ceil(abs(value) / width)), value)) for value in values if value]
     counts, low, high = Counter(numbers), min(values), max(values)
     bins = []
@@ -367,85 +286,13 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
 
 
 def _clean(value: float) -> float:
-    """``value`` without the noise of its last digits, at any size."""
+    """``value`` without floating-point noise, at any size."""
     return float(f"{value:.12g}")
-
-
-Unit = Literal["dollars", "tokens"]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A row: its score, and what was spent in its run until its texts stood there.
-
-    ``dollars`` and ``tokens`` are ``None`` where nobody knows: for texts from a file, and dollars for an unknown price.
-    ``half_width`` is that of the score's 95 % confidence interval.
-    """
-
-    row: str
-    run: str | None
-    stage: str | None
-    score: float | None
-    dollars: float | None
-    tokens: int | None
-    half_width: float | None = None
-
-    def spent(self, unit: Unit) -> float | None:
-        """What was spent, in ``unit``."""
-        return self.dollars if unit == "dollars" else self.tokens
-
-
-@dataclass(frozen=True)
-class Costs:
-    """The rows as points. ``unit`` is ``tokens`` where a price is unknown, or where nothing costs money.
-
-    ``digits`` suit the metric's scores.
-    """
-
-    metric: str
-    higher_is_better: bool
-    unit: Unit
-    points: tuple[Point, ...]
-    digits: int = 2
-
-
-def costs(comparison: Comparison) -> Costs | None:
-    """The points of all rows by the deciding metric; ``None`` where no metric decides.
-
-    The texts as given took nothing, the final ones all that their run took; nobody knows what a file took.
-    """
-    at = comparison.place
-    if at is None or not comparison.rows:
-        return None
-    spent: dict[str, Usage] = {}
-    points, scores = [], []
-    for row in comparison.rows:
-        cell = row.cells[at] if len(row.cells) > at else None
-        usage = Usage() if row.stage == GIVEN else None
-        if usage is None and row.run is not None and row.cost is not None:
-            before = Usage() if row.stage == FINAL else spent.get(row.run, Usage())
-            usage = spent[row.run] = before + row.cost.usage
-        scores += [cell.score] if cell else []
-        points.append(
-            Point(
-                row.name,
-                row.run,
-                row.stage,
-                cell.score.value if cell and math.isfinite(cell.score.value) else None,
-                None if usage is None else usage.cost,
-                None if usage is None else usage.input_tokens + usage.output_tokens,
-                cell.interval.half_width if cell and cell.interval else None,
-            )
-        )
-    known = [point for point in points if point.tokens is not None]
-    priced = all(point.dollars is not None for point in known) and any(point.dollars for point in known)
-    better = scores[0].higher_is_better if scores else True
-    return Costs(comparison.metrics[at], better, "dollars" if priced else "tokens", tuple(points), digits(scores))
 
 
 @dataclass(frozen=True)
 class Costly:
-    """What one segment took."""
+    """What one segment cost."""
 
     segment: str
     usage: Usage
@@ -457,73 +304,119 @@ class Costly:
         return self.usage.input_tokens + self.usage.output_tokens
 
 
-class CostlyCount:
-    """Finds the most costly segments, one after the other: by dollars; where any price is unknown, by tokens."""
-
-    def __init__(self, most: int = SHOWN) -> None:
-        self._most, self._unknown = most, False
-        self._by_dollars: list[Costly] = []
-        self._by_tokens: list[Costly] = []
-
-    def add(self, segment: Costly) -> None:
-        """Look at one more segment; one that took no call is none of them."""
-        if segment.usage.calls:
-            self._unknown = self._unknown or segment.usage.cost is None
-            by_dollars, by_tokens = [*self._by_dollars, segment], [*self._by_tokens, segment]
-            self._by_dollars = heapq.nlargest(
-                self._most, by_dollars, key=lambda item: (item.usage.cost or 0, item.tokens)
-            )
-            self._by_tokens = heapq.nlargest(self._most, by_tokens, key=lambda item: item.tokens)
-
-    def figures(self) -> tuple[Costly, ...]:
-        """The most costly ones, the first of equals first."""
-        return tuple(self._by_tokens if self._unknown else self._by_dollars)
-
-
 @dataclass(frozen=True)
 class Figures:
     """All figures of a run.
 
-    ``marks`` has an entry for each evaluator that rated, ``spreads`` one for each row of the comparison with a former
-    one. ``costly`` and ``failures`` hold at most :data:`SHOWN` segments; ``flow`` counts them all.
+    ``marks`` has an entry for each evaluator, ``spreads`` one for each row of the comparison that has a former row.
+    ``costly`` and ``failures`` hold at most :data:`SHOWN` segments; ``flow`` counts them all.
     """
 
     flow: Flow
     marks: tuple[Marks, ...] = ()
     spreads: tuple[Spread, ...] = ()
-    costs: Costs | None = None
     costly: tuple[Costly, ...] = ()
     failures: tuple[Failure, ...] = ()
 
     def whole_way(self, run: str, comparison: Comparison | None) -> Spread | None:
-        """The differences on the whole way of ``run``; of its last stage where there are none of its final texts."""
+        """The differences between the first and the last texts of ``run``; of its last stage if there are no others."""
         own = {row.name for row in comparison.rows if row.run == run} if comparison else set()
         return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
 
 
+_TEXTS = (GIVEN, *get_args(Stage), FINAL)
+
+
 class FiguresCount:
-    """Counts chains, one after the other, for the figures of their run."""
+    """Counts chains, one after the other, for the figures of their run.
+
+    A rating counts for every stage whose text is the rated text; of two ratings of a text by one evaluator the first
+    counts. The most costly segments are ranked by dollars, or by tokens if any price is unknown.
+    """
 
     def __init__(self) -> None:
-        self._flow, self._marks, self._costly = FlowCount(), MarksCount(), CostlyCount()
+        self._segments = self._given = self._with_text = 0
+        self._translated = self._changed = self._failed = 0
+        self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
+        self._edits = {stage: Counter[str]() for stage in self._fates}
+        self._failures: list[Failure] = []
+        self._stages = set[str]()
+        self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
+        self._unpriced = False
+        self._by_dollars: list[Costly] = []
+        self._by_tokens: list[Costly] = []
 
     def passing(self, chains: Iterable[Chain]) -> Iterator[Chain]:
         """``chains``, each counted as it passes."""
         for chain in chains:
-            self._flow.add(chain)
-            self._marks.add(chain)
-            self._costly.add(Costly(chain.segment.id, chain.usage, sum(step.seconds for step in chain.steps)))
+            self._segments += 1
+            self._given += chain.segment.translation is not None
+            self._count_fates(chain)
+            self._count_marks(chain)
+            usage = chain.usage
+            if usage.calls:
+                costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
+                self._unpriced = self._unpriced or usage.cost is None
+                self._by_dollars = heapq.nlargest(
+                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.tokens)
+                )
+                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.tokens)
             yield chain
 
+    def _count_fates(self, chain: Chain) -> None:
+        steps = chain.by_stage()
+        for stage in get_args(Stage):
+            self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
+            self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
+        self._fates[FINAL][final_fate(chain)] += 1
+        self._translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
+        self._changed += chain.changed
+        if (failed := chain.failed) is not None:
+            self._failed += 1
+            if self._failed <= SHOWN:
+                self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
+
+    def _count_marks(self, chain: Chain) -> None:
+        self._with_text += chain.given is not None
+        self._stages.update(systems_of([chain]))
+        texts = texts_of(chain, _TEXTS)
+        first = {
+            (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
+        }
+        for (evaluator, signature, rated), rating in first.items():
+            counts = self._marks.setdefault((evaluator, signature), {})
+            for stage in (stage for stage, text in texts.items() if text == rated):
+                counts.setdefault(stage, _StageCount()).add(rating)
+
     def figures(self, comparison: Comparison | None = None) -> Figures:
-        """The figures of all chains so far."""
+        """The figures of all chains so far, without stages that never ran."""
+        kinds, outcomes = list(KINDS), list(OUTCOMES.values())
+
+        def outcome_order(item: tuple[str, int]) -> tuple[int, int, str]:
+            return next(i for i, words in enumerate(outcomes) if item[0].startswith(words)), -item[1], item[0]
+
+        flows = []
+        for stage, fates in self._fates.items():
+            if any(kind != "idle" for kind, _ in fates):
+                groups = sorted(fates.items(), key=lambda item: (kinds.index(item[0].kind), -item[1], item[0].reason))
+                edits = sorted(self._edits[stage].items(), key=outcome_order)
+                flows.append(StageFlow(stage, tuple(Group(*fate, number) for fate, number in groups), tuple(edits)))
+        ran = [stage for stage in _TEXTS if stage in self._stages]
+        marks = [
+            Marks(
+                evaluator,
+                signature,
+                any(count.marked for count in counts.values()),
+                tuple(counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran),
+            )
+            for (evaluator, signature), counts in self._marks.items()
+        ]
         return Figures(
-            flow=self._flow.figure(),
-            marks=self._marks.figures(),
+            flow=Flow(self._segments, self._given, tuple(flows), self._translated, self._changed, self._failed),
+            marks=tuple(marks),
             spreads=spreads(comparison) if comparison else (),
-            costs=costs(comparison) if comparison else None,
-            costly=self._costly.figures(),
-            failures=tuple(self._flow.failures),
+            costly=tuple(self._by_tokens if self._unpriced else self._by_dollars),
+            failures=tuple(self._failures),
         )
 
 

@@ -1,4 +1,4 @@
-"""A report in plain forms: Markdown to read, CSV for a spreadsheet, JSON for programs. All come in pieces of text."""
+"""A report as Markdown for reading, CSV for spreadsheets, JSON for programs, each in pieces of text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.comparison import Comparison, Row
+from mtagent.analysis.compare import Comparison, Row
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
@@ -26,7 +26,7 @@ _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", 
 
 
 class SegmentScores:
-    """What the segments of ``run`` score in ``comparison``; nothing where there is no comparison."""
+    """The scores of segments of ``run`` in ``comparison``; none if nothing was compared."""
 
     def __init__(self, run: str, comparison: Comparison | None) -> None:
         self.metrics = comparison.metrics if comparison else ()
@@ -41,20 +41,20 @@ class SegmentScores:
         for row in self._rows.values():
             if (former := self._rows.get(row.former or "")) is not None:
                 for after, before in zip(row.cells, former.cells, strict=False):
-                    self._differences[row.name][after.score.metric] = differences(after, before)
+                    self._differences[row.name][after.score.metric] = differences(after.score, before.score)
 
     def of_stage(self, segment: str, stage: str) -> dict[str, float]:
-        """Scores by metric name, and the differences to the former row as ``NAME difference``."""
+        """Scores by metric name, and their differences to the former row as ``NAME difference``."""
         row = self._by_stage.get(stage)
         return {} if row is None or segment not in self._places else self._of_row(self._places[segment], row)
 
     def of_rows(self, segment: str) -> dict[str, dict[str, float]]:
-        """The same for all rows, by their name; none where the segment was not compared."""
+        """The same for all rows, by row name; empty if the segment was not compared."""
         place = self._places.get(segment)
         return {} if place is None else {name: self._of_row(place, row) for name, row in self._rows.items()}
 
     def other_texts(self, segment: str) -> dict[str, str]:
-        """What rows that are no stages of the run have for ``segment``."""
+        """The texts of ``segment`` in rows that are not stages of the run."""
         place, own = self._places.get(segment), list(self._by_stage.values())
         return {} if place is None else {n: row.texts[place] for n, row in self._rows.items() if row not in own}
 
@@ -69,19 +69,17 @@ def as_csv(
     chains: Iterable[Chain],
     comparison: Comparison | None = None,
     *,
-    texts: bool = True,
     guarded: bool = True,
 ) -> Iterator[str]:
-    """The header, then a line for the given translation (stage ``given``) and one for each step of each chain.
+    """A header, a line for the given translation (stage ``given``), and one for each step of each chain.
 
-    ``run`` is the name of the run in ``comparison``, which brings the scores of the segments. An empty cell is what
-    there is not; dollars that are not known are ``unknown``. Verdict and reason are the records' own, ``outcome`` is
-    the group in which the report counts the segment. ``texts`` adds the accepted text, ``guarded=False`` leaves cells
-    as they are. Each piece is one line.
+    ``run`` is the name of the run in ``comparison``, which holds the scores. An empty cell means that there is no
+    value; unknown dollars are ``unknown``. Verdict and reason are those of the records, ``outcome`` is the group in
+    which the report counts the segment. ``guarded=False`` leaves cells as they are. Each piece is one line.
     """
     scores = SegmentScores(run, comparison)
     named = [name for metric in scores.metrics for name in (metric, f"{metric} difference")]
-    columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", *(["text"] if texts else [])]
+    columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", "text"]
     columns += [*named, *_EDITS, *_TOKENS, "dollars", "seconds", *(["guarded"] if guarded else [])]
     lines = (line for chain in chains for line in _lines(chain, scores))
     return written_csv(columns, lines, guard=guarded)
@@ -128,7 +126,7 @@ def as_json(run: str, chains: Iterable[Chain], figures: Figures, comparison: Com
 
 
 def as_markdown(run: str, figures: Figures, comparison: Comparison | None = None) -> Iterator[str]:
-    """The summary: tables, and short lists of what got worse, cost most, and failed. Each piece ends a block."""
+    """The summary: tables, and short lists of what got worse, what cost most and what failed."""
     flow = figures.flow
     given = f"{counted(flow.segments, 'segment')}, {flow.given:,} of them with a given translation."
     yield f"# Report of the run {escaped(run)}\n\n{given}\n"
@@ -142,8 +140,7 @@ def as_markdown(run: str, figures: Figures, comparison: Comparison | None = None
     if (spread := figures.whole_way(run, comparison)) is not None:
         sections += [(tables.spread_table(spread), ""), (tables.worst_table(spread), _more(spread.worse, spread.worst))]
     sections.append((tables.costly_table(figures.costly), ""))
-    failed = sum(stage.of("failed") for stage in flow.stages if stage.stage == FINAL)
-    sections.append((tables.failures_table(figures.failures), _more(failed, figures.failures)))
+    sections.append((tables.failures_table(figures.failures), _more(flow.failed, figures.failures)))
     for table, below in sections:
         if table.rows:
             yield f"\n{markdown([table], level=2)}\n" + (f"\n{below}\n" if below else "")

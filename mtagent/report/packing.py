@@ -1,4 +1,4 @@
-"""A chain as the page's script reads it: a small object of texts, errors, edits and decisions."""
+"""A chain as the page's script reads it: texts, changes, errors, edits and decisions as plain data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
+import regex
+from rapidfuzz.distance import Indel
+
 from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
-from mtagent.report.differences import changes, units
-from mtagent.text import edits
+from mtagent.text import edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import flags
 
@@ -20,22 +23,28 @@ _DIGITS = 9  # as the noise below which scores are the same
 _EXCERPT = 600  # code units of a text beyond which a closed row shows no changes
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+MOST_COMPARED = 10**8
+"""Where the pieces between the first and the last difference, multiplied, are more, all of them count as replaced."""
+_CHARACTER = regex.compile(r"\X")
+_WORD = regex.compile(r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}\u200c\u200d]|['’](?=\p{L}))*+|\X")
+_SPACES = regex.compile(r"[ \u00a0]+")
 
 
 def script_json(value: object) -> str:
-    """``value`` as JSON that can stand in a ``<script>`` element, whatever its texts hold.
+    """``value`` as JSON that is safe inside a ``<script>`` element, whatever its texts hold.
 
-    What could end the element, and what is no valid UTF-8, is escaped: reading the JSON gives the same texts again.
+    Anything that could end the element or is not valid UTF-8 is escaped; reading the JSON gives back the same texts.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _UNSAFE.sub(lambda match: _IN_SCRIPT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | None = None) -> Packed:
-    """One segment with its steps; ``scores`` are its own ones, for each metric those of each row of the comparison.
+    """One segment with its steps, without empty fields.
 
-    ``gain`` says how much better its own score by the deciding metric is in the end than at first. Of two texts there
-    are the code units that stayed, went and came (``change``). What says nothing is left out.
+    ``scores`` holds, for each metric, the score of the segment in each row of the comparison; ``gain`` is how much its
+    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` says of the first and
+    the last text.
     """
     segment, language, usage = chain.segment, chain.segment.target_lang, chain.usage
     given = chain.given if segment.translation is not None else None
@@ -65,7 +74,7 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
 
 
 def _steps(chain: Chain) -> Iterator[Packed]:
-    """The steps; ``first`` is the number of a step's first edit, by which ``mtagent revert`` knows it."""
+    """The steps; ``first`` is the number of the first edit of a step, as ``mtagent revert`` counts."""
     before, number, language = chain.segment.translation or "", 1, chain.segment.target_lang
     for step in chain.steps:
         kept = step.verdict == "kept"
@@ -97,7 +106,7 @@ def _steps(chain: Chain) -> Iterator[Packed]:
 
 
 def compared_text(step: Step, before: str) -> str:
-    """The text that the gate compared with ``before``: that of the edits which the guards let pass."""
+    """The text that the gate compared with ``before``: with the edits that the guards let pass."""
     if step.verdict == "kept" and not any(edit.outcome == "reverted" for edit in step.edits):
         return step.text
     passed = [
@@ -119,7 +128,7 @@ def _took(step: Step) -> str:
 
 
 def _rating(rating: Rating, text: str) -> Packed:
-    """A rating of ``text``, which is that before the step or after it."""
+    """A rating of ``text``, the text before or after the step."""
     about = "after" if rating.role == "after" else "before"
     errors = None if rating.errors is None else {"errors": [_error(span, text) for span in rating.errors]}
     fields = {
@@ -134,7 +143,7 @@ def _rating(rating: Rating, text: str) -> Packed:
 
 
 def _error(span: ErrorSpan, text: str) -> Packed:
-    """An error; its place only where the text really reads so there."""
+    """An error, with its place if the text really reads so there."""
     located = span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text
     fields = {
         "at": _place(text, span.start, span.text) if located else None,
@@ -146,7 +155,7 @@ def _error(span: ErrorSpan, text: str) -> Packed:
 
 
 def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
-    """An edit; ``error`` is the number of the editor's error that it mends, ``span`` that error where it has none."""
+    """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` one that has no number."""
     number = next((i for i, span in enumerate(spans) if span is edit.span or span == edit.span), None)
     fields = {
         "at": _place(before, edit.start, edit.old),
@@ -166,10 +175,50 @@ def _place(text: str, start: int | None, words: str) -> list[int] | None:
 
 
 def _rounded(value: float) -> float | None:
-    """JSON has no number for what is not finite."""
+    """JSON has no number for NaN and infinity."""
     return round(value, _DIGITS) if math.isfinite(value) else None
 
 
 def _filled(fields: Packed) -> Packed:
-    """Only what says something; numbers and ``""`` do."""
+    """The fields that say something; numbers and ``""`` do."""
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
+
+
+def units(text: str) -> int:
+    """The length of ``text`` in UTF-16 code units, as JavaScript counts."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@lru_cache(maxsize=8)
+def changes(before: str, after: str, language: str) -> tuple[int, ...]:
+    """What changed, as three lengths in code units for each change: kept, deleted, inserted.
+
+    Words are compared, or characters if the language is written without spaces. No piece splits a character from its
+    combining marks. A single space between two replacements belongs to them.
+    """
+    pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
+    a, b = pattern.findall(before), pattern.findall(after)
+    shorter = min(len(a), len(b))
+    start = next((i for i in range(shorter) if a[i] != b[i]), shorter)
+    rest = shorter - start
+    end = next((i for i in range(rest) if a[-1 - i] != b[-1 - i]), rest)
+    old, new = a[start : len(a) - end], b[start : len(b) - end]
+    parts = [["".join(a[:start]), "", ""]]
+    if len(old) * len(new) > MOST_COMPARED:
+        parts[-1][1:] = "".join(old), "".join(new)
+    else:
+        for code in Indel.opcodes(old, new):
+            deleted = "".join(old[code.src_start : code.src_end])
+            inserted = "".join(new[code.dest_start : code.dest_end])
+            if code.tag == "equal":
+                parts.append([deleted, "", ""])
+            else:
+                parts[-1][1:] = parts[-1][1] + deleted, parts[-1][2] + inserted
+    joined = parts[:1]
+    for part in parts[1:]:
+        former = joined[-1]
+        if all((*former[1:], *part[1:])) and _SPACES.fullmatch(part[0]):
+            former[1:] = [former[1] + part[0] + part[1], former[2] + part[0] + part[2]]
+        else:
+            joined.append(part)
+    return tuple(units(piece) for part in joined if part[1] or part[2] for piece in part)

@@ -1,10 +1,11 @@
-"""The report as one HTML file that needs nothing else: no network, no fonts, no other file."""
+"""The report as one self-contained HTML file: no network, no fonts, no other files."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,50 +14,31 @@ from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
 from mtagent import __version__
-from mtagent.analysis.compare import NOISE, gains_of
-from mtagent.analysis.comparison import Cell, Comparison, Row
+from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.figures import FiguresCount
+from mtagent.report.fates import OUTCOMES
+from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
-from mtagent.text.table import html as table_html
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
 _IN_MEMORY = 2**24
 _NONE = "–"
+_DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
+_NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
 
-@dataclass
-class Tally:
-    """Segments of a run as they are counted, chain by chain. ``total`` is how many the run was begun with."""
-
-    total: int | None = None
-    segments: int = 0
-    translated: int = 0
-    changed: int = 0
-    failed: int = 0
-    stages: tuple[str, ...] = ()
-
-    def add(self, chain: Chain) -> None:
-        """Count ``chain``."""
-        self.segments += 1
-        self.translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
-        self.changed += chain.changed
-        self.failed += chain.failed is not None
-        self.stages = tuple(dict.fromkeys((*self.stages, *(step.stage for step in chain.steps))))
-
-
 @dataclass(frozen=True)
 class Way:
-    """The first and the last row of one run, and each segment's gain by the deciding metric (positive: better)."""
+    """The first and the last row of a run, and the gain of each segment by the deciding metric (positive: better)."""
 
     first: Row
     last: Row
@@ -66,12 +48,12 @@ class Way:
 
     @property
     def worse(self) -> int:
-        """Segments whose own score is worse than before."""
+        """The number of segments that score worse than before."""
         return sum(gain < -NOISE for gain in self.gains)
 
 
 def way(comparison: Comparison, run: str) -> Way:
-    """The way of ``run`` from its first row to its last."""
+    """The first and the last row of ``run``."""
     rows = [row for row in comparison.rows if row.run == run]
     first, last, place = rows[0], rows[-1], comparison.place
     if place is None:
@@ -79,34 +61,38 @@ def way(comparison: Comparison, run: str) -> Way:
     return Way(first, last, place, comparison.rows[0] is first, tuple(gains_of(first, last, place)))
 
 
-def sentence(tally: Tally, way: Way | None, usage: Usage) -> str:
-    """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``."""
-    work, whole = [_WORK[stage] for stage in tally.stages if stage in _WORK], max(tally.segments, tally.total or 0)
+def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None) -> str:
+    """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``.
+
+    ``total`` is how many segments the run was begun with.
+    """
+    stages, whole = [stage.stage for stage in flow.stages], max(flow.segments, total or 0)
+    work = [_WORK[stage] for stage in stages if stage in _WORK]
     parts = []
-    if "translate" in tally.stages:
-        of = "" if tally.translated == whole else f"{tally.translated:,} of "
+    if "translate" in stages:
+        of = "" if flow.translated == whole else f"{flow.translated:,} of "
         parts.append(f"{of}{counted(whole, 'segment')} translated")
     if work:
-        parts.append(f"{' and '.join(work)} changed {tally.changed:,} of {counted(tally.segments, 'segment')}")
-    elif "translate" not in tally.stages:
+        parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
+    elif "translate" not in stages:
         parts.append(f"nothing was done to {'' if not whole else '0 of '}{counted(whole, 'segment')}")
     scored = way if way is not None and way.place is not None else None
     if scored:
         parts.append(_quality(scored, edited=bool(work)))
     else:
-        parts.append("whether that was for the better is not scored" if tally.changed else "nothing is scored")
+        parts.append("whether that was for the better is not scored" if flow.changed else "nothing is scored")
     if usage.calls == 0:
         parts.append("all replies came from the store, so it cost nothing" if usage.reused else "it cost nothing")
     elif usage.cost is None:
         parts.append(f"price unknown ({usage.input_tokens + usage.output_tokens:,} tokens)")
     else:
         parts.append(f"it cost {dollars(usage.cost)}")
-    if scored and scored.first is not scored.last and (tally.changed or scored.worse):
+    if scored and scored.first is not scored.last and (flow.changed or scored.worse):
         parts.append(f"{scored.worse or 'no'} segment{'' if scored.worse == 1 else 's'} got worse")
-    if tally.failed:
-        parts.append(f"{tally.failed:,} failed")
-    told = "; ".join(parts) + "."
-    return told[0].upper() + told[1:]
+    if flow.failed:
+        parts.append(f"{flow.failed:,} failed")
+    words = "; ".join(parts) + "."
+    return words[0].upper() + words[1:]
 
 
 def _quality(way: Way, *, edited: bool) -> str:
@@ -130,7 +116,7 @@ def _quality(way: Way, *, edited: bool) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """With a true minus sign."""
+    """``value`` with a true minus sign."""
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
@@ -140,7 +126,7 @@ def p_text(p: float) -> str:
 
 
 class SummaryCell(NamedTuple):
-    """A cell of the summary; ``note`` stands beneath it, ``tone`` is ``better``, ``worse`` or nothing."""
+    """A cell of the summary: a ``note`` beneath it, and a ``tone``, which is ``better``, ``worse`` or empty."""
 
     text: str
     note: str = ""
@@ -148,12 +134,12 @@ class SummaryCell(NamedTuple):
 
 
 def row_name(row: Row) -> str:
-    """How a row is called: its stage in plain words, or its own name."""
+    """The row's stage in plain words, or its own name."""
     return stage_name(row.name) if row.name == row.stage else row.name
 
 
 def heads(comparison: Comparison) -> list[tuple[str, str]]:
-    """The columns of the summary with what they mean: a score for each metric, changes, outcomes, costs."""
+    """The columns of the summary and what they mean: scores, changes, outcomes, costs."""
     cells = comparison.rows[0].cells
     arrows = [f"{cell.score.metric} {'↑' if cell.score.higher_is_better else '↓'}" for cell in cells]
     return [
@@ -201,7 +187,7 @@ def lines(comparison: Comparison) -> list[tuple[str, list[SummaryCell]]]:
 
 
 def _score(cell: Cell, *, tested: bool) -> SummaryCell:
-    """A score and its difference to the row before; the p-value where that is the row that the test is against."""
+    """A score and its difference to the row before, with the p-value if the test is against that row."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     if cell.difference is None:
@@ -218,7 +204,7 @@ def _share(share: float, segments: int) -> SummaryCell:
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What the page says of the run in a line each: name and value."""
+    """What the page says about the run: names and values."""
 
     def language(code: str) -> str:
         try:
@@ -249,12 +235,11 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
 def pieces(
     summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, *, most: int = MOST_CHARACTERS
 ) -> Iterator[str]:
-    """The page about a run of chains, piece by piece. The chains are read once, and wait in a temporary file until all
-    that stands before them is known.
+    """The page about a run of chains, in pieces.
 
-    Segments beyond ``most`` characters are left out, and the page says so. Raises
-    :class:`mtagent.errors.MissingExtra` without jinja2, and :class:`OutputError` where the temporary file finds no
-    room.
+    The chains are read once and wait in a temporary file until everything that precedes them on the page is known.
+    Segments beyond ``most`` characters are left out, and the page says so. Raises :class:`mtagent.errors.MissingExtra`
+    without jinja2, and :class:`OutputError` if there is no room for the temporary file.
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -264,42 +249,47 @@ def pieces(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
-    went = None if comparison is None else way(comparison, summary.name)
-    tally, count, shown, characters = Tally(summary.counts.total), FiguresCount(), 0, 0
+    rows = comparison.rows if comparison else ()
+    run_way = None if comparison is None else way(comparison, summary.name)
+    count, shown, characters = FiguresCount(), 0, 0
     pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
     with _temporary() as file:
         for place, chain in enumerate(count.passing(chains)):
-            tally.add(chain)
             pairs[chain.segment.source_lang, chain.segment.target_lang] = None
             signatures |= dict.fromkeys(rating.signed for step in chain.steps for rating in step.ratings)
             if shown == place:
-                gain = went.gains[place] if went and went.gains else None
-                segment = script_json(packed(chain, _scores(comparison, place), gain))
+                gain = run_way.gains[place] if run_way and run_way.gains else None
+                metrics = range(len(comparison.metrics)) if comparison else ()
+                scores = [[row.cells[metric].score.segments[place] for row in rows] for metric in metrics]
+                segment = script_json(packed(chain, scores, gain))
                 characters += len(segment) + 1
                 if characters <= most:
                     file.write(f"{',' if shown else ''}{segment}")
                     shown += 1
         figures = count.figures(comparison)
-        tables = gallery(figures, figures.whole_way(summary.name, comparison))
         script = _asset("page.js")
-        yield from environment.get_template("page.html.jinja").generate(
+        whole = environment.get_template("page.html.jinja").render(
             summary=summary,
-            sentence=sentence(tally, went, summary.usage),
-            remarks=list(_remarks(summary, comparison, tally.segments, shown, several=len(pairs) > 1)),
+            sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
+            remarks=list(_remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)),
             facts=[fact for fact in facts(summary, list(pairs)) if fact[1]],
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
             heads=heads(comparison) if comparison else (),
             lines=lines(comparison) if comparison else (),
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=[table_html(table) for table in tables],
-            segments=tally.segments,
-            data=_data(summary, file, comparison, went),
+            tables=gallery(figures, figures.whole_way(summary.name, comparison)),
+            segments=figures.flow.segments,
+            data_goes_here=_DATA_GOES_HERE,
             script=script,
             # the page's policy allows this script, and no other that a text might bring
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_asset("page.css"),
             version=__version__,
         )
+        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
+        yield before
+        yield from _data(summary, file, comparison, run_way)
+        yield after
 
 
 @contextmanager
@@ -316,14 +306,6 @@ def _temporary() -> Iterator[IO[str]]:
 
 def _asset(name: str) -> str:
     return files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _scores(comparison: Comparison | None, place: int) -> list[list[float]]:
-    """Of one segment, for each metric the score of each row."""
-    if comparison is None:
-        return []
-    metrics = range(len(comparison.metrics))
-    return [[row.cells[metric].score.segments[place] for row in comparison.rows] for metric in metrics]
 
 
 def _remarks(
@@ -346,10 +328,10 @@ def _remarks(
     yield from comparison.warnings if comparison else ()
 
 
-def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, went: Way | None) -> Iterator[str]:
-    """All that the page's script works with, as JSON in pieces."""
+def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, run_way: Way | None) -> Iterator[str]:
+    """The data of the page's script, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
-    first, last = (rows.index(went.first), rows.index(went.last)) if went else (0, 0)
+    first, last = (rows.index(run_way.first), rows.index(run_way.last)) if run_way else (0, 0)
     cells = rows[0].cells if rows else ()
     head = {
         "run": summary.name,
@@ -357,7 +339,8 @@ def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None,
         "metrics": [{"name": cell.score.metric, "higher": cell.score.higher_is_better} for cell in cells],
         "first": first,
         "last": last,
-        "deciding": went.place if went else None,
+        "deciding": run_way.place if run_way else None,
+        "outcomes": OUTCOMES,
     }
     yield f'{script_json(head)[:-1]},"segments":['
     segments.seek(0)

@@ -1,4 +1,4 @@
-"""A report of a stored run, in the wanted form, in a file."""
+"""A report of a stored run, in any of its forms, in a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from mtagent.analysis.compare import Baseline, compare_staged
-from mtagent.analysis.comparison import Comparison
-from mtagent.analysis.score import Wanted
+from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
@@ -27,10 +26,10 @@ Form = Literal["html", "markdown", "csv", "json"]
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """What a report compares with, and by which metrics (none named: BLEU, chrF and TER).
+class ReportOptions:
+    """What a report compares with, and by which metrics (by default BLEU, chrF and TER).
 
-    ``comet_python`` is the Python of another environment that runs COMET.
+    ``comet_python`` is the Python of another environment, which runs COMET.
     """
 
     reference: Path | None = None
@@ -41,7 +40,7 @@ class Scoring:
 
     @property
     def asked_for(self) -> bool:
-        """Whether the user wants scores or a comparison in particular."""
+        """Whether the user asked for scores or a comparison."""
         return bool(self.reference or self.metrics or self.deciding or self.baselines)
 
     @property
@@ -50,14 +49,20 @@ class Scoring:
         named = {f"--baseline {name}": path for name, path in self.baselines}
         return named | ({"-r": self.reference} if self.reference else {})
 
-    def reading(self, copies: Mapping[str, Path]) -> Scoring:
-        """The same with ``copies`` of what :attr:`reads` names: standard input and pipes can be read only once."""
+    def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
+        """The same options with ``copies`` of the files in :attr:`reads`: pipes can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
 
 def write_report(
-    store: Store, name: str, output: Path, form: Form = "html", scoring: Scoring = Scoring(), *, force: bool = False
+    store: Store,
+    name: str,
+    output: Path,
+    form: Form = "html",
+    options: ReportOptions = ReportOptions(),
+    *,
+    force: bool = False,
 ) -> None:
     """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
 
@@ -67,57 +72,54 @@ def write_report(
     run = store.read(name)
     if run.kind == "rating":
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
-    refuse_overwriting([output], scoring.reads)
+    refuse_overwriting([output], options.reads)
     Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
-    with spooled_copies(scoring.reads) as copies:
-        pieces = _pieces(store, read_run(store, name), form, scoring.reading(copies))
+    with spooled_copies(options.reads) as copies:
+        pieces = _pieces(store, read_run(store, name), form, options.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def compared(run: StagedRun, scoring: Scoring = Scoring()) -> Comparison | None:
-    """The stages of ``run`` side by side; tested against its first one, where something can be scored.
+def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
+    """The report in pieces of text.
 
-    ``None`` for a run with several target languages, unless scores were asked for: then :class:`ConfigError`.
+    The stages are compared with each other, and tested against the first one if there are references. Runs with several
+    target languages are compared only on request, which raises :class:`ConfigError`. To save memory the chains are read
+    again for each use; segments that an unfinished run adds meanwhile are left out.
     """
     segments = [staged.segment for staged in run.segments]
-    if len({segment.target_lang for segment in segments}) > 1 and not scoring.asked_for:
-        return None
-    scorable = bool(scoring.metrics or scoring.reference) or all(segment.reference is not None for segment in segments)
-    wanted = Wanted(
-        metrics=scoring.metrics or Wanted.metrics,
-        resampling=Resampling() if scorable else None,
-        paired=scorable,
-        comet_python=scoring.comet_python,
-    )
-    return compare_staged(
-        [run], baselines=scoring.baselines, reference=scoring.reference, wanted=wanted, deciding=scoring.deciding
-    )
-
-
-def _pieces(store: Store, run: StagedRun, form: Form, scoring: Scoring) -> Iterator[str]:
-    """The report in pieces of text. The chains are read anew for each use rather than held in memory: those that were
-    compared, and no other that a run under way has come to since.
-    """
+    comparison = references = None
+    if options.asked_for or len({segment.target_lang for segment in segments}) == 1:
+        scorable = bool(options.metrics or options.reference) or all(s.reference is not None for s in segments)
+        scoring = ScoreOptions(
+            metrics=options.metrics or ScoreOptions.metrics,
+            resampling=Resampling() if scorable else None,
+            paired=scorable,
+            comet_python=options.comet_python,
+        )
+        comparison = compare_staged(
+            [run], baselines=options.baselines, reference=options.reference, scoring=scoring, deciding=options.deciding
+        )
+    if options.reference:
+        references = texts_for(run, options.reference, "reference")
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
-    comparison = compared(run, scoring)
-    references = texts_for(run, scoring.reference, "reference") if scoring.reference else None
-    del run  # large, and no longer needed while the chains are read again
+    del run, segments  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
         read = (chain for position, chain in store.read(name).placed_chains() if position in positions)
-        return read if references is None else map(_with_reference, read, references)
+        if references is None:
+            return read
+        return (
+            chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
+            for chain, reference in zip(read, references, strict=True)
+        )
 
     if form == "csv":
         return as_csv(name, chains(), comparison)
     if form == "html":
         return page(store.run(name), chains(), comparison)
-    counted = figures(chains(), comparison)
+    numbers = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(name, counted, comparison)
-    return as_json(name, chains(), counted, comparison)
-
-
-def _with_reference(chain: Chain, reference: str) -> Chain:
-    return chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
+        return as_markdown(name, numbers, comparison)
+    return as_json(name, chains(), numbers, comparison)

@@ -1,4 +1,4 @@
-"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), HTML, CSV."""
+"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), CSV."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple
 
-from mtagent.text.escaping import element, harmless, plain, visible
+from mtagent.text.escaping import harmless, visible
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>|~#]")
 _LATEX = str.maketrans(
@@ -41,7 +41,7 @@ class Bar(NamedTuple):
 @dataclass(frozen=True)
 class Table:
     """Cells as they are shown: in the first ``labels`` columns words, in the others numbers, which are set to the
-    right. ``note`` is a line below it. In HTML the ``bars`` stand in their cells, by row and column.
+    right. ``note`` is a line below it. On a page the ``bars`` stand in their cells, by row and column.
     """
 
     title: str
@@ -92,28 +92,6 @@ def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence
 
 FORMS = {"text": text, "markdown": markdown, "latex": latex}
 """How tables are written for people, by the name of the form."""
-
-
-def html(table: Table) -> str:
-    """The table as HTML, escaped, with its title as caption. A bar stands under the number of its cell."""
-
-    def row(cells: Sequence[str], number: int | None) -> Iterator[str]:
-        for place, words in enumerate(cells):
-            scope = "col" if number is None else None if place else "row"
-            bar = table.bars.get((number, place)) if number is not None else None
-            content = plain(words)
-            if bar is not None:
-                style = f"margin-inline-start:{100 * bar.start:.4g}%;width:{100 * bar.width:.4g}%"
-                inner = f'<span class="bar {bar.colour}" style="{style}"></span>' if bar.width else ""
-                content += f'<span class="track">{inner}</span>'
-            class_ = "bars" if bar is not None else "number" if place >= table.labels else None
-            yield element("th" if scope else "td", content, scope=scope, class_=class_) if content else "<td></td>"
-
-    body = "".join(f"<tr>{''.join(row(cells, number))}</tr>" for number, cells in enumerate(table.rows))
-    head = f"<caption>{plain(table.title)}</caption><thead><tr>{''.join(row(table.head, None))}</tr></thead>"
-    whole = f"<table>{head}<tbody>{body}</tbody></table>"
-    note = element("p", plain(table.note), class_="note") if table.note else ""
-    return element("div", whole, class_="scrolls", role="region", tabindex=0, aria_label=table.title) + note
 
 
 def as_csv(

@@ -1,17 +1,12 @@
 // The list of segments: search, filters, pages, details, keys. Every text of the run becomes a text node here: nothing
 // is ever parsed as markup.
 
-const began = performance.now();
 const PAGE = 50;
 const EXCERPT = 600; // characters of a text in a closed row
 const LONG = 20000; // in longer changes, characters without a shape are not named: it would freeze the page
 const SEVERITIES = ["critical", "major", "minor", "neutral"];
 const STAGES = { translate: "Translate", postedit: "Post-edit", proofread: "Proofread" };
 const VERDICTS = { kept: "change kept", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
-const OUTCOMES = {
-  applied: "applied", refused: "refused by a guard", rejected: "rejected with the text", "not-found": "place not found",
-  ambiguous: "place ambiguous", overlapping: "overlaps another edit", unchanged: "nothing to change", reverted: "taken back",
-};
 const FLAGS = { missing: "no translation", empty: "empty", copied: "copies the source", script: "foreign script" };
 const RESULTS = { worse: "got worse", better: "got better", changed: "changed", same: "not changed", flagged: "flagged", failed: "failed" };
 const ORDERS = {
@@ -393,6 +388,7 @@ function filtered() {
 // --- the page at work
 
 const data = JSON.parse(byId("data").textContent);
+const OUTCOMES = data.outcomes;
 const segments = data.segments.map(prepared);
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
@@ -578,4 +574,3 @@ document.addEventListener("keydown", (event) => onKey(event, hideTip));
 addEventListener("hashchange", follow);
 follow();
 document.documentElement.dataset.ready = String(Math.round(performance.now()));
-document.documentElement.dataset.started = String(Math.round(performance.now() - began));

@@ -194,11 +194,6 @@ def test_edits_that_are_none_are_refused(columns: tuple[list[float], ...], messa
         Edits(*(np.array(column) for column in columns))  # type: ignore[arg-type]
 
 
-def test_less_than_one_resample_is_refused() -> None:
-    with pytest.raises(ConfigError, match="0 resamples"):
-        effect(FOUR, 0, Resampling(0))
-
-
 # --- the threshold
 
 SIX = Labelled(
@@ -224,15 +219,12 @@ def test_the_lowest_threshold_that_reaches_the_precision_is_chosen(
     assert best_threshold(SIX, wanted, fewest) == threshold
 
 
-def test_a_threshold_is_one_that_a_text_reaches() -> None:
+def test_what_cannot_be_wanted_is_refused() -> None:
+    for wanted in (0, 1.1, -1, math.nan):
+        with pytest.raises(ConfigError, match="cannot be wanted"):
+            best_threshold(SIX, wanted)
     with pytest.raises(ConfigError, match="0 texts at a threshold"):
         best_threshold(SIX, 0.5, 0)
-
-
-@pytest.mark.parametrize("wanted", [0, 1.1, -1, math.nan])
-def test_a_precision_is_a_share(wanted: float) -> None:
-    with pytest.raises(ConfigError, match="cannot be wanted"):
-        best_threshold(SIX, wanted)
 
 
 def test_labels_are_told_with_intervals() -> None:
@@ -346,28 +338,22 @@ def test_the_effect_is_reported_on_the_half_that_was_not_chosen_on() -> None:
 
 # --- on paper
 
+BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leaving all as it was: edit nothing"
+LIKE_ALL = "the gate is not told apart from accepting all"
+
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("rows", "verdict"),
     [
-        (5, ["the gate beats leaving all as it was", "the gate is not told apart from accepting all"]),
-        (
-            -5,
-            ["the gate LOSES to leaving all as it was: edit nothing", "the gate is not told apart from accepting all"],
-        ),
+        ([*[(0, 10, 50, 60)] * 10, *[(0, 10, 50, 55)] * 10], [BEATS, LIKE_ALL]),
+        ([*[(0, 10, 50, 60)] * 10, *[(0, 10, 50, 45)] * 10], [LOSES, LIKE_ALL]),
+        ([(0, 10, 50, 40)] * 20,
+         ["the gate is not told apart from leaving all as it was", "the gate beats accepting all"]),
     ],
-)
-def test_what_the_gate_does_not_beat_is_told(change: float, told: list[str]) -> None:
-    items = edits(*[(0, 10, 50, 60)] * 10, *[(0, 10, 50, 50 + change)] * 10)
-    assert list(tables.verdict(margin_of(items, np.repeat([True, False], 10), QUICK).held_out)) == told
-
-
-def test_a_gate_that_keeps_nothing_is_not_told_apart_from_never() -> None:
-    items = edits(*[(0, 10, 50, 40)] * 20)
-    assert list(tables.verdict(margin_of(items, np.repeat([True, False], 10), QUICK).held_out)) == [
-        "the gate is not told apart from leaving all as it was",
-        "the gate beats accepting all",
-    ]
+)  # fmt: skip
+def test_what_the_gate_does_not_beat_is_told(rows: list[tuple[float, float, float, float]], verdict: list[str]) -> None:
+    effect_on_half = margin_of(edits(*rows), np.repeat([True, False], 10), QUICK).held_out
+    assert list(tables.verdict(effect_on_half)) == verdict
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,262 @@
+"""What a calibration changes in the chain, and with what it does not go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent import Agent
+from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate
+from mtagent.chain.calibration import Threshold, calibrated, read
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.gate import OpenGate, RateGate
+from mtagent.config import load
+from mtagent.errors import ConfigError
+from mtagent.evaluators.gemba import GembaDA
+from mtagent.evaluators.rules import Rules
+from mtagent.jobs.parts import settings_for_results
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Completion, Message, Rating, Segment, comparable
+from mtagent.store import Store
+from tests.calibrations import calibration
+from tests.commands import IMPROVED, TRANSLATIONS, Shell
+
+RULES = Rules().signature
+
+
+@pytest.mark.parametrize(
+    ("options", "fields", "texts", "reason"),
+    [
+        ("", {"margin": {"value": 0.1}, "error_free": None}, IMPROVED, "better"),
+        ("", {"error_free": None}, TRANSLATIONS, "below the margin"),
+        ("", {"margin": {"value": None}, "error_free": None}, TRANSLATIONS, "below the margin"),
+        ("--gate guards", {"margin": None, "error_free": {"threshold": 0}}, IMPROVED, "guards"),
+        ("--gate guards", {"margin": None, "error_free": {"threshold": -0.1}}, TRANSLATIONS, "no error found"),
+    ],
+)
+def test_the_calibrated_margin_and_threshold_decide_what_is_kept(
+    shell: Shell, options: str, fields: dict[str, Any], texts: list[str], reason: str
+) -> None:
+    """The rules give -0.1 for the missing full stop: a margin of 0.1 keeps the correction, one of 5 does not."""
+    calibration(shell, **fields)
+    done = shell.postedit(f"--evaluator rules {options} -o out.txt --details d.jsonl --calibration gate.json")
+    assert (done.code, shell.read("out.txt")) == (0, texts)
+    assert reason in shell.read("d.jsonl")[0]
+
+
+def test_another_calibration_is_another_run(shell: Shell) -> None:
+    calibration(shell, "a.json", margin={"value": 1})
+    calibration(shell, "b.json", margin={"value": 5})
+    shell.folder.joinpath("moved").mkdir()
+    shell.folder.joinpath("moved/c.json").write_bytes((shell.folder / "a.json").read_bytes())
+    line = "--evaluator rules -q -o out.txt --calibration"
+    assert shell.postedit(f"{line} a.json --run mine").code == 0
+    assert shell.postedit(f"{line} moved/c.json --run mine").code == 0  # the same values, wherever the file lies
+    other = shell.postedit(f"{line} b.json --run mine")
+    assert other.code == 1
+    assert "calibrated.margin was 1" in other.err
+    with Store(shell.folder / "store.db") as store:
+        data = store.run("mine").settings["calibrated"]
+    assert data == {"signature": comparable(RULES), "margin": 1, "error_free": 5}
+    never = read(calibration(shell, margin={"value": None}, error_free=None))
+    assert never.settings() == {"signature": comparable(RULES), "margin": "never"}
+
+
+def test_a_calibration_of_another_evaluator_is_an_error_that_names_both(shell: Shell) -> None:
+    path = calibration(shell, signature="gemba-da|model:gpt-4o|prompt:gemba-da@1#12345678|scale:0-100|version:0.1.0")
+    done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt")
+    assert done.code == 1
+    assert not (shell.folder / "out.txt").exists()
+    assert str(path.name) in done.err
+    assert "model:gpt-4o" in done.err
+    assert f"the gate asks {RULES}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("m|model:a|version:1", "m|model:a|version:2", True),
+        ("m|model:a|order:1|version:1", "m|model:a|order:3|version:1", True),
+        ("m|model:a", "m|model:b", False),
+        ("m|prompt:x@1#aa", "m|prompt:x@1#bb", False),
+        ("m|temperature:0.0", "m", False),
+        ("m|forced:yes", "m|forced:no", False),
+        ("himate|confidence:a|threshold:-0.1(de,p60,n=18)", "himate|confidence:a|threshold:calibrated", True),
+        ("himate|confidence:verbal(no logprobs)", "himate|confidence:logprobs", True),
+        ("himate|confidence:verbal(no logprobs)", "himate|confidence:verbal", False),
+        ("himate|confidence:verbal", "himate|confidence:logprobs", False),
+        ("himate|threshold:-0.1", "himate|threshold:calibrated", False),
+    ],
+)  # fmt: skip
+def test_evaluators_are_the_same_if_all_that_ratings_depend_on_is(one: str, other: str, same: bool) -> None:
+    assert (comparable(one) == comparable(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--gate guards", "the calibrated margin is one for the gate rate, and the gate is guards"),
+        ("--margin 2", "margin: 2 is set beside the calibration"),
+        ("--judge rules:skip=numbers", "the gate asks rules"),
+        ("-o gate.json", "would overwrite the file of --calibration"),
+    ],
+)
+def test_what_does_not_go_with_a_calibration_is_refused(shell: Shell, line: str, message: str) -> None:
+    calibration(shell)
+    done = shell.postedit(f"--evaluator rules --calibration gate.json {line}")
+    assert done.code == 1
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ('{\n "kind": ,}', ("bad.json:2:", "not JSON")),
+        ("{}", ("bad.json: is no calibration of a gate: evaluator: field required",)),
+        ('{"kind": "himate"}', ("bad.json", "kind")),
+        ("[]", ("bad.json: is no calibration",)),
+        ("", ("bad.json:1:", "not JSON")),
+        ("margin.value NaN", ("bad.json: is no calibration of a gate: margin.value",)),
+        ("margin.value Infinity", ("bad.json: is no calibration of a gate: margin.value",)),
+        ("margin.value -1", ("bad.json: is no calibration of a gate: margin.value",)),
+        ("margin.value 1e999", ("bad.json: is no calibration of a gate: margin.value",)),
+        ("error_free.threshold NaN", ("bad.json: is no calibration of a gate: error_free.threshold",)),
+        ("error_free.threshold -Infinity", ("bad.json: is no calibration of a gate: error_free.threshold",)),
+        ("error_free.curve []", ("bad.json: is no calibration of a gate: error_free.curve",)),
+    ],
+)
+def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[str, ...]) -> None:
+    if text[:1].isalpha():
+        field, _, value = text.partition(" ")
+        part, _, name = field.partition(".")
+        data = json.loads(calibration(shell).read_text(encoding="utf-8"))
+        text = json.dumps({**data, part: {**data[part], name: json.loads(value)}})
+    (shell.folder / "bad.json").write_text(text, encoding="utf-8")
+    for done in (shell.postedit("--evaluator rules --calibration bad.json"), shell("gate show bad.json")):
+        assert done.code == 1
+        assert all(message in done.err for message in messages), done.err
+        assert "mtagent gate calibrate" in done.err
+    missing = shell("gate show none.json")
+    assert (missing.code, "none.json: no such file" in missing.err) == (1, True)
+
+
+def test_the_setting_is_listed_and_found_beside_the_file_of_settings(shell: Shell) -> None:
+    calibration(shell, "gate.json", margin={"value": 5})
+    shell.folder.joinpath("elsewhere").mkdir()
+    (shell.folder / "mtagent.toml").write_text('calibration = "gate.json"\nevaluator = "rules"\n', encoding="utf-8")
+    shown = shell("config --config mtagent.toml").out
+    assert f'calibration = "{shell.folder}/gate.json"' in shown
+    assert 'gate = "rate"' in shown  # a calibrated judge is asked, also offline
+    assert shell.postedit("--config mtagent.toml -o out.txt").code == 0
+    assert shell.read("out.txt") == TRANSLATIONS
+
+
+# --- score-only evaluators, and judges that are not the editor
+
+
+def scripted(scores: dict[str, int]) -> ScriptedLLM:
+    """Gives each text its score, and corrects by an exclamation mark."""
+
+    def reply(messages: Sequence[Message], purpose: str) -> Completion:
+        shown = messages[-1].content
+        text = next(text for text in sorted(scores, key=len, reverse=True) if text in shown)
+        return Completion(text=f"{text}!" if purpose == "fix" else str(scores[text]), model="m")
+
+    return ScriptedLLM(reply, model="m")
+
+
+@pytest.mark.parametrize(
+    ("margin", "threshold", "text", "reason"),
+    [
+        (5, None, "Hola", "below the margin"),
+        (4, None, "Hola!", "better"),
+        (None, 90, "Hola", "no error found"),
+        (None, 91, "Hola!", "kept"),
+        (4, 91, "Hola!", "better"),
+    ],
+)
+def test_an_evaluator_with_a_score_alone_is_calibrated_too(
+    shell: Shell, margin: float | None, threshold: float | None, text: str, reason: str
+) -> None:
+    llm = scripted({"Hola": 90, "Hola!": 94})
+    values = {"margin": margin and {"value": margin}, "error_free": threshold and {"threshold": threshold}}
+    path = calibration(shell, signature=GembaDA(llm).signature, **values)
+    settings = {"evaluator": "gemba-da", "stages": "pe", "calibration": path, "gate": None if margin else "none"}
+    chain = Agent(llm=llm, **settings).postedit(["Hi"], ["Hola"], "en", "es")[0]
+    assert chain.text == text
+    assert reason in chain.steps[-1].reason
+
+
+class Reviewer:
+    """Finds every text in need of correction, by one more mark."""
+
+    name = "reviewer"
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        return Rating(evaluator=self.name, score=-5, correction=f"{translation}!")
+
+
+def test_a_judge_that_is_not_the_editor_says_what_is_error_free_after_the_edit() -> None:
+    llm = scripted({"Hola": 60, "Hola!": 95, "Hola!!": 99})
+    judge, segment = GembaDA(llm), Segment(id="1", source="Hi", source_lang="en", target_lang="es", translation="Hola")
+    plan = Plan(stages=("postedit",), evaluator=Reviewer(), gate=RateGate(judge))
+    for threshold, stages in ((95, 1), (96, 2)):
+        twice = Plan(
+            stages=("postedit", "postedit"), evaluator=plan.evaluator, gate=plan.gate,
+            thresholds=(Threshold(judge, threshold),),
+        )  # fmt: skip
+        assert len(asyncio.run(improve(segment, twice)).steps) == stages
+
+
+def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what_it_does(shell: Shell) -> None:
+    class Cautious(RateGate):
+        """Does something besides."""
+
+        name = "cautious"
+
+    path, judge = calibration(shell), Rules()
+    gate, thresholds = calibrated(path, RateGate(judge), None)
+    assert isinstance(gate, RateGate)
+    assert (gate.margin, gate.judge, thresholds) == (5, judge, (Threshold(judge, 5),))
+    empty = calibration(shell, "empty.json", margin=None, error_free={"threshold": None})
+    threshold = calibration(shell, "threshold.json", margin=None)
+    for of, own_gate, evaluator, message in (
+        (path, RateGate(judge, margin=3), None, "has a margin, and the gate has one of 3"),
+        (path, Cautious(judge), None, "the gate is cautious"),
+        (empty, RateGate(judge), judge, "nothing to use"),
+        (threshold, OpenGate("guards"), None, "nobody rates here"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            calibrated(of, own_gate, evaluator)
+    with pytest.raises(ConfigError, match=r"nowhere\.json: no such file"):
+        settings_for_results(load(overrides={"calibration": Path("nowhere.json")}))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
+def test_a_pipe_is_no_calibration(shell: Shell) -> None:
+    os.mkfifo(shell.folder / "pipe")
+    for name in ("-", "pipe"):
+        done = shell.postedit(f"--evaluator rules --calibration {name} -o out.txt")
+        assert (done.code, f"calibration {name}: is read more than once" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("signature", "holds"),
+    [
+        ("k|model:a|revision:1", True),
+        ("k|model:a|comet:2", True),
+        ("k|model:a|revision:2", False),
+        ("k|model:b", False),
+    ],
+)
+def test_the_revision_of_a_model_counts_where_both_know_it(signature: str, holds: int) -> None:
+    texts = Texts((Text("", "1", 1, label=True), Text("", "2", 1, label=True)))
+    comet = "|comet:2" if "comet" in signature else ""
+    origin = Origin(signature=f"k|model:a|revision:1{comet}")
+    assert calibrate(texts, Definition(), origin=origin, fewest=1).holds_for(signature) == holds

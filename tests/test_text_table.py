@@ -1,0 +1,43 @@
+"""Tables in Markdown and CSV, and how numbers are spelt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from mtagent.text import amounts
+from mtagent.text.table import Table, as_csv, markdown
+
+
+def test_a_table_in_markdown_has_no_markup_from_its_cells() -> None:
+    table = Table("my_title", ("a", "b"), (("x|y\nz", "<b>*1*</b>"),))
+    assert markdown([table]) == "### My\\_title\n\n| a | b |\n| --- | ---: |\n| x\\|y z | \\<b\\>\\*1\\*\\</b\\> |"
+
+
+def test_csv_guards_texts_and_columns_but_no_number() -> None:
+    rows = [{"@a": "=1", "b": -1.5, "c": math.nan}, {"b": None, "c": "x\ry"}]
+    lines = list(as_csv(["@a", "b", "c", "guarded"], rows))
+    assert lines == ["'@a,b,c,guarded\n", "'=1,-1.5,,'@a\n", ',,"x\ry",\n']
+
+
+@pytest.mark.parametrize(
+    ("spell", "value", "shown"),
+    [
+        (amounts.dollars, None, "unknown"), (amounts.dollars, 0.0, "$0.0000"), (amounts.dollars, 1e-9, "< $0.000001"),
+        (amounts.dollars, 0.000012, "$0.000012"), (amounts.dollars, 0.0004, "$0.0004"),
+        (amounts.dollars, 0.0025, "$0.0025"), (amounts.dollars, 0.01234, "$0.0123"),
+        (amounts.dollars, 1234.5, "$1,234.5000"), (amounts.seconds, 1.26, "1.3 s"),
+        (amounts.score, math.nan, "unknown"), (amounts.score, 1.005, "1.00"),
+        (amounts.signed, -0.001, "+0.00"), (amounts.signed, -0.5, "-0.50"), (amounts.signed, 1234, "+1,234.00"),
+    ],
+)  # fmt: skip
+def test_how_numbers_are_spelt(spell: Callable[[float | None], str], value: float | None, shown: str) -> None:
+    assert spell(value) == shown
+
+
+def test_how_shares_and_counts_are_spelt() -> None:
+    shares = [(0, 0), (0, 9), (9, 9), (1, 8), (1, 10**6), (999_999, 10**6)]
+    assert [amounts.share(*share) for share in shares] == ["–", "0 %", "100 %", "12.5 %", "< 0.1 %", "> 99.9 %"]
+    assert [amounts.counted(n, "reply", "replies") for n in (1, 1234)] == ["1 reply", "1,234 replies"]
