@@ -76,9 +76,9 @@ def spans(draw: st.DrawFn) -> ErrorSpan:
 
 
 edits = st.builds(
-    Edit, old=texts, new=texts, start=st.none() | counts, end=st.none() | counts, span=st.none() | spans(), detail=maybe,
+    Edit, old=texts, new=texts, start=st.none() | counts, end=st.none() | counts, span=st.none() | spans(),
+    detail=maybe, guards=some(texts),
     outcome=st.sampled_from(["applied", "not-found", "ambiguous", "overlapping", "refused", "rejected", "reverted"]),
-    guards=some(texts),
 )  # fmt: skip
 ratings = st.builds(
     Rating, evaluator=texts, score=numbers, errors=st.none() | some(spans()), explanation=maybe, calls=calls,
