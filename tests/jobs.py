@@ -54,6 +54,7 @@ def improve(
     output: str = "out.txt",
     *,
     llm: ScriptedLLM | None = None,
+    translator: Any = None,
     evaluator: Any = None,
     on_chain: Callable[[Chain], None] = lambda chain: None,
     **settings: Any,
@@ -65,7 +66,7 @@ def improve(
             load(overrides={"source_lang": "en", "target_lang": "es", **settings}),
             Files(source=Path(source), translation=given, output=Path(output)),
             command="postedit" if given else "translate",
-            given=Given(llm=llm, evaluator=evaluator),
+            given=Given(llm=llm, translator=translator, evaluator=evaluator),
             on_start=lambda *_: None,
             on_chain=on_chain,
         )
