@@ -1,20 +1,17 @@
-"""``mtagent rate`` as a user meets it: files, formats, stored runs, trajectories, exit codes, kills."""
+"""``mtagent rate`` as a user meets it: files, formats, stored runs, trajectories, exit codes."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from bench.harness import simulator
 from mtagent.config import DEFAULT_MODEL
-from tests import killing
 from tests.codes import without_codes
-from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run, start
+from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run
 from tests.pages import DOCS, section
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
@@ -365,48 +362,6 @@ def test_the_settings_in_the_file_that_rate_goes_by_are_the_general_ones(files: 
     settings = files.runs()["mine"].settings
     assert settings["model"] == "general"
     assert {"gate", "judge", "postedit", "stages"} & settings.keys() == set()
-
-
-# --- kills
-
-
-@pytest.mark.slow
-@pytest.mark.loopback
-def test_a_rating_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(tmp_path: Path) -> None:
-    outcome = killing.kill_and_resume(tmp_path, segments=40, kills=2, seed=1, job=killing.RATE)
-    assert outcome.equal
-    assert (outcome.kills, outcome.unexplained, outcome.calls) == (2, 0, 80), str(outcome)
-    assert outcome.repeated <= outcome.in_flight
-    scores = (tmp_path / "disturbed.seg.score").read_text(encoding="utf-8").splitlines()
-    assert sorted(line.split("\t")[0] for line in scores) == ["a"] * 40 + ["b"] * 40
-    assert not any("None" in line for line in scores)
-
-
-@pytest.mark.slow
-@pytest.mark.loopback
-def test_ctrl_c_ends_with_130_and_says_how_to_go_on(files: Shell) -> None:
-    def paid() -> int:
-        return sum(run.usage.calls for run in files.runs().values())
-
-    with simulator("--behaviour", "tests.simulator.evaluators:answer", "--latency", "0.3") as address:
-        files.write("en.txt", *(f"Text {i}." for i in range(40)))
-        files.write("es.txt", *(f"Texto errado {i}." for i in range(40)))
-        line = ["rate", "-s", "en.txt", "-t", "es.txt", "-l", "en-es", "--base-url", address, "-o", "o.jsonl"]
-        with start(files.folder, *line, "--concurrency", "4") as process:
-            until = time.monotonic() + 30
-            while paid() < 4:
-                assert time.monotonic() < until
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
-        assert (process.returncode, out) == (130, "")
-        assert err.splitlines()[-1].startswith("mtagent: stopped. What was finished is stored")
-        assert not (files.folder / "o.jsonl").exists()
-        before = paid()
-        done = run(files.folder, *line, "--concurrency", "40")
-        assert done.code == 0, done.err
-    assert len(files.read("o.jsonl")) == 40
-    assert before < paid() <= 40 + 4
 
 
 # --- the pages
