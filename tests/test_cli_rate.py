@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import DEFAULT_MODEL
 from tests.codes import without_codes
-from tests.commands import ROOT, SOURCES, TRANSLATIONS, Shell, run
-from tests.pages import DOCS, section
+from tests.commands import SOURCES, TRANSLATIONS, Shell, run
+from tests.pages import DOCS, linked_sample, section
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
 FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
@@ -370,8 +369,7 @@ def test_the_settings_in_the_file_that_rate_goes_by_are_the_general_ones(files: 
 def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
     page = section("evaluators.md", "Rating translations")
     ((words, shown),) = re.findall(r"```console\n\$ mtagent (.*)\n((?:.*\n)*?)```", page)
-    sample = shutil.ignore_patterns("*.py*")
-    shutil.copytree(ROOT / "mtagent" / "sample", tmp_path / "mtagent" / "sample", ignore=sample)
+    linked_sample(tmp_path)
     done = run(tmp_path, *words.split())
     assert done.code == 0
 
