@@ -218,6 +218,13 @@ class Config(ModelSettings):
     token_budget: int | None = Field(default=None, gt=0)
     _file: Path | None = PrivateAttr(default=None)
 
+    @field_validator("skip_guards")
+    @classmethod
+    def _known_guards(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := next((name for name in names if name not in GUARD_NAMES), None):
+            raise ValueError(f"no guard {unknown!r}; there are: {', '.join(GUARD_NAMES)}")
+        return names
+
     @property
     def file(self) -> Path | None:
         """The TOML file that the settings were read from; no setting itself."""
@@ -397,7 +404,7 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
         near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"
-    if first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
+    if first["type"] == "value_error" or first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
         name = "--base-url" if name == "base_url" in given else name
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
     return f"{where}{name}: {first['msg'].lower()} (got {masked(repr(first['input']))})"

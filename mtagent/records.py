@@ -32,6 +32,7 @@ __all__ = [
     "Schema",
     "Score",
     "Segment",
+    "SegmentState",
     "Severity",
     "Side",
     "Stage",
@@ -308,6 +309,8 @@ class Score(Record):
 
 
 Stage = Literal["translate", "postedit", "proofread"]
+SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
+"""What became of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
 Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
 Verdict = Literal["kept", "unchanged", "rejected", "failed"]
 
@@ -504,6 +507,14 @@ class Chain(Record):
     def changed(self) -> bool:
         """Whether a given or fresh translation was changed by a later stage."""
         return self.given is not None and self.text != self.given
+
+    @property
+    def state(self) -> SegmentState:
+        """What became of the segment, in one word."""
+        verdicts = {step.verdict for step in self.steps}
+        if "failed" in verdicts:
+            return "failed"
+        return "changed" if self.changed else "rejected" if "rejected" in verdicts else "unchanged"
 
     @property
     def usage(self) -> Usage:

@@ -16,7 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
 from mtagent.jobs.agent import Agent, make_segments
 from mtagent.jobs.parts import budget_of
-from mtagent.jobs.run import Outcome, work_all
+from mtagent.jobs.pool import Outcome, work_all
 from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
@@ -367,7 +367,7 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
         assert stopped.code == 4
         assert re.search(r"\(\$0\.\d+ of it for calls that the server did not count\)", stopped.err)
         assert "a higher --budget" not in stopped.err
-        ways_out = "go on without a budget, or start another --run"
+        ways_out = "go on without a budget, or start another run"
         assert ways_out in stopped.err
         for budget in ("--budget 0.5", "--token-budget 5000000"):
             again = translate(job, server, budget)

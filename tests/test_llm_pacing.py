@@ -21,7 +21,7 @@ from mtagent.errors import FATAL, ModelError, ServerPaused
 from mtagent.jobs.agent import Agent, make_segments
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
-from mtagent.jobs.run import GRACE, Outcome, work_all
+from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.records import Message

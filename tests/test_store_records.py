@@ -6,7 +6,7 @@ import random
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
@@ -17,17 +17,16 @@ from mtagent.records import (
     Call,
     Cause,
     Chain,
+    Completion,
     Edit,
     ErrorSpan,
     Judgement,
     Message,
     Rated,
     Rating,
+    Record,
     Segment,
-    Step,
     Term,
-    TokenLogprob,
-    ToolCall,
     Usage,
 )
 from mtagent.store import Run, Store
@@ -39,89 +38,59 @@ ODD = [
 ]
 
 texts = st.sampled_from(ODD) | st.text(max_size=20)  # lone surrogates are not drawn: Hypothesis' default
-maybe = st.none() | texts
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**53)
-usages = st.builds(
-    Usage, calls=counts, input_tokens=counts, cached_tokens=counts, output_tokens=counts, reasoning_tokens=counts,
-    cost=st.none() | numbers,
-)  # fmt: skip
 
 
-def some(of: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(of, max_size=2).map(tuple)
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of a type that a field of a record has."""
+    if kind in STRATEGIES:
+        return STRATEGIES[kind]
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple:
+        return st.lists(values(get_args(kind)[0]), max_size=2).map(tuple)
+    if get_args(kind):
+        return st.one_of(*map(values, get_args(kind)))
+    return records(kind)
 
 
-tool_calls = some(st.builds(ToolCall, id=texts, name=texts, arguments=texts))
-messages = st.builds(
-    Message, role=st.sampled_from(["system", "user", "assistant", "tool"]), content=texts, tool_calls=tool_calls,
-    tool_call_id=maybe,
-)  # fmt: skip
-calls = some(
-    st.builds(
-        Call, purpose=texts, model=texts, messages=some(messages), reply=maybe, tool_calls=tool_calls, usage=usages,
-        seconds=numbers, error=maybe,
-    )
-)  # fmt: skip
+def records(kind: type[Record], /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Records with every field filled, those of today and those that come."""
+    fields = {name: values(field.annotation) for name, field in kind.model_fields.items()} | fields
+    return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 
 
-@st.composite
-def spans(draw: st.DrawFn) -> ErrorSpan:
-    start, end = draw(st.none() | st.tuples(counts, counts).map(sorted)) or (None, None)
-    fields: dict[str, Any] = {name: draw(maybe) for name in ("suggestion", "explanation", "before", "after")}
-    fields |= {name: draw(texts) for name in ("text", "category")}
-    fields["severity"] = draw(st.sampled_from(["neutral", "minor", "major", "critical"]))
-    fields["side"] = draw(st.sampled_from(["translation", "source", "omission"]))
-    return ErrorSpan(start=start, end=end, penalty=draw(st.none() | numbers), **fields)
-
-
-edits = st.builds(
-    Edit, old=texts, new=texts, start=st.none() | counts, end=st.none() | counts, span=st.none() | spans(),
-    detail=maybe, guards=some(texts),
-    outcome=st.sampled_from(["applied", "not-found", "ambiguous", "overlapping", "refused", "rejected", "reverted"]),
-)  # fmt: skip
-ratings = st.builds(
-    Rating, evaluator=texts, score=numbers, errors=st.none() | some(spans()), explanation=maybe, calls=calls,
-    signature=texts, correction=maybe, confidence=st.none() | numbers, gaps=some(texts), warnings=some(texts),
-    seconds=numbers,
-)  # fmt: skip
-roles = st.sampled_from(["editor", "before", "after"])
-ratings_with_roles = st.builds(lambda rating, role: rating.model_copy(update={"role": role}), ratings, roles)
-judgements = st.builds(
-    Judgement, judge=texts, before=st.none() | numbers, after=st.none() | numbers,
-    choices=some(st.sampled_from(["before", "after", "tie"])),
-)  # fmt: skip
-causes = st.builds(
-    Cause, kind=st.sampled_from(["blank", "error-free", "guards", "lines", "other"]), guards=some(texts),
-    judgements=some(judgements), margin=st.none() | numbers, by=maybe, error=maybe, detail=maybe,
-)  # fmt: skip
-steps = st.builds(
-    Step, stage=st.sampled_from(["translate", "postedit", "proofread"]), text=texts, proposed=maybe, edits=some(edits),
-    ratings=some(ratings_with_roles), calls=calls, cause=causes, seconds=numbers,
-    verdict=st.sampled_from(["kept", "unchanged", "rejected", "failed"]),
-)  # fmt: skip
-terms = st.builds(Term, source=texts.filter(bool), target=maybe, forbidden=st.booleans(), case_sensitive=st.booleans())
-segments = st.builds(
-    Segment, id=texts, source=texts, source_lang=texts, target_lang=texts, translation=maybe, reference=maybe,
-    document=maybe, domain=maybe, context=maybe, notes=maybe, terms=some(terms),
-)  # fmt: skip
-chains = st.builds(Chain, segment=segments, steps=some(steps))
+STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
+    str: texts, int: counts, float: numbers, bool: st.booleans(), type(None): st.none()
+}  # fmt: skip
+STRATEGIES[Term] = records(Term, source=texts.filter(bool))
+STRATEGIES[ErrorSpan] = st.builds(
+    lambda span, offsets: span.model_copy(update=dict(zip(("start", "end"), offsets, strict=True))),
+    records(ErrorSpan, start=st.none(), end=st.none()),
+    st.just((None, None)) | st.tuples(counts, counts).map(sorted),
+)
+scored = st.lists(records(Judgement, before=numbers, after=numbers), max_size=2).map(tuple)
+STRATEGIES[Cause] = records(Cause, judgements=scored) | records(Cause, kind=st.just("choices"))
+ratings = records(Rating, role=st.none())
+usages = records(Usage, reused=st.just(0))
 
 
 @st.composite
 def rated_segments(draw: st.DrawFn) -> list[Rated]:
     """The ratings of one segment: ratings of one's own, shared ones, failures, and nothing to rate."""
-    segment, several = draw(segments), []
+    segment, several = draw(records(Segment)), []
     for system in draw(st.lists(texts, min_size=1, max_size=3, unique=True)):
-        rating = draw(st.none() | ratings)
-        own = rating.calls if rating is not None and draw(st.booleans()) else draw(calls)
-        error = None if rating is not None else draw(maybe)
-        fields: dict[str, Any] = {"translation": draw(texts), "calls": own, "seconds": draw(numbers)}
-        several.append(Rated(segment=segment, system=system, rating=rating, error=error, **fields))
+        rated = draw(records(Rated, segment=st.just(segment), system=st.just(system), rating=st.none() | ratings))
+        if rated.rating is not None:
+            rated = rated.model_copy(update={"error": None})
+            if draw(st.booleans()):
+                rated = rated.model_copy(update={"calls": rated.rating.calls})
+        several.append(rated)
     return several
 
 
-@given(st.lists(chains, max_size=3), st.randoms())
+@given(st.lists(records(Chain), max_size=3), st.randoms())
 @settings(max_examples=60)
 def test_chains_come_back_as_they_were_saved_and_in_order_of_position(
     saved: list[Chain], chance: random.Random
@@ -144,15 +113,10 @@ def test_ratings_come_back_as_they_were_saved_and_in_order_of_position(saved: li
         assert [run.ratings_at(position) for position in range(len(saved))] == saved
 
 
-logprobs = some(st.builds(TokenLogprob, token=texts, logprob=st.floats(allow_nan=False)))
-
-
-@given(texts, texts, st.none() | logprobs, usages, tool_calls)
+@given(records(Completion, attempts=st.just(()), usage=usages))
 @settings(max_examples=60)
-def test_a_reply_comes_back_as_it_was_recorded(
-    reply: str, finish_reason: str, logprobs: Any, usage: Usage, tool_calls: tuple[ToolCall, ...]
-) -> None:
-    call, answer = paid(reply, finish_reason=finish_reason, logprobs=logprobs, usage=usage, tool_calls=tool_calls)
+def test_a_reply_comes_back_as_it_was_recorded(answer: Completion) -> None:
+    call, _ = paid(answer.text, usage=answer.usage)
     with Store(":memory:") as store:
         store.record_call(start(store).id, "s", "p", "k", call, answer)
         other = start(store, "second")

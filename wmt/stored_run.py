@@ -13,8 +13,9 @@ import click
 
 from mtagent import Config, MtagentError, Segment
 from mtagent.cli import options as offered
-from mtagent.cli.postedit import notices, offline
+from mtagent.cli.improve import offline
 from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import notices
 from mtagent.formats.files import replacing
 from mtagent.jobs.estimate import Range, assumptions, counter, estimate, rendered_requests, table
 from mtagent.jobs.improve import improve_file

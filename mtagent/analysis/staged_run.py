@@ -25,7 +25,6 @@ from mtagent.formats.ratings import FINAL, GIVEN, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
 from mtagent.records import Chain, Segment, Stage, Step, Usage
-from mtagent.store.rows import segment_state
 from mtagent.store.store import Store
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -175,7 +174,7 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     edits: Counter[str] = Counter()
     for result in results.values():
         edits.update(result.edits)
-    outcome = _FINAL_OUTCOMES[segment_state(chain)]
+    outcome = _FINAL_OUTCOMES[chain.state]
     whole = StageResult(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
         edits=_counts(*edits.items()),

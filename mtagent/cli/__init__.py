@@ -22,10 +22,10 @@ from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 T = TypeVar("T")
 STOPPED = "mtagent: stopped. What was finished is stored: the same command again goes on from there."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# name: (module, the line that `mtagent --help` shows); a module is imported when its command is used
+# name: (module, or module:object; the line that `mtagent --help` shows). A module is imported when its command is used.
 COMMANDS = {
-    "translate": ("mtagent.cli.translate", "Translate a file and improve the translation."),
-    "postedit": ("mtagent.cli.postedit", "Improve a given translation."),
+    "translate": ("mtagent.cli.improve:translate", "Translate a file and improve the translation."),
+    "postedit": ("mtagent.cli.improve:postedit", "Improve a given translation."),
     "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
     "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
     "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
@@ -70,7 +70,8 @@ class LazyGroup(click.Group):
             return None
         from importlib import import_module
 
-        command = import_module(COMMANDS[cmd_name][0]).command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
         return command
 

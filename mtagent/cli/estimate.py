@@ -6,9 +6,21 @@ from typing import Any, Literal
 
 import click
 
-from mtagent.cli.options import FILE, FILE_OPTIONS, SETTING_OPTIONS, read_config, read_files, with_options
-from mtagent.cli.postedit import notices, offline
-from mtagent.cli.terminal import display, say
+from mtagent.cli.improve import offline
+from mtagent.cli.options import (
+    FILES,
+    REFERENCE_OPTION,
+    RUN,
+    SETTING_OPTIONS,
+    SOURCE_OPTIONS,
+    TRANSLATION_OPTION,
+    option,
+    read_config,
+    read_files,
+    with_options,
+)
+from mtagent.cli.options import command as command_of
+from mtagent.cli.terminal import display, notices, say
 
 EXAMPLES = """\b
 Examples:
@@ -17,21 +29,17 @@ Examples:
   mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-6-luna
   mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
 """
-_OUTPUTS = ("output", "details")
 
 
-def _name(option: Any) -> str:
-    return str(option(lambda: None).__click_params__[0].name)
-
-
-@click.command("estimate", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source.")
-@click.option("--rating", is_flag=True, help="What `mtagent rate` would take, in place of the chain.")
-@click.option(
-    "--count", type=click.Choice(["o200k", "length"]), help="How tokens are counted.  [default: o200k, if installed]"
-)
-@with_options([option for option in FILE_OPTIONS if _name(option) not in _OUTPUTS], SETTING_OPTIONS)
-@click.option("-q", "--quiet", is_flag=True, help="Only the table.")
+@command_of("estimate", EXAMPLES)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, REFERENCE_OPTION)
+@option(FILES, "--rating", is_flag=True, help="What `mtagent rate` would take, in place of the chain.")
+@with_options(SETTING_OPTIONS)
+@option(
+    RUN, "--count", type=click.Choice(["o200k", "length"]),
+    help="How tokens are counted.  [default: o200k, if installed]",
+)  # fmt: skip
+@option(RUN, "-q", "--quiet", is_flag=True, help="Only the table.")
 def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, **options: Any) -> None:
     """What a run would take, by stage: calls, tokens and dollars, each at least and at most. Nothing is sent.
 

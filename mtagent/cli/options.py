@@ -116,8 +116,9 @@ SOURCE_OPTIONS = [
         help="Of the files, where the name does not tell.",
     ),
 ]
+REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")]
 OUTPUT_OPTIONS = [
-    option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned."),
+    *REFERENCE_OPTION,
     option(
         FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"
     ),
@@ -158,7 +159,7 @@ STAGE_OPTIONS = [
 ]
 EVALUATOR_OPTIONS = [
     option(
-        CHAIN,
+        JUDGES,
         "--evaluator",
         metavar=SPEC,
         help=f"Who marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
@@ -239,28 +240,28 @@ LIMIT_OPTION = [
     option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
 ]
 CHAIN_RUN_OPTIONS = [
-    option(RUN, "--run", help="Name of the run.  [default: made from settings and input]"),
+    option(RUN, "--name", "--run", "run", metavar="NAME", help="Of the run.  [default: made from settings and input]"),
     *LIMIT_OPTION,
 ]
-STORE_OPTION = [
-    option(
-        RUN,
-        "--store",
-        type=FILE,
-        help="The store.  [default: that of mtagent.toml, or ~/.local/share/mtagent/store.db]",
-    ),
-]
+_STORE = option(
+    RUN, "--store", type=FILE, help="The store.  [default: that of mtagent.toml, or ~/.local/share/mtagent/store.db]"
+)
 RUN_OPTIONS = [
-    *STORE_OPTION,
+    _STORE,
     option(
-        RUN,
-        "--config",
-        "config_file",
-        type=FILE,
-        metavar="FILE.toml",
+        RUN, "--config", "config_file", type=FILE, metavar="FILE.toml",
         help="Settings; the command line goes first.  [default: mtagent.toml, if there is one here]",
     ),
-]
+]  # fmt: skip
+STORE_OPTION = [
+    _STORE,
+    option(
+        RUN, "--config", "config_file", type=FILE, metavar="FILE.toml", expose_value=False, is_eager=True,
+        callback=lambda context, _, path: context.meta.update({CONFIG_NAME: path}),
+        help="Where --store is not given: the settings that name it.  [default: mtagent.toml, if there is one here]",
+    ),
+]  # fmt: skip
+"""For commands that read stored runs, and take no other setting."""
 SETTING_OPTIONS = [
     *LANGUAGE_OPTIONS,
     *PROMPT_OPTIONS,
@@ -351,10 +352,11 @@ def tell_licences(specs: Iterable[object]) -> None:
 
 
 def store_path(path: Path | None) -> Path:
-    """``path``, or the store of ``mtagent.toml`` in the working folder, or the usual one."""
+    """``path``, or the store of ``--config`` or ``mtagent.toml`` in the working folder, or the usual one."""
     from mtagent.store.store import default_path
 
-    return path or configuration.load(config_path(None)).store or default_path()
+    config_file = click.get_current_context().meta.get(CONFIG_NAME)
+    return path or configuration.load(config_path(config_file)).store or default_path()
 
 
 def existing_store(path: Path | None) -> Store:

@@ -15,7 +15,6 @@ from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
-from mtagent.store.rows import segment_state
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import dollars
 from mtagent.text.escaping import visible
@@ -78,10 +77,10 @@ class Progress:
 
     def advance(self, chain: Chain) -> None:
         """Count one more segment that was improved."""
-        self._counts[segment_state(chain)] += 1
-        self._empty += chain.failed is not None and not chain.text
-        name = chain.segment.id
-        self._failed += [f"{name} ({chain.failed.stage})"] if chain.failed else []
+        name, failed = chain.segment.id, chain.failed
+        self._counts[chain.state] += 1
+        self._empty += failed is not None and not chain.text
+        self._failed += [f"{name} ({failed.stage})"] if failed else []
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
@@ -89,19 +88,20 @@ class Progress:
         self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
         self._say(
             [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
-            [f"{name}: {chain.failed.stage} failed: {chain.failed.reason}"] if chain.failed else [],
+            [f"{name}: {failed.stage} failed: {failed.reason}"] if failed else [],
         )
         self._move(chain.usage)
 
     def advance_rated(self, rated: Sequence[Rated]) -> None:
         """Count the translations of one more segment that was rated."""
-        for one in rated:
-            self._counts["failed" if one.error else "rated"] += one.rating is not None or one.error is not None
+        for result in rated:
+            is_counted = result.rating is not None or result.error is not None
+            self._counts["failed" if result.error else "rated"] += is_counted
         self._say(
-            [f"{one.segment.id}: {one.system}: {_said(one)}" for one in rated],
-            [f"{one.segment.id}: {one.system} failed: {one.error}" for one in rated if one.error],
+            [f"{result.segment.id}: {result.system}: {_said(result)}" for result in rated],
+            [f"{result.segment.id}: {result.system} failed: {result.error}" for result in rated if result.error],
         )
-        self._move(Usage.total(one.usage for one in rated))
+        self._move(Usage.total(result.usage for result in rated))
 
     def _say(self, lines: Iterable[str], failures: Iterable[str]) -> None:
         """All ``lines`` if verbose, else the ``failures`` alone."""

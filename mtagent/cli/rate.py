@@ -33,9 +33,8 @@ from mtagent.cli.options import (
     with_options,
 )
 from mtagent.cli.options import command as command_of
-from mtagent.cli.postedit import notices
 from mtagent.cli.progress import Progress
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 from mtagent.formats import RATING_FORMATS
 from mtagent.formats.files import STANDARD
@@ -112,7 +111,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 @with_options(FORCE_OPTION)
 @option(FILES, "--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
 @with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
-@option(RUN, "--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
+@option(RUN, "--name", "run", metavar="NAME", help="Of the rating run.  [default: made from settings and input]")
 @with_options(LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Rate translations: a score and, where the evaluator marks them, error spans.

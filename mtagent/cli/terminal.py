@@ -10,6 +10,8 @@ import io
 import logging
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import click
@@ -48,3 +50,30 @@ def guard_the_rest() -> None:
 
 def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     display("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"), err=True)
+
+
+class _Once(logging.Handler):
+    """Shows each message once, however often a file is read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show it on standard error."""
+        message = record.getMessage()
+        if message not in self._shown:
+            self._shown.add(message)
+            say(f"mtagent: {message}")
+
+
+@contextmanager
+def notices(quiet: bool) -> Iterator[None]:
+    """Show what the readers of files report: which foreign column was taken for what."""
+    logger, handler = logging.getLogger("mtagent.formats"), _Once()
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

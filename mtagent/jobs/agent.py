@@ -15,7 +15,7 @@ from mtagent.chain.gate import Gate
 from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.jobs.parts import Given, assembled
-from mtagent.jobs.run import in_order
+from mtagent.jobs.pool import in_order
 from mtagent.llm.protocol import LLM
 from mtagent.records import Chain, Segment
 from mtagent.text import languages

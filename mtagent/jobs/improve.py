@@ -13,7 +13,8 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
 from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting
 from mtagent.jobs.parts import Given, assembled, effective, settings_for_results
-from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, run_job, run_name
+from mtagent.jobs.pool import Outcome
+from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.records import Chain
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path
@@ -36,35 +37,30 @@ async def improve_file(
     files.refuse_collisions(config.limit)
     refuse_overwriting((files.output, files.details), files_named(config))
     files.refuse_unwritable()
-    settings = settings_for_results(effective(config, given))
+    decided = effective(config, given)
+    settings = settings_for_results(decided)
     with files.spooled(config) as (files, config):
-        total = _count(effective(config, given), files)
+        total = _count(config, files, translates="translate" in (decided.stages or ()))
         with Store(config.store or default_path()) as store:
-            inputs = files.fingerprint(config)
             models = RunModels(config, store)
             async with assembled(config, given, wrap_llm=models.wrap) as plan:
-                unsigned = store.settings(config.run or run_name(command, settings, inputs))
-                if plan.signatures and (
-                    unsigned is None or "signatures" in unsigned
-                ):  # runs of early versions have none
-                    settings = {**settings, "signatures": plan.signatures}
-                if store.settings(config.run or run_name(command, settings, inputs)) is None:
-                    files.refuse_existing()  # a run that is resumed writes its own outputs again
                 job = Job(
                     command=command,
                     settings=settings,
-                    inputs=inputs,
+                    inputs=files.fingerprint(config),
                     total=total,
                     items=read_segments(config, files),
                     work=lambda run, position, segment: improve(segment, plan),
                     save=Run.save,
                     outcome=outcome_of_chain,
                     is_output=lambda chain: bool(chain.text.strip()),
+                    before_new=files.refuse_existing,  # a run that is resumed writes its own outputs again
+                    signatures=plan.signatures,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             kind, like = files.writer()
             like = like if config.limit is None else None
-            write_outputs(store.read(run.name), kind, files, like=like, limit=config.limit)
+            write_outputs(run, kind, files, like=like, limit=config.limit)
             return store.run(run.name)
 
 
@@ -83,7 +79,7 @@ def write_outputs(
         write_details(files.details, islice(run.chains(), limit))
 
 
-def _count(config: Config, files: Files) -> int:
+def _count(config: Config, files: Files, *, translates: bool) -> int:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
     total = with_words = workable = 0
     for segment in read_segments(config, files):
@@ -93,7 +89,7 @@ def _count(config: Config, files: Files) -> int:
             workable += segment.translation is not None
     if not total:
         raise InputError(f"{files.source}: there is no segment in it")
-    if with_words and not workable and "translate" not in (config.stages or ()):
+    if with_words and not workable and not translates:
         raise ConfigError(
             f"{files.source}: there is no translation in it, and nothing to translate with: "
             "give -t, or the stage translate with OPENAI_API_KEY, --base-url, --llm local or --translator"

@@ -443,6 +443,11 @@ class RatingOutput:
         for path in self.paths:
             refuse_unwritable(path)
 
+    def refuse_existing(self) -> None:
+        """Raise :class:`OutputError` where a file is there already, unless it is to be replaced (``force``)."""
+        if not self.force:
+            refuse_existing(self.paths)
+
     def refuse_unfit(self, material: Material) -> int:
         """Read everything once, so that a defect in the last line is found before anything is paid for.
 

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtagent.chain import guards
 from mtagent.chain.calibration import Threshold, calibrated, read
 from mtagent.chain.chain import Plan
 from mtagent.chain.correct import Corrector
@@ -17,13 +16,9 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, unforced
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
-from mtagent.llm.budget import (
-    Budget,
-    Budgeted,
-)
+from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM
-from mtagent.llm.request import Sampling
 from mtagent.store.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
@@ -32,7 +27,6 @@ from mtagent.translators.protocol import Translator
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
     from mtagent.llm.local import LocalServer
-    from mtagent.llm.request import Sampling
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -74,12 +68,6 @@ def effective(config: Config, given: Given) -> Config:
     return config.effective(offline=config.offline and given.llm is None, translator=translator)
 
 
-def _refuse_unknown_guards(config: Config) -> None:
-    for name in config.skip_guards:
-        if name not in guards.GUARDS:
-            raise ConfigError(f"no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
-
-
 def settings_for_results(config: Config) -> dict[str, Any]:
     """The settings that results depend on, as plain data: what a resumed run must agree with.
 
@@ -97,7 +85,6 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
     """
     offline = config.offline and given.llm is None
     config = effective(config, given)
-    _refuse_unknown_guards(config)
     async with AsyncExitStack() as stack:
         models = _Models(config, given, stack, wrap_llm, offline)
         stages = config.stages or ()
@@ -168,14 +155,16 @@ class _Models:
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
+        from mtagent.llm.request import Sampling
 
+        sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()
         base_url = local.base_url if local else settings.base_url
         client = OpenAIClient(
             local.model if local else settings.model or DEFAULT_MODEL,
             base_url=base_url,
             api_key_env=settings.api_key_env or "OPENAI_API_KEY",
-            sampling=_sampling(settings),
+            sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
             limiter=self._limiter(base_url),
@@ -208,12 +197,6 @@ class _Models:
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
         self._local = self._local or self._stack.enter_context(serve(path or None))
         return self._local
-
-
-def _sampling(settings: ModelSettings) -> Sampling:
-    from mtagent.llm.request import Sampling
-
-    return Sampling(**{name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"})
 
 
 def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitStack) -> Translator | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, EvaluationError, OffScript, calls_of
+from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import (
     Evaluator,
     RatesSystems,
@@ -24,9 +24,10 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, refuse_existing
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
 from mtagent.jobs.parts import Given, assembled_evaluator, effective
-from mtagent.jobs.run import Job, OnStart, Outcome, RunModels, in_order, run_job, run_name
+from mtagent.jobs.pool import Outcome, in_order
+from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -38,12 +39,17 @@ NO_TRANSLATION = "there is no translation to rate"
 
 
 class _Verdict(NamedTuple):
-    """What became of one text."""
+    """What became of one text. Neither rating nor error: it has no words, and neither has its source."""
 
     rating: Rating | None = None
     error: str | None = None
     calls: tuple[Call, ...] = ()
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, rated: Rated) -> _Verdict:
+        """That of a former try."""
+        return cls(rated.rating, None, rated.calls, rated.seconds)
 
 
 async def rate_segment(
@@ -54,55 +60,88 @@ async def rate_segment(
     Systems with equal texts share a rating, and the first of them has its calls. ``known`` holds ratings of a former
     try, by system, which are not asked for again. Source and translation without words have neither rating nor error.
     """
-    segment = candidates.segment
-    texts = _ratable(candidates)
+    segment, translations = candidates.segment, candidates.translations
+    texts = {system: text for system, text in translations.items() if text is not None}
+    if not segment.source.strip():
+        texts = {system: text for system, text in texts.items() if text.strip()}
+    known = {system: rated for system, rated in known.items() if rated.rating is not None}
     if isinstance(evaluator, RatesSystems):
-        return await _each_system(candidates, evaluator, texts, known)
+        verdicts = await _of_systems(evaluator, segment, texts, known, alone=len(translations) == 1)
+    else:
+        verdicts = await _of_texts(evaluator, segment, texts, known)
+    missing = _Verdict(error=NO_TRANSLATION)
+    return tuple(
+        Rated(
+            segment=segment,
+            system=system,
+            translation=text or "",
+            **verdicts.get(system, missing if text is None else _Verdict())._asdict(),
+        )
+        for system, text in translations.items()
+    )
+
+
+async def _of_systems(
+    evaluator: RatesSystems, segment: Segment, texts: Mapping[str, str], known: Mapping[str, Rated], *, alone: bool
+) -> dict[str, _Verdict]:
+    """Each system for itself: equal texts of two systems may have different ratings here."""
+
+    async def rated(system: str, text: str) -> Rating:
+        return checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
+
+    verdicts = {
+        system: _Verdict.of(former)
+        for system, former in known.items()
+        if system in texts and former.translation == texts[system]
+    }
+    left = {system: text for system, text in texts.items() if system not in verdicts}
+    fresh = await together(*(_verdict(rated(system, text)) for system, text in left.items()))
+    return verdicts | dict(zip(left, fresh, strict=True))
+
+
+async def _of_texts(
+    evaluator: Evaluator, segment: Segment, texts: Mapping[str, str], known: Mapping[str, Rated]
+) -> dict[str, _Verdict]:
+    """Each text once; the first system that has it has its calls."""
+    different = list(dict.fromkeys(texts.values()))
     if isinstance(evaluator, RatesTogether):
-        return _shared_out(candidates, dict(zip(texts, await _together(evaluator, segment, texts), strict=True)))
-    verdicts = {one.translation: _Verdict(one.rating, None, one.calls, one.seconds) for one in _first(known)}
-    left = [text for text in texts if text not in verdicts]
-    fresh = await together(*(_alone(rating_by(evaluator, segment, text)) for text in left))
-    return _shared_out(candidates, verdicts | dict(zip(left, fresh, strict=True)))
+        by_text = dict(zip(different, await _together(evaluator, segment, different), strict=True))
+    else:  # of a text that was rated before, the first rating is the one that was paid for
+        by_text = {rated.translation: _Verdict.of(rated) for rated in reversed([*known.values()])}
+        left = [text for text in different if text not in by_text]
+        fresh = await together(*(_verdict(rating_by(evaluator, segment, text)) for text in left))
+        by_text |= zip(left, fresh, strict=True)
+    verdicts = {}
+    for system, text in texts.items():
+        verdicts[system] = by_text[text]
+        by_text[text] = by_text[text]._replace(calls=(), seconds=0.0)
+    return verdicts
 
 
-def _ratable(candidates: Candidates) -> list[str]:
-    """The different texts, but for those that say nothing where the source says nothing either."""
-    texts = [text for text in dict.fromkeys(candidates.translations.values()) if text is not None]
-    return texts if candidates.segment.source.strip() else [text for text in texts if text.strip()]
+async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[str]) -> list[_Verdict]:
+    began = time.perf_counter()
+    try:
+        ratings = await ratings_by(evaluator, segment, texts) if texts else []
+    except (*FATAL, OffScript):
+        raise
+    except Exception as error:  # noqa: BLE001 as below; the calls stand with the first translation, once
+        first = _failed(error, time.perf_counter() - began)
+        return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
+    verdicts = []
+    for rating in ratings:
+        try:
+            if isinstance(rating, Exception):
+                raise rating
+            rating = checked_rating(rating, evaluator)
+            verdicts.append(_Verdict(rating, None, rating.calls, rating.seconds))
+        except (*FATAL, OffScript):  # in a list of results, too, it concerns every segment
+            raise
+        except Exception as error:  # noqa: BLE001 what the evaluator put into the list
+            verdicts.append(_failed(error, getattr(rating, "seconds", 0.0)))
+    return verdicts
 
 
-def _first(known: Mapping[str, Rated]) -> list[Rated]:
-    """Of each text the rating that was paid for: the first."""
-    rated = [one for one in known.values() if one.rating is not None]
-    return list({one.translation: one for one in reversed(rated)}.values())
-
-
-async def _each_system(
-    candidates: Candidates, evaluator: RatesSystems, texts: Sequence[str], known: Mapping[str, Rated]
-) -> tuple[Rated, ...]:
-    """Equal texts of two systems may have different ratings here."""
-
-    async def verdict(system: str, text: str | None) -> _Verdict:
-        if text is None:
-            return _Verdict(error=NO_TRANSLATION)
-        if text not in texts:
-            return _Verdict()
-        former = known.get(system)
-        if former is not None and former.rating is not None and former.translation == text:
-            return _Verdict(former.rating, None, former.calls, former.seconds)
-        return await _alone(checked(text, system))
-
-    async def checked(text: str, system: str) -> Rating:
-        return checked_rating(await evaluator.rate_system(candidates.segment, text, system, alone=alone), evaluator)
-
-    alone = len(candidates.translations) == 1
-    verdicts = await together(*(verdict(system, text) for system, text in candidates.translations.items()))
-    pairs = zip(candidates.translations.items(), verdicts, strict=True)
-    return tuple(_rated(candidates.segment, system, text, found) for (system, text), found in pairs)
-
-
-async def _alone(rating_to_come: Awaitable[Rating]) -> _Verdict:
+async def _verdict(rating_to_come: Awaitable[Rating]) -> _Verdict:
     began = time.perf_counter()
     try:
         rating = await rating_to_come
@@ -113,50 +152,8 @@ async def _alone(rating_to_come: Awaitable[Rating]) -> _Verdict:
     return _Verdict(rating, None, rating.calls, time.perf_counter() - began)
 
 
-async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[str]) -> list[_Verdict]:
-    began = time.perf_counter()
-    try:
-        found = await ratings_by(evaluator, segment, texts) if texts else []
-    except (*FATAL, OffScript):
-        raise
-    except Exception as error:  # noqa: BLE001 as above; the calls stand with the first translation, once
-        first = _failed(error, time.perf_counter() - began)
-        return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
-    return [_verdict(one, evaluator) for one in found]
-
-
-def _verdict(found: Rating | Exception, evaluator: Evaluator) -> _Verdict:
-    if isinstance(found, Exception):
-        return _failed(found, 0.0)
-    try:
-        return _Verdict(checked_rating(found, evaluator), None, found.calls, found.seconds)
-    except EvaluationError as error:
-        return _failed(error, getattr(found, "seconds", 0.0))
-
-
 def _failed(error: Exception, seconds: float) -> _Verdict:
-    if isinstance(error, (*FATAL, OffScript)):  # in a list of results, too, it concerns every segment
-        raise error
-    calls = calls_of(error)
-    return _Verdict(None, f"{type(error).__name__}: {error}", calls, seconds)
-
-
-def _shared_out(candidates: Candidates, verdicts: Mapping[str, _Verdict]) -> tuple[Rated, ...]:
-    """The verdicts system by system."""
-    paid: set[str] = set()
-    found = []
-    for system, text in candidates.translations.items():
-        verdict = _Verdict(error=NO_TRANSLATION) if text is None else verdicts.get(text, _Verdict())
-        if text in paid:
-            verdict = verdict._replace(calls=(), seconds=0.0)
-        found.append(_rated(candidates.segment, system, text, verdict))
-        if text is not None:
-            paid.add(text)
-    return tuple(found)
-
-
-def _rated(segment: Segment, system: str, text: str | None, verdict: _Verdict) -> Rated:
-    return Rated(segment=segment, system=system, translation=text or "", **verdict._asdict())
+    return _Verdict(None, f"{type(error).__name__}: {error}", calls_of(error), seconds)
 
 
 OnRated = Callable[[Sequence[Rated]], None]
@@ -255,12 +252,11 @@ async def _rate(
             save=Run.save_ratings,
             outcome=_outcome,
             is_output=lambda rated: _outcome(rated).succeeded,
+            before_new=output.refuse_existing,
             kind="rating",
         )
-        if not output.force and store.settings(config.run or run_name("rate", job.settings, job.inputs)) is None:
-            refuse_existing(output.paths)
         run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
-    systems, remarks = write_ratings(store.read(run.name), output, limit=config.limit)
+    systems, remarks = write_ratings(run, output, limit=config.limit)
     return RatingReport(store.run(run.name), systems, remarks)
 
 
@@ -277,8 +273,8 @@ def _settings(config: Config, given: Given, evaluator: Evaluator) -> dict[str, A
 
 def _outcome(rated: Sequence[Rated]) -> Outcome:
     """A segment has failed where none of its translations has a rating."""
-    succeeded = any(one.rating is not None for one in rated)
-    return Outcome(succeeded, None if succeeded else next((one.error for one in rated if one.error), None))
+    succeeded = any(result.rating is not None for result in rated)
+    return Outcome(succeeded, None if succeeded else next((result.error for result in rated if result.error), None))
 
 
 def write_ratings(
@@ -321,7 +317,7 @@ def rate(
         pass
     else:
         raise ConfigError("an event loop is running here: use `async for rated in mtagent.jobs.rate.rate_each(…)`")
-    found = rate_each(
+    ratings = rate_each(
         sources,
         translations,
         source_lang,
@@ -332,7 +328,11 @@ def rate(
         config_file=config_file,
         **settings,
     )
-    return asyncio.run(_collected(found))
+
+    async def collected() -> list[Rated]:
+        return [rated async for rated in ratings]
+
+    return asyncio.run(collected())
 
 
 def rate_each(
@@ -356,21 +356,17 @@ def rate_each(
     given = Given(
         evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
     )
-    found = make_candidates(sources, translations, source_lang, target_lang, references=references)
-    return _rated_each(found, config, given)
+    candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
 
+    async def ratings() -> AsyncGenerator[Rated, None]:
+        async with assembled_evaluator(config, given) as made:
+            segments = in_order(candidates, partial(rate_segment, evaluator=made), concurrency=config.concurrency)
+            async with aclosing(segments):  # who leaves early must leave no task behind that asks a closed model
+                async for rated in segments:
+                    for result in rated:
+                        yield result
 
-async def _rated_each(candidates: Sequence[Candidates], config: Config, given: Given) -> AsyncGenerator[Rated, None]:
-    async with assembled_evaluator(config, given) as evaluator:
-        found = in_order(candidates, partial(rate_segment, evaluator=evaluator), concurrency=config.concurrency)
-        async with aclosing(found):  # who leaves early must leave no task behind that asks a closed model
-            async for rated in found:
-                for one in rated:
-                    yield one
-
-
-async def _collected(found: AsyncGenerator[Rated, None]) -> list[Rated]:
-    return [one async for one in found]
+    return ratings()
 
 
 def make_candidates(
@@ -394,8 +390,13 @@ def make_candidates(
     columns = {name: _one_for_each(texts, segments, "translation") for name, texts in systems.items()}
     if references is not None:
         given = _one_for_each(references, segments, "reference")
-        segments = [one.model_copy(update={"reference": text}) for one, text in zip(segments, given, strict=True)]
-    return [side_by_side(one, {name: texts[i] for name, texts in columns.items()}) for i, one in enumerate(segments)]
+        segments = [
+            segment.model_copy(update={"reference": text}) for segment, text in zip(segments, given, strict=True)
+        ]
+    return [
+        side_by_side(segment, {name: texts[number] for name, texts in columns.items()})
+        for number, segment in enumerate(segments)
+    ]
 
 
 def _one_for_each(given: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:

@@ -26,7 +26,7 @@ ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
-_WITHOUT_COUNT = "go on without a budget, or start another --run with one: stored replies cost it nothing"
+_WITHOUT_COUNT = "go on without a budget, or start another run with one (--name): stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -88,7 +88,7 @@ class Budget:
             if self.limit.dollars < inf and dollars is None:
                 raise ConfigError(
                     f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
-                    "the tokens instead (--token-budget N), or start another --run"
+                    "the tokens instead (--token-budget N), or start another run (--name)"
                 )
             self.spent += Amount(dollars or 0.0, tokens)
 

@@ -9,14 +9,20 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any
 
 from mtagent.records import Call, Completion, TokenLogprob, Usage
-from mtagent.store.database import Database
-from mtagent.store.rows import keep_text, pack_messages, pack_tool_calls, text_hash, unpack_tool_calls
+from mtagent.store.database import Database, now
+from mtagent.store.rows import (
+    insert_texts,
+    keep_text,
+    pack_messages,
+    pack_tool_calls,
+    text_hash,
+    unpack_tool_calls,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -165,34 +171,6 @@ def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: st
     keys[run_id, segment].add(key)
     if len(keys) > _UNDER_WAY:
         del keys[next(iter(keys))]
-
-
-def insert_texts(connection: Connection, texts: dict[str, str]) -> None:
-    """Add texts by their hash, those excepted that are there already; a damaged one is mended."""
-    connection.executemany(
-        "INSERT INTO texts (hash, text) VALUES (?, ?)"
-        " ON CONFLICT (hash) DO UPDATE SET text = excluded.text WHERE text IS NOT excluded.text",
-        texts.items(),
-    )
-
-
-def read_texts(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
-    """The texts with these hashes. Raises :class:`ValueError` for one that is another text, or none, by now."""
-    wanted = set(addresses)
-    rows = connection.execute(
-        "SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))", (json.dumps(list(wanted)),)
-    )
-    found = dict(rows)
-    if lost := wanted - found.keys():
-        raise ValueError(f"the text {min(lost)} is missing")
-    if changed := next((address for address, text in found.items() if text_hash(text) != address), None):
-        raise ValueError(f"the text {changed} does not match its hash")
-    return found
-
-
-def now() -> str:
-    """The time in UTC, as the store writes it: ``2025-01-31 12:00:00.000``."""
-    return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def _call_row(

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -104,7 +105,8 @@ class Database:
             # Bytes that are no UTF-8 come without a code.
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
                 raise StoreError(_damaged(self.path, whose, str(error))) from error
-            raise StoreError(f"{self.path}: {_advice(error)}") from error
+            advice = _ADVICE.get(_code(error))
+            raise StoreError(f"{self.path}: {f'{advice} ({error})' if advice else error}") from error
         except UnicodeDecodeError as error:  # SQLite's own message quotes damaged bytes
             raise StoreError(_damaged(self.path, whose, str(error))) from error
         except UnicodeEncodeError as error:
@@ -122,9 +124,9 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
-def _advice(error: sqlite3.Error) -> str:
-    code = _code(error)
-    return f"{_ADVICE[code]} ({error})" if code in _ADVICE else str(error)
+def now() -> str:
+    """The time in UTC, as the store writes it: ``2025-01-31 12:00:00.000``."""
+    return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def make_private_folder(folder: Path) -> None:

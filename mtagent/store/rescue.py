@@ -10,12 +10,11 @@ from urllib.parse import quote
 
 from mtagent.errors import StoreError
 from mtagent.store.database import Database
-from mtagent.store.rows import segment_state
+from mtagent.store.rows import SEGMENT_TABLES
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
-_TABLES = ("runs", "segments", "steps", "edits", "ratings", "rated", "texts", "calls")
-_OF_A_SEGMENT = ("segments", "steps", "edits", "ratings", "rated")
+_TABLES = ("runs", *SEGMENT_TABLES, "texts", "calls")
 _ROWS = 1000
 _BESIDE = 100  # segments are saved as they are done, so that of an unreadable row may lie this far from its neighbours
 _UNKNOWN_LAST = 2**20  # rows that are looked for where the end of a table is damaged
@@ -72,11 +71,11 @@ def _copy(source: sqlite3.Connection, target: Database, table: str) -> list[tupl
     gaps, before, lost = set[tuple[_Place, _Place]](), _FIRST, set[_Place | None]()
     for rows in _readable(source, table, named):
         if isinstance(rows, int):
-            lost |= {_place_of(source, table, rows)} if table in _OF_A_SEGMENT else set()
+            lost |= {_place_of(source, table, rows)} if table in SEGMENT_TABLES else set()
             continue
         with target.writing(f"table {table}") as connection:
             connection.executemany(insert, rows)
-        if table in _OF_A_SEGMENT:
+        if table in SEGMENT_TABLES:
             at = columns.index("position")
             gaps |= _gaps(before, lost, (rows[0][0], rows[0][at]))
             before, lost = (rows[-1][0], rows[-1][at]), set()
@@ -133,7 +132,7 @@ def _checked(store: Store, name: str, gaps: Sequence[tuple[_Place, _Place]]) -> 
         if any(first <= (run.id, position) <= last for first, last in gaps) or not _is_whole(run, position, state, text)
     ]
     with store.database.writing(f"run {name!r}") as connection:
-        for table in _OF_A_SEGMENT:
+        for table in SEGMENT_TABLES:
             values = [(run.id, position) for position in broken]
             connection.executemany(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", values)
         connection.execute("UPDATE runs SET state = 'stopped', pid = NULL WHERE id = ?", (run.id,))
@@ -149,4 +148,4 @@ def _is_whole(run: StoredRun, position: int, state: str, text: str) -> bool:
         chain = run.chain_at(position)
     except StoreError:
         return False
-    return (segment_state(chain), chain.text) == (state, text)
+    return (chain.state, chain.text) == (state, text)

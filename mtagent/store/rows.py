@@ -1,4 +1,4 @@
-"""Chains as rows, and rows as chains: exactly what was saved comes back.
+"""Chains and ratings as rows, and rows as chains and ratings: exactly what was saved comes back.
 
 What users ask about is in columns; what only mtagent reads is JSON. The texts of messages and replies are kept once,
 under their hash: a step holds its calls as JSON with hashes in the place of texts.
@@ -7,11 +7,15 @@ under their hash: a step holds its calls as JSON with hashes in the place of tex
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Literal
+from itertools import groupby
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any
 
+from mtagent.errors import StoreError
 from mtagent.records import (
     Call,
     Cause,
@@ -19,9 +23,11 @@ from mtagent.records import (
     Edit,
     ErrorSpan,
     Message,
+    Rated,
     Rating,
     RatingRole,
     Segment,
+    SegmentState,
     Step,
     Term,
     ToolCall,
@@ -29,87 +35,109 @@ from mtagent.records import (
 )
 
 Row = tuple[Any, ...]
-SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
+Texts = Mapping[str, str]
+"""Texts by their hash."""
 
-SEGMENT_COLUMNS = (
-    "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, context, "
-    "notes, terms, state, text"
-)
-STEP_COLUMNS = "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause"
-EDIT_COLUMNS = (
-    'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, '
-    "detail, guards"
-)
-RATING_COLUMNS = (
-    "run_id, position, step, number, segment, stage, evaluator, score, signature, explanation, errors, calls, "
-    "correction, confidence, gaps, warnings, seconds, role"
-)
+# The columns of a rating from ``evaluator`` to ``seconds`` stand at the same places in ``ratings`` and ``rated``.
+_RATING = "evaluator, score, signature, explanation, errors, calls, correction, confidence, gaps, warnings, seconds"
+_COLUMNS = {
+    "segments": (
+        "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, "
+        "context, notes, terms, state, text"
+    ),
+    "steps": "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause",
+    "edits": (
+        'run_id, position, step, number, segment, stage, outcome, old, new, start, "end", category, severity, span, '
+        "detail, guards"
+    ),
+    "ratings": f"run_id, position, step, number, segment, stage, {_RATING}, role",
+    "rated": f"run_id, position, number, segment, system, translation, {_RATING}, error, paid, took",
+}
+SEGMENT_TABLES = tuple(_COLUMNS)
+"""The tables that hold what became of a segment, by ``run_id`` and ``position``."""
 
-
-@lru_cache(maxsize=128)  # constant prompts come with every call, and each reply again when its chain is saved
-def text_hash(text: str) -> str:
-    """The address of a text in the table ``texts``: 32 hexadecimal digits of its BLAKE2b hash."""
-    return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def segment_state(chain: Chain) -> SegmentState:
-    """What became of the segment, in one word."""
-    if chain.failed is not None:
-        return "failed"
-    if chain.changed:
-        return "changed"
-    return "rejected" if any(step.verdict == "rejected" for step in chain.steps) else "unchanged"
+_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # made once: it runs for every call
 
 
-def segment_row(run_id: int, position: int, of: Segment, state: SegmentState, text: str) -> Row:
-    """The row of table ``segments``."""
-    terms = _json([term.model_dump() for term in of.terms])
-    given = (of.source_lang, of.target_lang, of.source, of.translation, of.reference, of.document, of.domain)
-    return (run_id, position, of.id, *given, of.context, of.notes, terms, state, text)
+# -- chains
 
 
-def step_row(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> Row:
-    """The row of table ``steps``; the texts of its calls are added to ``texts`` by hash."""
-    step = chain.steps[number]
-    said = (step.stage, step.verdict, step.reason, step.text, step.proposed, step.seconds)
-    cause = _json(step.cause.model_dump(exclude_defaults=True))
-    return (run_id, position, number, chain.segment.id, *said, pack_calls(step.calls, texts), cause)
+def insert_chain(connection: Connection, run_id: int, position: int, chain: Chain) -> None:
+    """Add the rows of a chain: its segment, its steps with their edits and ratings, and the texts of their calls."""
+    texts: dict[str, str] = {}
+    steps, edits, ratings = list[Row](), list[Row](), list[Row]()
+    for number, step in enumerate(chain.steps):
+        place = (run_id, position, number)
+        whose = (chain.segment.id, step.stage)
+        result = (step.verdict, step.reason, step.text, step.proposed, step.seconds)
+        cause = _json(step.cause.model_dump(exclude_defaults=True))
+        steps.append((*place, *whose, *result, pack_calls(step.calls, texts), cause))
+        for index, edit in enumerate(step.edits):
+            span = edit.span
+            error = (span.category, span.severity, _json(span.model_dump())) if span else (None, None, None)
+            change = (edit.outcome, edit.old, edit.new, edit.start, edit.end)
+            edits.append((*place, index, *whose, *change, *error, edit.detail, _json(edit.guards)))
+        for index, rating in enumerate(step.ratings):
+            ratings.append((*place, index, *whose, *_rating_values(rating, texts), rating.role))
+    _insert(connection, "segments", [_segment_row(run_id, position, chain.segment, chain.state, chain.text)])
+    _insert(connection, "steps", steps)
+    _insert(connection, "edits", edits)
+    _insert(connection, "ratings", ratings)
+    insert_texts(connection, texts)
 
 
-def edit_rows(run_id: int, position: int, chain: Chain, number: int) -> list[Row]:
-    """The rows of table ``edits`` for step ``number``."""
-    step = chain.steps[number]
+def read_chains(connection: Connection, run_id: int, condition: str, value: int, limit: int) -> list[tuple[int, Chain]]:
+    """Position and chain of up to ``limit`` segments that a ``condition`` on their positions chooses, in order."""
+    segments = connection.execute(
+        f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND {condition} ORDER BY position LIMIT ?",
+        (run_id, value, limit),
+    ).fetchall()
+    if not segments:
+        return []
+
+    def select(table: str, order: str) -> list[Row]:
+        return connection.execute(
+            f"SELECT {_COLUMNS[table]} FROM {table} WHERE run_id = ? AND position BETWEEN ? AND ? ORDER BY {order}",
+            (run_id, segments[0][1], segments[-1][1]),
+        ).fetchall()
+
+    steps = select("steps", "position, step")
+    ratings = select("ratings", "position, step, number")
+    texts = read_texts(connection, [row[10] for row in steps] + [row[11] for row in ratings])
+    edits_of, ratings_of = (
+        {step: list(rows) for step, rows in groupby(table, itemgetter(1, 2))}
+        for table in (select("edits", "position, step, number"), ratings)
+    )
+    steps_of = {position: list(rows) for position, rows in groupby(steps, itemgetter(1))}
+
+    def read_step(row: Row) -> Step:
+        return Step(
+            stage=row[4],
+            verdict=row[5],
+            cause=Cause(**json.loads(row[11])),
+            text=row[7],
+            proposed=row[8],
+            seconds=row[9],
+            edits=tuple(_read_edit(edit) for edit in edits_of.get(row[1:3], ())),
+            ratings=tuple(_read_rating(rating, texts, role=rating[17]) for rating in ratings_of.get(row[1:3], ())),
+            calls=unpack_calls(row[10], texts),
+        )
+
     return [
-        (run_id, position, number, index, chain.segment.id, step.stage, *_edit_values(edit))
-        for index, edit in enumerate(step.edits)
+        (row[1], Chain(segment=_read_segment(row), steps=tuple(map(read_step, steps_of.get(row[1], ())))))
+        for row in segments
     ]
 
 
-def _edit_values(edit: Edit) -> Row:
-    span = edit.span
-    about = (span.category, span.severity, _json(span.model_dump())) if span else (None, None, None)
-    return (edit.outcome, edit.old, edit.new, edit.start, edit.end, *about, edit.detail, _json(edit.guards))
+def _segment_row(run_id: int, position: int, segment: Segment, state: SegmentState, text: str) -> Row:
+    languages = (segment.source_lang, segment.target_lang)
+    texts = (segment.source, segment.translation, segment.reference)
+    terms = _json([term.model_dump() for term in segment.terms])
+    known = (segment.document, segment.domain, segment.context, segment.notes, terms)
+    return (run_id, position, segment.id, *languages, *texts, *known, state, text)
 
 
-def rating_rows(run_id: int, position: int, chain: Chain, number: int, texts: dict[str, str]) -> list[Row]:
-    """The rows of table ``ratings`` for step ``number``; the texts of their calls are added to ``texts``."""
-    step = chain.steps[number]
-    return [
-        (run_id, position, number, index, chain.segment.id, step.stage, *rating_values(rating, texts), rating.role)
-        for index, rating in enumerate(step.ratings)
-    ]
-
-
-def rating_values(rating: Rating, texts: dict[str, str]) -> Row:
-    """The values of :data:`RATING_COLUMNS` from ``evaluator`` on; the texts of the calls are added to ``texts``."""
-    errors = None if rating.errors is None else _json([error.model_dump() for error in rating.errors])
-    said = (rating.evaluator, rating.score, rating.signature, rating.explanation)
-    more = (rating.correction, rating.confidence, _json(rating.gaps), _json(rating.warnings), rating.seconds)
-    return (*said, errors, pack_calls(rating.calls, texts), *more)
-
-
-def read_segment(row: Row) -> Segment:
-    """The segment of a row of :data:`SEGMENT_COLUMNS`."""
+def _read_segment(row: Row) -> Segment:
     return Segment(
         id=row[2],
         source_lang=row[3],
@@ -125,38 +153,29 @@ def read_segment(row: Row) -> Segment:
     )
 
 
-def read_step(row: Row, edits: Iterable[Row], ratings: Iterable[Row], texts: Mapping[str, str]) -> Step:
-    """The step of a row of :data:`STEP_COLUMNS`, with the rows of its edits and ratings in order."""
-    return Step(
-        stage=row[4],
-        verdict=row[5],
-        cause=Cause(**json.loads(row[11])),
-        text=row[7],
-        proposed=row[8],
-        seconds=row[9],
-        edits=tuple(map(_read_edit, edits)),
-        ratings=tuple(read_rating(rating, texts, role=rating[17]) for rating in ratings),
-        calls=unpack_calls(row[10], texts),
-    )
-
-
 def _read_edit(row: Row) -> Edit:
-    span = None if row[13] is None else ErrorSpan(**json.loads(row[13]))
     return Edit(
         outcome=row[6],
         old=row[7],
         new=row[8],
         start=row[9],
         end=row[10],
-        span=span,
+        span=None if row[13] is None else ErrorSpan(**json.loads(row[13])),
         detail=row[14],
         guards=tuple(json.loads(row[15])),
     )
 
 
-def read_rating(row: Row, texts: Mapping[str, str], role: RatingRole | None = None) -> Rating:
-    """The rating of a row whose values from ``evaluator`` on are those of :data:`RATING_COLUMNS`."""
+def _rating_values(rating: Rating, texts: dict[str, str]) -> Row:
+    errors = None if rating.errors is None else _json([error.model_dump() for error in rating.errors])
+    verdict = (rating.evaluator, rating.score, rating.signature, rating.explanation, errors)
+    doubts = (rating.correction, rating.confidence, _json(rating.gaps), _json(rating.warnings))
+    return (*verdict, pack_calls(rating.calls, texts), *doubts, rating.seconds)
+
+
+def _read_rating(row: Row, texts: Texts, role: RatingRole | None = None) -> Rating:
     return Rating(
+        role=role,
         evaluator=row[6],
         score=row[7],
         signature=row[8],
@@ -168,8 +187,111 @@ def read_rating(row: Row, texts: Mapping[str, str], role: RatingRole | None = No
         gaps=tuple(json.loads(row[14])),
         warnings=tuple(json.loads(row[15])),
         seconds=row[16],
-        role=role,
     )
+
+
+# -- ratings of given translations
+
+
+def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequence[Rated]) -> None:
+    """Add the rows of a segment whose translations were rated: its own, and one for each system.
+
+    Its state is ``failed`` where one of the systems has no rating because of an error: it will be tried again.
+    """
+    texts: dict[str, str] = {}
+    state: SegmentState = "failed" if any(result.error is not None for result in rated) else "rated"
+    rows = list[Row]()
+    for number, result in enumerate(rated):
+        rating = result.rating
+        values = (None,) * 11 if rating is None else _rating_values(rating, texts)
+        paid = None if rating is not None and rating.calls == result.calls else pack_calls(result.calls, texts)
+        place = (run_id, position, number, result.segment.id, result.system, result.translation)
+        rows.append((*place, *values, result.error, paid, result.seconds))
+    _insert(connection, "segments", [_segment_row(run_id, position, rated[0].segment, state, "")])
+    _insert(connection, "rated", rows)
+    insert_texts(connection, texts)
+
+
+def read_rated(connection: Connection, run_id: int, condition: str, values: Sequence[object]) -> Iterator[Rated]:
+    """The ratings that a ``condition`` on table ``rated`` chooses, by position and system."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS['rated']} FROM rated WHERE run_id = ? AND {condition} ORDER BY position, number",
+        (run_id, *values),
+    ).fetchall()
+    if not rows:
+        return
+    texts = read_texts(connection, [calls for row in rows for calls in (row[11], row[18]) if calls is not None])
+    span = (run_id, rows[0][1], rows[-1][1])
+    columns = _COLUMNS["segments"]
+    segments = {
+        row[1]: _read_segment(row)
+        for row in connection.execute(
+            f"SELECT {columns} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?", span
+        )
+    }
+    for row in rows:
+        rating = None if row[6] is None else _read_rating(row, texts)
+        if row[1] not in segments:
+            raise StoreError(f"segment {row[3]!r}: its row is missing")
+        yield Rated(
+            segment=segments[row[1]],
+            system=row[4],
+            translation=row[5],
+            rating=rating,
+            error=row[17],
+            calls=rating.calls if row[18] is None and rating else unpack_calls(row[18], texts),
+            seconds=row[19],
+        )
+
+
+def _insert(connection: Connection, table: str, rows: list[Row]) -> None:
+    columns = _COLUMNS[table]
+    places = ", ".join("?" * (columns.count(",") + 1))
+    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
+
+
+# -- calls, and the texts in them
+
+
+@lru_cache(maxsize=128)  # constant prompts come with every call, and each reply again when its chain is saved
+def text_hash(text: str) -> str:
+    """The address of a text in the table ``texts``: 32 hexadecimal digits of its BLAKE2b hash."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def keep_text(text: str, texts: dict[str, str]) -> str:
+    """Add ``text`` to ``texts`` and give its hash."""
+    address = text_hash(text)
+    texts[address] = text
+    return address
+
+
+def insert_texts(connection: Connection, texts: Texts) -> None:
+    """Add texts by their hash, those excepted that are there already; a damaged one is mended."""
+    connection.executemany(
+        "INSERT INTO texts (hash, text) VALUES (?, ?)"
+        " ON CONFLICT (hash) DO UPDATE SET text = excluded.text WHERE text IS NOT excluded.text",
+        texts.items(),
+    )
+
+
+def read_texts(connection: Connection, packed: Iterable[str]) -> Texts:
+    """The texts that packed calls name. Raises :class:`ValueError` for one that is another text, or none, by now."""
+    addresses = set[str]()
+    for call in (call for calls in packed for call in json.loads(calls)):
+        addresses.update(address for _, address, *_ in call["messages"])
+        addresses.update([call["reply"]] if call["reply"] is not None else [])
+    texts = dict(
+        connection.execute(
+            "SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(addresses)),),
+        )
+    )
+    if lost := addresses - texts.keys():
+        raise ValueError(f"the text {min(lost)} is missing")
+    if changed := next((address for address, text in texts.items() if text_hash(text) != address), None):
+        raise ValueError(f"the text {changed} does not match its hash")
+    return texts
 
 
 def pack_messages(messages: Iterable[Message], texts: dict[str, str]) -> str:
@@ -181,13 +303,13 @@ def pack_messages(messages: Iterable[Message], texts: dict[str, str]) -> str:
 
 
 def _packed(messages: Iterable[Message], texts: dict[str, str]) -> list[list[Any]]:
-    return [[message.role, keep_text(message.content, texts), *_tool_fields(message)] for message in messages]
-
-
-def _tool_fields(message: Message) -> list[dict[str, Any]]:
-    if not message.tool_calls and message.tool_call_id is None:
-        return []
-    return [message.model_dump(include={"tool_calls", "tool_call_id"}, exclude_defaults=True)]
+    packed = []
+    for message in messages:
+        values: list[Any] = [message.role, keep_text(message.content, texts)]
+        if message.tool_calls or message.tool_call_id is not None:
+            values.append(message.model_dump(include={"tool_calls", "tool_call_id"}, exclude_defaults=True))
+        packed.append(values)
+    return packed
 
 
 def pack_tool_calls(calls: Iterable[ToolCall]) -> str | None:
@@ -201,52 +323,33 @@ def unpack_tool_calls(packed: str | None) -> tuple[ToolCall, ...]:
     return () if packed is None else tuple(ToolCall(**call) for call in json.loads(packed))
 
 
-def keep_text(text: str, texts: dict[str, str]) -> str:
-    """Add ``text`` to ``texts`` and give its hash."""
-    address = text_hash(text)
-    texts[address] = text
-    return address
-
-
 def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
-    """Calls as JSON, with hashes in the place of texts."""
-    return _json([_pack_call(call, texts) for call in calls])
+    """Calls as JSON, with hashes in the place of texts, which are added to ``texts``."""
+    packed = []
+    for call in calls:
+        fields: dict[str, Any] = {
+            "purpose": call.purpose,
+            "model": call.model,
+            "messages": _packed(call.messages, texts),
+            "reply": None if call.reply is None else keep_text(call.reply, texts),
+            "usage": call.usage.model_dump(),
+            "seconds": call.seconds,
+            "error": call.error,
+        }
+        if call.tool_calls:
+            fields["tool_calls"] = [tool_call.model_dump() for tool_call in call.tool_calls]
+        packed.append(fields)
+    return _json(packed)
 
 
-def _pack_call(call: Call, texts: dict[str, str]) -> dict[str, Any]:
-    packed = {
-        "purpose": call.purpose,
-        "model": call.model,
-        "messages": _packed(call.messages, texts),
-        "reply": None if call.reply is None else keep_text(call.reply, texts),
-        "usage": call.usage.model_dump(),
-        "seconds": call.seconds,
-        "error": call.error,
-    }
-    return {**packed, "tool_calls": [of.model_dump() for of in call.tool_calls]} if call.tool_calls else packed
-
-
-def unpack_calls(packed: str, texts: Mapping[str, str]) -> tuple[Call, ...]:
+def unpack_calls(packed: str, texts: Texts) -> tuple[Call, ...]:
     """The calls that :func:`pack_calls` packed."""
-    return tuple(_unpack_call(call, texts) for call in json.loads(packed))
-
-
-def _unpack_call(call: dict[str, Any], texts: Mapping[str, str]) -> Call:
-    messages = tuple(
-        Message(role=role, content=texts[address], **(more[0] if more else {}))
-        for role, address, *more in call["messages"]
-    )
-    reply = None if call["reply"] is None else texts[call["reply"]]
-    return Call(**{**call, "messages": messages, "reply": reply, "usage": Usage(**call["usage"])})
-
-
-def addresses(packed: Iterable[str]) -> set[str]:
-    """The hashes of all texts that packed calls name."""
-    found: set[str] = set()
-    for call in (call for calls in packed for call in json.loads(calls)):
-        found.update(address for _, address, *_ in call["messages"])
-        found.update([call["reply"]] if call["reply"] is not None else [])
-    return found
-
-
-_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # made once: it runs for every call
+    calls = []
+    for call in json.loads(packed):
+        call["messages"] = tuple(
+            Message(role=role, content=texts[address], **(fields[0] if fields else {}))
+            for role, address, *fields in call["messages"]
+        )
+        call["reply"] = None if call["reply"] is None else texts[call["reply"]]
+        calls.append(Call(**{**call, "usage": Usage(**call["usage"])}))
+    return tuple(calls)

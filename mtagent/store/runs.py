@@ -2,95 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import Call, Chain, Rated, Record, Usage
-from mtagent.store import rows
-from mtagent.store.calls import CallLog, insert_texts, now, read_texts
-from mtagent.store.database import Database
-
-# The columns from ``evaluator`` to ``seconds`` stand where they do in the table ``ratings``.
-COLUMNS = (
-    "run_id, position, number, segment, system, translation, evaluator, score, signature, explanation, errors, calls, "
-    "correction, confidence, gaps, warnings, seconds, error, paid, took"
-)
-_NO_RATING = (None,) * 11
-_CALLS, _ERROR, _PAID, _TOOK = 11, 17, 18, 19
-
-
-def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequence[Rated]) -> None:
-    """Add the rows of a segment: its own, and one per system."""
-    texts: dict[str, str] = {}
-    connection.execute(
-        f"INSERT INTO segments ({rows.SEGMENT_COLUMNS}) VALUES ({_places(rows.SEGMENT_COLUMNS)})",
-        rows.segment_row(run_id, position, rated[0].segment, state_of(rated), ""),
-    )
-    values = [_row(run_id, position, number, one, texts) for number, one in enumerate(rated)]
-    connection.executemany(f"INSERT INTO rated ({COLUMNS}) VALUES ({_places(COLUMNS)})", values)
-    insert_texts(connection, texts)
-
-
-def state_of(rated: Sequence[Rated]) -> rows.SegmentState:
-    """``failed`` where one of the systems has no rating because of an error: it will be tried again."""
-    return "failed" if any(one.error is not None for one in rated) else "rated"
-
-
-def read_rated(
-    connection: Connection, run_id: int, condition: str, values: Sequence[object]
-) -> Iterator[tuple[int, Rated]]:
-    """Position and rating of the rows that a ``condition`` on table ``rated`` chooses, in order."""
-    found = connection.execute(
-        f"SELECT {COLUMNS} FROM rated WHERE run_id = ? AND {condition} ORDER BY position, number", (run_id, *values)
-    ).fetchall()
-    packed = [calls for row in found for calls in (row[_CALLS], row[_PAID]) if calls is not None]
-    texts = read_texts(connection, rows.addresses(packed))
-    segments = _segments(connection, run_id, {row[1] for row in found})
-    for row in found:
-        yield row[1], _read(row, segments, texts)
-
-
-def _segments(connection: Connection, run_id: int, positions: set[int]) -> dict[int, rows.Row]:
-    if not positions:
-        return {}
-    span = (run_id, min(positions), max(positions))
-    sql = f"SELECT {rows.SEGMENT_COLUMNS} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?"
-    return {row[1]: row for row in connection.execute(sql, span)}
-
-
-def _row(run_id: int, position: int, number: int, rated: Rated, texts: dict[str, str]) -> rows.Row:
-    rating = rated.rating
-    same = rating is not None and rating.calls == rated.calls
-    return (
-        *(run_id, position, number, rated.segment.id, rated.system, rated.translation),
-        *(_NO_RATING if rating is None else rows.rating_values(rating, texts)),
-        *(rated.error, None if same else rows.pack_calls(rated.calls, texts), rated.seconds),
-    )
-
-
-def _read(row: rows.Row, segments: Mapping[int, rows.Row], texts: Mapping[str, str]) -> Rated:
-    rating = None if row[6] is None else rows.read_rating(row, texts)
-    paid = rating.calls if row[_PAID] is None and rating else rows.unpack_calls(row[_PAID], texts)
-    if row[1] not in segments:
-        raise StoreError(f"segment {row[3]!r}: its row is missing")
-    return Rated(
-        segment=rows.read_segment(segments[row[1]]),
-        system=row[4],
-        translation=row[5],
-        rating=rating,
-        error=row[_ERROR],
-        calls=paid,
-        seconds=row[_TOOK],
-    )
-
-
-def _places(columns: str) -> str:
-    return ", ".join("?" * len(columns.split(",")))
-
+from mtagent.store.calls import CallLog
+from mtagent.store.database import Database, now
+from mtagent.store.rows import SEGMENT_TABLES, insert_chain, insert_rated, read_chains, read_rated
 
 RunState = Literal["running", "interrupted", "stopped", "finished"]
 RunKind = Literal["chain", "rating"]
@@ -198,21 +118,21 @@ class StoredRun:
         last, end = -1, limit if limit is not None else 2**62
         choice, names = ("", ()) if system is None else (" AND system = ?", (system,))
         while positions := self._positions(last, end):
-            with self._database.reading(f"run {self.name!r}") as connection:
-                page = f"position BETWEEN ? AND ?{choice}"
-                found = list(read_rated(connection, self.id, page, (positions[0], positions[-1], *names)))
-            yield from (rated for _, rated in found)
+            page = f"position BETWEEN ? AND ?{choice}"
+            yield from self._ratings(page, positions[0], positions[-1], *names)
             last = positions[-1]
 
     def ratings_of(self, segment_id: str) -> list[Rated]:
         """The ratings of one segment, in order of systems; none where the run has no segment of that id."""
-        with self._database.reading(f"run {self.name!r}") as connection:
-            return [rated for _, rated in read_rated(connection, self.id, "segment = ?", (segment_id,))]
+        return self._ratings("segment = ?", segment_id)
 
     def ratings_at(self, position: int) -> list[Rated]:
         """The ratings of the segment at ``position``, those of a failed try included; none where there is none."""
+        return self._ratings("position = ?", position)
+
+    def _ratings(self, condition: str, *values: object) -> list[Rated]:
         with self._database.reading(f"run {self.name!r}") as connection:
-            return [rated for _, rated in read_rated(connection, self.id, "position = ?", (position,))]
+            return list(read_rated(connection, self.id, condition, values))
 
     def systems(self) -> tuple[str, ...]:
         """The systems of a rating run, in their order."""
@@ -263,12 +183,7 @@ class StoredRun:
 
     def _page(self, condition: str, position: int) -> list[tuple[int, Chain]]:
         with self._database.reading(f"run {self.name!r}") as connection:
-            segments = connection.execute(
-                f"SELECT {rows.SEGMENT_COLUMNS} FROM segments WHERE run_id = ? AND {condition}"
-                " ORDER BY position LIMIT ?",
-                (self.id, position, _PAGE),
-            ).fetchall()
-            return _read_chains(connection, segments)
+            return read_chains(connection, self.id, condition, position, _PAGE)
 
 
 class Run(StoredRun):
@@ -334,72 +249,17 @@ class Run(StoredRun):
 
     def _write(self, position: int, chain: Chain) -> None:
         calls = [call for step in chain.steps for call in step.calls]
-        self._put(position, chain.segment.id, calls, lambda c: _insert_chain(c, self.id, position, chain))
+        self._put(
+            position, chain.segment.id, calls, lambda connection: insert_chain(connection, self.id, position, chain)
+        )
 
     def _put(self, position: int, segment: str, calls: Iterable[Call], insert: Callable[[Connection], None]) -> None:
         """Put rows in the place of what is at ``position``; failed ``calls`` are not recalled again."""
         self._held()
         with self._database.writing(f"segment {segment!r}") as connection:
-            for table in ("segments", "steps", "edits", "ratings", "rated"):
+            for table in SEGMENT_TABLES:
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ? AND position = ?", (self.id, position))
             insert(connection)
             self._calls.distrust_calls(connection, self.id, segment, calls)
             connection.execute("UPDATE runs SET updated = ? WHERE id = ?", (now(), self.id))
         self._calls.forget(self.id, segment)
-
-
-def _insert_chain(connection: Connection, run_id: int, position: int, chain: Chain) -> None:
-    texts: dict[str, str] = {}
-    at = (run_id, position, chain)
-    numbers = range(len(chain.steps))
-    segment = rows.segment_row(run_id, position, chain.segment, rows.segment_state(chain), chain.text)
-    _insert(connection, "segments", rows.SEGMENT_COLUMNS, [segment])
-    _insert(connection, "steps", rows.STEP_COLUMNS, [rows.step_row(*at, number, texts) for number in numbers])
-    edits = [row for number in numbers for row in rows.edit_rows(*at, number)]
-    _insert(connection, "edits", rows.EDIT_COLUMNS, edits)
-    ratings = [row for number in numbers for row in rows.rating_rows(*at, number, texts)]
-    _insert(connection, "ratings", rows.RATING_COLUMNS, ratings)
-    insert_texts(connection, texts)
-
-
-def _insert(connection: Connection, table: str, columns: str, values: list[rows.Row]) -> None:
-    places = ", ".join("?" * len(columns.split(",")))
-    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
-
-
-def _read_chains(connection: Connection, segments: list[rows.Row]) -> list[tuple[int, Chain]]:
-    """The chains of some rows of ``segments``, which are in the order of their positions."""
-    if not segments:
-        return []
-    run_id, first, last = segments[0][0], segments[0][1], segments[-1][1]
-    span = (run_id, first, last)
-    steps = _select(connection, "steps", rows.STEP_COLUMNS, span)
-    edits = _by_step(_select(connection, "edits", rows.EDIT_COLUMNS, span))
-    ratings = _by_step(_select(connection, "ratings", rows.RATING_COLUMNS, span))
-    packed = [row[10] for row in steps] + [row[11] for of_step in ratings.values() for row in of_step]
-    texts = read_texts(connection, rows.addresses(packed))
-    by_position = {position: list(of) for position, of in groupby(steps, itemgetter(1))}
-    return [
-        (
-            row[1],
-            Chain(
-                segment=rows.read_segment(row),
-                steps=tuple(
-                    rows.read_step(step, edits.get(step[1:3], ()), ratings.get(step[1:3], ()), texts)
-                    for step in by_position.get(row[1], ())
-                ),
-            ),
-        )
-        for row in segments
-    ]
-
-
-def _select(connection: Connection, table: str, columns: str, span: tuple[int, int, int]) -> list[rows.Row]:
-    order = "position, step" if table == "steps" else "position, step, number"
-    return connection.execute(
-        f"SELECT {columns} FROM {table} WHERE run_id = ? AND position BETWEEN ? AND ? ORDER BY {order}", span
-    ).fetchall()
-
-
-def _by_step(values: Iterable[rows.Row]) -> dict[tuple[int, int], list[rows.Row]]:
-    return {key: list(of) for key, of in groupby(values, itemgetter(1, 2))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
-from mtagent.store.calls import CallLog, is_uncounted, now
-from mtagent.store.database import MEMORY, Database
+from mtagent.store.calls import CallLog, is_uncounted
+from mtagent.store.database import MEMORY, Database, now
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
@@ -75,12 +76,37 @@ class Store:
         ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
         works on the run, and :class:`StoreError` where settings, inputs or the ``kind`` of the run differ.
         """
-        run_id = self._find_or_add(name, kind, _canonical("settings", settings), _canonical("inputs", inputs))
+        given = (_canonical("settings", settings), _canonical("inputs", inputs))
+        with self.database.writing(f"run {name!r}") as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO runs (name, kind, state, settings, inputs, started, updated)"
+                " VALUES (?, ?, 'running', ?, ?, ?, ?)",
+                (name, kind, *given, now(), now()),
+            )
+        with self.database.reading(f"run {name!r}") as connection:
+            run_id, stored_kind, *stored = connection.execute(
+                "SELECT id, kind, settings, inputs FROM runs WHERE name = ?", (name,)
+            ).fetchone()
+            if stored_kind != kind:
+                holds = {"chain": "improved texts", "rating": "ratings"}
+                raise StoreError(f"run {name!r}: holds {holds[stored_kind]}, not {holds[kind]}: choose another name")
+            differing = [
+                difference
+                for before, now_given in zip(stored, given, strict=True)
+                for difference in _differences(_parsed(before), _parsed(now_given))
+            ]
+        if differing:
+            raise StoreError(
+                f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
+                "Give the same again to go on with it, or another name (--name) to start a new run"
+            )
         run = self._lock(run_id, name)
         try:
-            self._refuse_other_kind(run, kind)
-            self._refuse_differences(name, settings, inputs)
-            self._mark_running(run_id, total)
+            with self.database.writing() as connection:
+                connection.execute(
+                    "UPDATE runs SET state = 'running', total = coalesce(?, total), updated = ? WHERE id = ?",
+                    (total, now(), run_id),
+                )
         except BaseException:
             run.close()
             raise
@@ -154,15 +180,6 @@ class Store:
         with self.database.writing() as connection:
             return self._calls.distrust(connection, key, reply, error)
 
-    def _find_or_add(self, name: str, kind: RunKind, settings: str, inputs: str) -> int:
-        with self.database.writing(f"run {name!r}") as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO runs (name, kind, state, settings, inputs, started, updated)"
-                " VALUES (?, ?, 'running', ?, ?, ?, ?)",
-                (name, kind, settings, inputs, now(), now()),
-            )
-        return self._id(name)
-
     def _id(self, name: str) -> int:
         with self.database.intact():
             names: dict[str, int] = dict(self.database.query("SELECT name, id FROM runs"))
@@ -183,7 +200,7 @@ class Store:
             pids = self.database.query("SELECT pid FROM runs WHERE id = ? AND pid IS NOT NULL", (run_id,))
             holder = f"process {pids[0][0]}" if pids else "another process"
             raise RunLocked(
-                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--run; of ratings --name)"
+                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--name)"
             ) from None
         except OSError as error:
             raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
@@ -223,34 +240,6 @@ class Store:
             return "interrupted"
         return "interrupted"
 
-    def _refuse_other_kind(self, run: Run, kind: RunKind) -> None:
-        if run.kind != kind:
-            holds = {"chain": "improved texts", "rating": "ratings"}
-            raise StoreError(f"run {run.name!r}: holds {holds[run.kind]}, not {holds[kind]}: choose another name")
-
-    def _refuse_differences(self, name: str, settings: dict[str, Any], inputs: dict[str, Any]) -> None:
-        now_given = (_canonical("settings", settings), _canonical("inputs", inputs))
-        with self.database.intact(f"run {name!r}"):
-            stored = self.database.query("SELECT settings, inputs FROM runs WHERE name = ?", (name,))[0]
-            before = [_parsed(values) for values in stored]
-        differing = [
-            difference
-            for old, given in zip(before, now_given, strict=True)
-            for difference in _differences(old, json.loads(given))
-        ]
-        if differing:
-            raise StoreError(
-                f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
-                "Give the same again to go on with it, or another name (--run; of ratings --name) to start a new run"
-            )
-
-    def _mark_running(self, run_id: int, total: int | None) -> None:
-        with self.database.writing() as connection:
-            connection.execute(
-                "UPDATE runs SET state = 'running', total = coalesce(?, total), updated = ? WHERE id = ?",
-                (total, now(), run_id),
-            )
-
 
 def _canonical(what: str, values: dict[str, Any]) -> str:
     def plain(value: object) -> str:
@@ -280,18 +269,10 @@ def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = ""
         if isinstance(old, dict) and isinstance(new, dict):
             found += _differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
-            alike = _alike(old, new)
+            texts = zip(old, new, strict=False) if isinstance(old, str) and isinstance(new, str) else ()
+            alike = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], texts))
             found.append(f"{prefix}{key} was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}")
     return found
-
-
-def _alike(old: object, new: object) -> int:
-    """How many characters two texts have in common before they differ."""
-    if not (isinstance(old, str) and isinstance(new, str)):
-        return 0
-    return next(
-        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
-    )
 
 
 def _shown(values: dict[str, Any], key: str, alike: int) -> str:

