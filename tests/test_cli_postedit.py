@@ -89,31 +89,23 @@ def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(s
     assert contexts[1] == contexts[0][:4]  # wherever the run stops
 
 
-# --- dry runs
-
-
-def test_a_dry_run_prints_the_prompts_and_touches_no_store(shell: Shell) -> None:
-    done = shell.postedit("--dry-run --stages pe --base-url http://127.0.0.1:9/v1 --evaluator rubric-mqm --limit 2")
-    assert done.code == 0
-    assert done.out.count("--- segment") == 2
-    assert TRANSLATIONS[0] in done.out
-    assert "2 requests, about" in done.err
-    assert "Nothing was sent." in done.err
-    assert shell.runs() == {}
-
-
-def test_a_dry_run_shows_the_terms_the_context_and_the_stages(shell: Shell) -> None:
+def test_a_dry_run_shows_the_requests_with_terms_and_context_and_touches_no_store(shell: Shell) -> None:
     shell.write("terms.csv", "source,target", "world,orbe")
     shell.write("keep.txt", "Pay")
     line = "--dry-run --base-url http://127.0.0.1:9/v1 --glossary terms.csv --keep keep.txt --context 2"
-    first, second, third = shell.postedit(f"{line} --stages pe").out.split("--- segment")[1:]
+    done = shell.postedit(f"{line} --stages pe")
+    first, second, third = done.out.split("--- segment")[1:]
+    assert TRANSLATIONS[0] in first
     assert ("orbe" in first, "orbe" in second) == (False, True)
     assert SOURCES[0] in third
     assert SOURCES[1] in third
+    assert "3 requests, about" in done.err
+    assert "Nothing was sent." in done.err
     pages = shell(f"translate -s en.txt -l en-es --stages tpp --limit 1 {line}").out.split("--- segment")[1:]
     stages = ["translate, translate", "postedit, rate", "proofread, proofread"]
     assert [page.split("\n")[0] for page in pages] == [f" 1, {stage}" for stage in stages]
     assert shell(f"translate -s en.txt -l en-es --stages t --translator command:cat {line}").out == ""
+    assert shell.runs() == {}
 
 
 # --- runs

@@ -44,7 +44,6 @@ def test_ratings_go_to_standard_output_and_the_table_to_standard_error(files: Sh
     "words",
     [
         "-t es.txt other.txt -l en-es",
-        "-t es.txt -t other.txt -l en-es",
         "--translation es.txt other.txt -l en-es",
         "-l en-es -t es.txt other.txt",
         "-t es.txt -l en-es -t other.txt",
@@ -93,13 +92,6 @@ def test_the_files_of_mt_metrics_eval_are_written_and_named(files: Shell) -> Non
     assert [len(files.read(f"rules-src.{end}")) for end in ("seg.rating", "sys.score")] == [6, 2]
 
 
-def test_another_format_of_the_same_ratings_asks_nobody_again(files: Shell) -> None:
-    files(f"{FILES} -o o.jsonl")
-    done = files(f"{FILES} -o o.tsv -v")
-    assert "3 of 3 segments are done" in done.err
-    assert files.read("o.tsv")[0].startswith("system\tdoc\t")
-
-
 @pytest.mark.parametrize("name", ["o.jsonl", "o.tsv", "en-es.rules.seg.rating"])
 def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> None:
     before = files(f"{FILES} -q")
@@ -141,6 +133,10 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("--run nothing", 1, "there is no store yet"),
         ("--run r -s en.txt -l en-es", 2, "--run brings its texts, languages and terms with it: leave out -s, -l"),
         ("--show 1", 1, "there is no store yet"),
+        *(
+            (f"--show 1 {option}", 2, "--show prints a stored rating and takes no --")
+            for option in ("--evaluator rules", "-s en.txt", "--systems es", "-o x.jsonl")
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
@@ -221,24 +217,11 @@ def test_a_segment_that_was_never_translated_has_no_rating_and_says_so(files: Sh
 # --- trajectories
 
 
-def test_how_a_rating_came_about_is_shown_from_the_newest_or_a_named_run(files: Shell) -> None:
-    files(f"{FILES} --name one -q")
-    assert files("rate --show 1").out.count("segment 1, system ") == 2
-    shown = files("rate --show other/2 --run one").out
-    assert "segment 2, system other, en-es" in shown
-    assert "translation  Hola  mundo." in shown
+def test_how_a_rating_came_about_is_shown_from_the_newest_run(files: Shell) -> None:
+    files(f"{FILES} -q")
+    shown = files("rate --show 2").out
+    assert shown.count("segment 2, system ") == 2
     assert "error        minor fluency/punctuation '  ' (4–6) → ' ': more than one space" in shown
-    done = files("rate --show 9 --run one")
-    assert (done.code, done.out) == (1, "")
-    assert "run 'one': has no rating of '9'; name a segment, or SYSTEM/SEGMENT" in done.err
-
-
-@pytest.mark.parametrize("option", ["--evaluator rules", "-s en.txt", "--systems es", "-o x.jsonl"])
-def test_a_stored_rating_is_shown_and_nothing_else_is_done(option: str, files: Shell) -> None:
-    files(f"{FILES} -o o.jsonl --name one")
-    done = files(f"rate --show 1 {option}")
-    assert done.code == 2
-    assert "--show prints a stored rating and takes no --" in done.err
 
 
 @pytest.mark.loopback
@@ -246,13 +229,11 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])
     assert files(f"{FILES} --base-url {server} --evaluator rubric-mqm -o o.jsonl --name one").code == 0
     shown, full = (files(f"rate --show es/1 {more}").out for more in ("", "-v"))
-    assert shown.splitlines()[4].startswith(f"1. rate  ({DEFAULT_MODEL}, ")
+    assert f"\n1. rate  ({DEFAULT_MODEL}, " in shown
     assert " tokens, price unknown, " in shown
     assert "<translation>El gato errado aquí.</translation>" in without_codes(shown)
     assert 'reply        {"errors": [{"span": "errado"' in shown
-    assert "rating       rubric-mqm: -3" in shown
     assert "error        major mistranslation 'errado' (8–14) → 'acertado'" in shown
-    assert ("-v shows" in shown, "-v shows" in full) == (True, False)
     assert len(full) > 2 * len(shown)
 
 
@@ -288,19 +269,6 @@ def test_evaluators_of_many_calls_rate_several_systems_and_tell_their_story(
     assert f"rating       {evaluator}: " in shown
     assert files(line).code == 0
     assert files.objects("o.jsonl") == ratings
-
-
-@pytest.mark.loopback
-def test_equal_texts_are_asked_for_once_and_the_table_adds_up(server: str, files: Shell) -> None:
-    done = files(f"{FILES} --base-url {server} -o o.jsonl")
-    assert done.code == 0
-    usage = [o["usage"] for o in files.objects("o.jsonl")]
-    assert [u["calls"] for u in usage] == [1, 0, 1, 1, 1, 1]
-    assert {u["cost"] for u in usage if u["calls"]} == {None}
-    assert "unknown" in done.err
-    assert "5 calls, " in done.err.splitlines()[-2]
-    (summary,) = files.runs().values()
-    assert summary.usage.input_tokens == sum(u["input_tokens"] for u in usage)
 
 
 @pytest.mark.loopback

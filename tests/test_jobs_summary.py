@@ -24,20 +24,20 @@ def call(purpose: str, messages: Sequence[Message], reply: str | None = None, **
     ).model_copy(update=more)
 
 
-def shown(shell: Shell, rated: Rated, full: bool = False) -> list[str]:
+def shown(shell: Shell, rated: Rated) -> list[str]:
     """What the command shows of the only rating in the store."""
     with Store(shell.folder / "store.db") as store:
         start(store, "r", kind="rating").save_ratings(0, [rated])
-    done = shell(f"rate --show 7 --run r {'-v' if full else ''}")
+    done = shell("rate --show 7 --run r")
     assert (done.code, done.err) == (0, "")
     return done.lines
 
 
-def story(shell: Shell, *calls: Call, full: bool = False, **of_rating: Any) -> list[str]:
+def story(shell: Shell, *calls: Call, **of_rating: Any) -> list[str]:
     """What the command shows of a rating that came about by ``calls``."""
     rating = Rating(evaluator="judge", score=-5, calls=calls, signature="judge|1", **of_rating)
     translation = "Das Ufer\nverleiht."
-    return shown(shell, Rated(segment=SEGMENT, system="mt", translation=translation, rating=rating, calls=calls), full)
+    return shown(shell, Rated(segment=SEGMENT, system="mt", translation=translation, rating=rating, calls=calls))
 
 
 SYSTEM = Message(role="system", content="You rate. " * 40)
@@ -67,36 +67,26 @@ def test_the_texts_stand_first_and_then_each_call_with_purpose_model_cost_questi
     ]
 
 
-def test_in_full_nothing_is_left_out(shell: Shell) -> None:
-    long = Message(role="user", content="x" * 2000)
-    text = "\n".join(story(shell, call("rate", [SYSTEM, *EXAMPLES, long], "[]"), full=True))
-    assert SYSTEM.content.strip() in text
-    assert "user         example\nassistant    []\n" in text
-    assert "x" * 2000 in text
-    assert "-v shows" not in text
-
-
-def test_of_a_long_question_the_end_is_shown_where_the_texts_are(shell: Shell) -> None:
-    long = Message(role="user", content="notes " * 300 + "THE TEXT")
-    line = story(shell, call("rate", [SYSTEM, long], "[]"))[10]
+def test_of_a_long_question_the_end_is_shown_where_the_texts_are_and_in_full_all_of_it(shell: Shell) -> None:
+    question = Message(role="user", content="notes " * 300 + "THE TEXT")
+    calls = call("rate", [SYSTEM, *EXAMPLES, question], "[]")
+    line = story(shell, calls)[11]
     assert line.startswith("user         (1,808 characters, -v shows all) …")
     assert line.endswith("THE TEXT")
+    text = shell("rate --show 7 --run r -v").out
+    assert "user         example\nassistant    []\n" in text
+    assert SYSTEM.content.strip() in text
+    assert question.content in text
+    assert "-v shows" not in text
 
 
 def test_a_conversation_that_goes_on_shows_what_is_new(shell: Shell) -> None:
     further = [Message(role="assistant", content="major"), Message(role="user", content="Sure?")]
-    lines = story(
-        shell,
-        call("debate", [SYSTEM, ASKED], "major"),
-        call("judge", [Message(role="system", content="Other."), ASKED], "minor"),
-        call("debate", [SYSTEM, ASKED, *further], "yes"),
-    )
-    third = lines.index("3. debate  (gpt, 30 + 4 tokens, $0.0025, 1.3 s)")
-    assert lines[third + 1 : third + 4] == [
-        "before       as in call 1 (3 messages)",
-        "user         Sure?",
-        "reply        yes",
-    ]
+    other = [Message(role="system", content="Other."), ASKED]
+    questions = {"debate": [SYSTEM, ASKED], "judge": other, "again": [SYSTEM, ASKED, *further]}
+    text = "\n".join(story(shell, *(call(name, messages, "major") for name, messages in questions.items())))
+    third = text.split("\n3. again  (gpt, 30 + 4 tokens, $0.0025, 1.3 s)\n")[1]
+    assert third.startswith("before       as in call 1 (3 messages)\nuser         Sure?\nreply        major\n")
 
 
 def test_tool_calls_and_their_answers_are_shown(shell: Shell) -> None:
@@ -105,17 +95,11 @@ def test_tool_calls_and_their_answers_are_shown(shell: Shell) -> None:
         Message(role="assistant", content="", tool_calls=wish),
         Message(role="tool", content="a shore", tool_call_id="1"),
     ]
-    lines = story(
-        shell, call("core", [SYSTEM, ASKED], "", tool_calls=wish), call("core", [SYSTEM, ASKED, *answers], "done")
-    )
-    assert 'calls        search({"query": "Ufer"})' in lines
-    assert lines.count("reply        ") == 0
-    second = next(i for i, line in enumerate(lines) if line.startswith("2. core"))
-    assert lines[second + 1 : second + 4] == [
-        "before       as in call 1 (3 messages)",
-        "tool         a shore",
-        "reply        done",
-    ]
+    first, second = [SYSTEM, ASKED], [SYSTEM, ASKED, *answers]
+    text = "\n".join(story(shell, call("core", first, "", tool_calls=wish), call("core", second, "done")))
+    assert '\ncalls        search({"query": "Ufer"})\n' in text
+    assert "reply        \n" not in text
+    assert "before       as in call 1 (3 messages)\ntool         a shore\nreply        done\n" in text
 
 
 def test_failed_free_and_unpriced_calls_say_so(shell: Shell) -> None:
