@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from tests.commands import Shell
 
 hypothesis.settings.register_profile("no deadline", deadline=None)  # a busy machine is no defect
 hypothesis.settings.load_profile("no deadline")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background: what a test starts would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

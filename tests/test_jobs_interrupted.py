@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
+from mtagent.store import Store
 from tests import killing
 from tests.commands import Done, Shell, environment, run, start
 from tests.simulator import Entry, read_journal
@@ -102,14 +103,12 @@ def test_the_measure_of_repeated_calls_can_fail() -> None:
 # --- one process at a time, and Ctrl-C
 
 
-@pytest.mark.slow
-@pytest.mark.loopback
-def test_a_second_process_on_the_same_run_is_refused_and_told_who_works_on_it(job: Shell) -> None:
-    with simulator(*SERVING, "--latency", "2") as server, begun(job, server) as first:
-        second = run(job.folder, *command(server))
-        assert second.code == 1
-        assert f"run 'mine': process {first.pid} is working on it" in second.err
-        assert first.poll() is None
+def test_a_run_that_another_process_works_on_is_refused_and_told_which(shell: Shell) -> None:
+    shell.postedit("--run mine --limit 1")
+    with Store(shell.folder / "store.db") as store, store.reopen("mine"):
+        done = shell.postedit("--run mine")
+    assert (done.code, done.out) == (1, "")
+    assert f"run 'mine': process {os.getpid()} is working on it" in done.last
 
 
 @pytest.mark.slow
@@ -161,29 +160,6 @@ def test_a_store_that_cannot_grow_stops_the_run_and_keeps_what_is_paid_for(job: 
         finish(job, server)
     answered = [entry.sha256 for entry in read_journal(log)]
     assert len(answered) - len(set(answered)) <= 8  # only what was under way when the store failed
-
-
-@pytest.mark.slow
-@pytest.mark.loopback
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk_under_the_store_is_named_and_the_run_goes_on_when_there_is_space(job: Shell) -> None:
-    small = job.folder / "small"
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], capture_output=True).returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        with simulator(*SERVING) as server:
-            arguments = command(server, "--store", "small/store.db")
-            stopped = run(job.folder, *arguments)
-            assert stopped.code == 1, stopped.err
-            assert "small/store.db: the disk is full; free some space, or choose another place" in stopped.err
-            assert "Traceback" not in stopped.err
-            subprocess.run(["mount", "-o", "remount,size=50m", small], check=True)
-            done = run(job.folder, *arguments)
-        assert done.code == 0, done.err
-        assert len(job.read("out.txt")) == 60
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
