@@ -55,53 +55,43 @@ def unforced(spec: str) -> str:
     return f"{name}:{','.join(left)}" if left else name
 
 
-def typed_options(who: str, kind: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types that the keyword parameters of ``kind``, a class or a function, have.
+def typed_options(
+    who: str, kind: Any, options: Mapping[str, str], known: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """``options`` as the types with which ``kind``, a class or a function, annotates its parameters.
 
-    Raises :class:`ConfigError` that begins with ``who``.
+    They stay text where it says nothing. ``known`` are the options that there are; by default the keyword-only
+    parameters. Raises :class:`ConfigError` that begins with ``who``.
     """
-    known = [
-        parameter.name
-        for parameter in inspect.signature(kind).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
-    ]
-    _refuse_unknown(who, options, known)
-    return _typed(who, kind, options)
-
-
-def _refuse_unknown(who: str, options: Mapping[str, str], known: Sequence[str]) -> None:
-    for key in options:
+    if known is None:
+        known = [
+            parameter.name
+            for parameter in inspect.signature(kind).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
+        ]
+    function = kind
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, type):
+        function = cast(Any, function).__init__
+    else:
+        function = inspect.unwrap(function) if inspect.isroutine(function) else type(function).__call__
+    noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
+    # Only what is needed: other annotations may name what is imported for type checkers alone.
+    hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
+    typed = {}
+    for key, value in options.items():
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
             raise ConfigError(f"{who}: no option {key!r}; {hint}")
-
-
-def _typed(who: str, make: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    """``options`` as the types with which ``make`` annotates its parameters; text where there is none."""
-    function = _function(make)
-    noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
-    # Only what is needed: other annotations may name what is imported for type checkers alone.
-    hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
-    return {key: _read(who, key, value, hints.get(key, str)) for key, value in options.items()}
-
-
-def _function(make: Any) -> Any:
-    """The function whose parameters ``make`` takes."""
-    while isinstance(make, partial):
-        make = make.func
-    if isinstance(make, type):
-        return cast(Any, make).__init__
-    return inspect.unwrap(make) if inspect.isroutine(make) else type(make).__call__
-
-
-def _read(who: str, key: str, value: str, hint: Any) -> Any:
-    several = get_origin(hint) in (frozenset, set, tuple, list)
-    try:
-        return TypeAdapter(hint).validate_python(value.split("+") if several else value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
+        several = get_origin(hints.get(key)) in (frozenset, set, tuple, list)
+        try:
+            typed[key] = TypeAdapter(hints.get(key, str)).validate_python(value.split("+") if several else value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
+    return typed
 
 
 DEFAULT_MODEL = "gpt-6-luna"
@@ -111,7 +101,7 @@ GUARD_NAMES = (
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
-_SHORT: dict[str, tuple[Stage, ...]] = {
+_STAGES: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),
     "p": ("postedit",),
     "pe": ("postedit",),
@@ -121,9 +111,8 @@ _SHORT: dict[str, tuple[Stage, ...]] = {
     "tpr": ("translate", "proofread"),
     "tpp": ("translate", "postedit", "proofread"),
     "pp": ("postedit", "proofread"),
+    **{stage: (stage,) for stage in get_args(Stage)},
 }
-_STAGES: dict[str, tuple[Stage, ...]] = {**_SHORT, **{stage: (stage,) for stage in get_args(Stage)}}
-
 
 _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 
@@ -164,8 +153,8 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        if isinstance(value, str) and (found := key_in(value)):
-            raise ValueError(f"holds {found}; it would be stored: keys are read from the environment only")
+        if isinstance(value, str) and (kind := key_in(value)):
+            raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
         return value
 
 
@@ -312,7 +301,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     Raises :class:`ConfigError` naming the file and the setting.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    data = _config_read(path) if path else {}
+    data = _read(path) if path else {}
     if "judge_model" in given:  # goes before the table in the file, like every option
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     preset = given.get("preset", data.get("preset", "safe"))
@@ -336,18 +325,15 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
     if config.prompts is not None:
-        _refuse_without_prompts(config.prompts)
+        # If nothing were said, the prompts that come with mtagent would be used in place of the user's own.
+        if not config.prompts.is_dir():
+            what = "is a file; name its folder" if config.prompts.exists() else "no such folder"
+            raise ConfigError(f"prompts {config.prompts}: {what}")
+        if not any(config.prompts.glob("*.toml")):
+            raise ConfigError(f"prompts {config.prompts}: there is no prompt in it, which would be a file NAME.toml")
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
-
-
-def _refuse_without_prompts(folder: Path) -> None:
-    """Nothing would be told from the prompts that come with mtagent if they were used in place of the user's own."""
-    if not folder.is_dir():
-        raise ConfigError(f"prompts {folder}: {'is a file; name its folder' if folder.exists() else 'no such folder'}")
-    if not any(folder.glob("*.toml")):
-        raise ConfigError(f"prompts {folder}: there is no prompt in it, which would be a file NAME.toml")
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -375,20 +361,13 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _config_read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
     folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
-    for name in (
-        "glossary",
-        "keep",
-        "prompts",
-        "store",
-        "prices",
-        "calibration",
-    ):  # paths in a file are relative to the file
+    for name in ("glossary", "keep", "prompts", "store", "prices", "calibration"):  # relative to the file
         if isinstance(data.get(name), str):
             data[name] = folder / Path(data[name]).expanduser()
     return data

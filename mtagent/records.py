@@ -423,10 +423,15 @@ class Cause(Record):
             case "lines":
                 return "several lines were made of one, which no setting allows"
             case "scores":
-                return "; ".join(f"{_scores(told)}: {self._of_gain(told.gain or 0.0)}" for told in self.judgements)
+                return "; ".join(
+                    f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}: "
+                    + self._of_gain(judgement.gain or 0.0)
+                    for judgement in self.judgements
+                )
             case "choices":
                 return "; ".join(
-                    f"compared in both orders by {told.judge}: {', '.join(told.choices)}" for told in self.judgements
+                    f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
+                    for judgement in self.judgements
                 )
             case "error":
                 return f"{self.error}: {self.detail}"
@@ -437,10 +442,6 @@ class Cause(Record):
         if gain <= 0:
             return "a tie keeps the earlier text" if gain == 0 else "worse"
         return "below the margin" if self.margin is None or gain < self.margin else "better"
-
-
-def _scores(told: Judgement) -> str:
-    return f"{told.judge} {told.before:g} -> {told.after:g}"
 
 
 class Step(Record):
@@ -540,16 +541,16 @@ def comparable(signature: str) -> str:
     language pair.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
-    told = ("confidence:logprobs" if part == _FELL_BACK else part for part in parts)
-    return "|".join(part for part in told if not _CALIBRATED.fullmatch(part))
+    parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]
+    return "|".join(part for part in parts if not _CALIBRATED.fullmatch(part))
 
 
-def same_rater(one: str, other: str) -> bool:
+def same_rater(signature: str, other: str) -> bool:
     """Whether two signatures are of the same evaluator.
 
     The revision of a model on the hub counts where both know it: an evaluator does so once the model is loaded.
     """
-    first, second = comparable(one), comparable(other)
+    first, second = comparable(signature), comparable(other)
     if (_REVISION in first) != (_REVISION in second):
         first, second = _without(first, _REVISION), _without(second, _REVISION)
     return first == second

@@ -49,9 +49,9 @@ def improving() -> ScriptedLLM:
 
 
 def improve(
-    source: str = "en.txt",
+    source: str | Path = "en.txt",
     translation: str | None = None,
-    output: str = "out.txt",
+    output: str | Path = "out.txt",
     *,
     llm: ScriptedLLM | None = None,
     translator: Any = None,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from mtagent.config import load
-from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files
-from mtagent.jobs.parts import Given
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import (
     Call,
@@ -29,9 +24,8 @@ from mtagent.records import (
     Verdict,
 )
 from mtagent.store import Run, Store
+from tests import jobs
 from tests.simulator import chain as simulated
-
-PURPOSES = ("translate", "rate", "proofread", "judge")
 
 
 def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18") -> ScriptedLLM:
@@ -47,10 +41,8 @@ def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18")
 def improve(folder: Path, llm: ScriptedLLM, name: str, sources: Sequence[str], **settings: Any) -> None:
     """A run ``name`` of the whole chain in the store of ``folder``, with a model of the test's."""
     (folder / "source.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    given = {"source_lang": "en", "target_lang": "es", "model": llm.model, "store": folder / "store.db", "run": name}
-    files = Files(source=folder / "source.txt", output=folder / f"{name}.txt")
-    start = {"command": "translate", "given": Given(llm=llm), "on_start": lambda *_: None, "on_chain": lambda _: None}
-    asyncio.run(improve_file(load(overrides={**given, **settings}), files, **start))
+    place = {"model": llm.model, "store": folder / "store.db", "run": name}
+    jobs.improve(folder / "source.txt", output=folder / f"{name}.txt", llm=llm, **place, **settings)
 
 
 def store(

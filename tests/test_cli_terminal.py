@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-import logging
 import re
-import sys
 
 import pytest
 
-from mtagent.cli.terminal import guard_the_rest
 from mtagent.text.escaping import harmless, visible
-from tests.commands import ROOT, Done, Shell
+from tests.commands import ROOT, Done, Shell, python
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
@@ -136,23 +133,19 @@ def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell)
     assert done.last == "mtagent: placeholders or tags of the source are missing in: 1"
 
 
-def test_what_no_command_says_is_made_visible_too(capsys: pytest.CaptureFixture[str]) -> None:
-    hook, last = sys.excepthook, logging.lastResort
-    assert last is not None
-    formatter = last.formatter
-    try:
-        guard_the_rest()
-        error = ValueError(NASTY)
-        sys.excepthook(ValueError, error, None)
-        record = logging.LogRecord("mtagent.llm", logging.WARNING, "", 1, "model %s", (NAME,), None)
-        assert not ACTING.search(last.format(record))
-        assert "\n" not in last.format(record)
-    finally:
-        sys.excepthook = hook
-        last.setFormatter(formatter)
-    err = capsys.readouterr().err
-    assert "ValueError" in err
-    assert not ACTING.search(err)
+def test_what_no_command_says_is_made_visible_too() -> None:
+    code = f"""
+import logging
+from mtagent.cli import main
+main(["--version"])
+logging.getLogger("mtagent.llm").warning("model %s", {NAME!r})
+raise ValueError({NASTY!r})
+"""
+    done = python("-c", code)
+    assert harmless_to_read(done)
+    warning, *_, error = done.err.splitlines()
+    assert warning.startswith(r"model \u001b]0;owned\u0007")
+    assert error.startswith(r"ValueError: \u001b]0;owned\u0007")
 
 
 def test_commands_speak_through_the_one_seam() -> None:

@@ -53,8 +53,8 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
         say(f"{offline(config)} Name a model with --model to see what it would cost.")
     tokens = counter(count)
     with notices(quiet), files.spooled(config) as (files, spooled):
-        found = (estimate_ratings if rating else estimate)(spooled, files, tokens)
+        ranges = (estimate_ratings if rating else estimate)(spooled, files, tokens)
         prices = Prices(spooled.prices)
-    display(table(found))
+    display(table(ranges))
     if not quiet:
-        display(assumptions(config, found, tokens, prices))
+        display(assumptions(config, ranges, tokens, prices))

@@ -77,15 +77,15 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     if output is not None:
         refuse_overwriting([output], inputs.kept)
         refuse_unwritable(output)
-    found = _calibration(inputs, options)
+    calibration = _calibration(inputs, options)
     if output is not None:
-        refuse_unsigned(found.signature, inputs.paths)
+        refuse_unsigned(calibration.signature, inputs.paths)
     if not quiet and output != STANDARD:
-        display(gate_calibration.text(found))
-    for remark in found.remarks:
+        display(gate_calibration.text(calibration))
+    for remark in calibration.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
-        write(found, output)
+        write(calibration, output)
 
 
 def _calibration(inputs: Any, options: dict[str, Any]) -> Any:

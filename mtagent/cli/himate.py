@@ -83,7 +83,7 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
     )
     config = read_config(options)
     with Progress(quiet=quiet) as progress:
-        found, run = run_async(
+        calibration, run = run_async(
             calibrate_file(
                 config,
                 files,
@@ -95,15 +95,16 @@ def calibrate(percentile: float, confidence: str, output: Path | None, quiet: bo
             )
         )
     progress.finish(run)
-    path = output or keep(found, data_folder(config))
+    path = output or keep(calibration, data_folder(config))
     if output is not None:
-        write(found, output)
+        write(calibration, output)
     if output != STANDARD:
-        click.echo(f"{found.threshold:.6g}")
+        click.echo(f"{calibration.threshold:.6g}")
     if not quiet:
-        about = f"{found.n} confidences from {found.smallest:.4g} to {found.largest:.4g} ({found.confidence})"
-        say(f"mtagent: threshold {found.threshold:.6g} for {found.pair}: {about}; in {path}")
-    sys.exit(3 if found.failed else 0)
+        scale = f"from {calibration.smallest:.4g} to {calibration.largest:.4g} ({calibration.confidence})"
+        about = f"{calibration.n} confidences {scale}; in {path}"
+        say(f"mtagent: threshold {calibration.threshold:.6g} for {calibration.pair}: {about}")
+    sys.exit(3 if calibration.failed else 0)
 
 
 @command.command("show")
@@ -125,8 +126,8 @@ def show(store: Path | None) -> None:
         "failed",
     )
     click.echo("\t".join(columns))
-    for found in read_all(store_path(store).parent):
-        click.echo("\t".join(visible(_cell(getattr(found, column)), one_line=True) for column in columns))
+    for calibration in read_all(store_path(store).parent):
+        click.echo("\t".join(visible(_cell(getattr(calibration, column)), one_line=True) for column in columns))
 
 
 def _cell(value: object) -> str:

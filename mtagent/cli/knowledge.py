@@ -58,11 +58,11 @@ def list_sources(knowledge: Path | None) -> None:
 def search(query: tuple[str, ...], limit: int, knowledge: Path | None) -> None:
     """The entries that fit QUERY best, the best first."""
     with Knowledge(knowledge or default_path()) as opened:
-        found = opened.search(" ".join(query), limit)
-    for entry in found:
+        entries = opened.search(" ".join(query), limit)
+    for entry in entries:
         display(visible(f"{entry.source}: {entry.title}", one_line=True))
         display("".join(f"    {line}\n" for line in entry.text.split("\n")))
-    if not found:
+    if not entries:
         say("nothing found")
 
 

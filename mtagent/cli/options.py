@@ -341,8 +341,8 @@ def read_config(options: dict[str, Any]) -> Config:
 
 def config_path(path: Path | None) -> Path | None:
     """``path``, or ``mtagent.toml`` in the working folder, if it is there."""
-    found = Path(CONFIG_NAME)
-    return path or (found if found.is_file() else None)
+    usual = Path(CONFIG_NAME)
+    return path or (usual if usual.is_file() else None)
 
 
 def tell_licences(specs: Iterable[object]) -> None:

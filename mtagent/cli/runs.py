@@ -131,7 +131,7 @@ def rescue_runs(new: Path, store: Path | None) -> None:
 
     Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
     """
-    for found in rescue(store_path(store), new):
-        lost = f", {found.left_out} were not whole and are left out" if found.left_out else ""
-        display(f"{found.run}: {found.segments} segments saved{lost}")
+    for rescued in rescue(store_path(store), new):
+        lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
+        display(f"{rescued.run}: {rescued.segments} segments saved{lost}")
     say(f"mtagent: written: {new}")

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mtagent.config import _refuse_unknown, _typed, parse_spec, typed_options
+from mtagent.config import parse_spec, typed_options
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
 from mtagent.llm.protocol import LLM
@@ -96,9 +96,10 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(make):
         raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
-    _refuse_unknown(f"evaluator {entry.name}", options, _foreign_options(make, options))
     try:
-        made = make(surroundings.config, surroundings.llm, **_typed(f"evaluator {entry.name}", make, options))
+        known = _foreign_options(make, options)
+        typed = typed_options(f"evaluator {entry.name}", make, options, known)
+        made = make(surroundings.config, surroundings.llm, **typed)
     except MtagentError:
         raise
     except Exception as error:

@@ -66,7 +66,8 @@ async def improve_file(
 
 def outcome_of_chain(chain: Chain) -> Outcome:
     """A chain without steps had nothing to do."""
-    return Outcome(bool(chain.steps and not chain.failed), chain.failed.reason if chain.failed else None)
+    failed = chain.failed
+    return Outcome(bool(chain.steps) and failed is None, failed.reason if failed else None)
 
 
 def write_outputs(

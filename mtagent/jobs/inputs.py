@@ -31,29 +31,36 @@ from mtagent.store.store import default_path
 
 def files_named(config: Config) -> dict[str, Path]:
     """Every such file, by the option that names it; some may not be there."""
+    store = config.store or default_path()
     named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
     named |= {"--prices": config.prices, "--calibration": config.calibration}
-    found = {option: path for option, path in named.items() if path is not None}
+    files_by_option = {option: path for option, path in named.items() if path is not None}
     for path in prompts_of(config):
-        found[f"--prompts, {path.name}"] = path
+        files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
         files = {key: value for key, value in options.items() if isfile(value)}  # noqa: PTH113 Path's raises for long ones
-        found |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
-        found |= {f"--evaluator {name}, {path}": path for path in _beside(name, options, config)}
+        files_by_option |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
+        if name == "himate":  # what it reads without being told: thresholds
+            beside = sorted((store.parent / FOLDER).glob("*.json"))
+        elif name == "rate":  # … the index of knowledge
+            beside = [store.parent / "knowledge.db"]
+        else:  # … the texts that were annotated
+            beside = _texts_around(name, options)
+        files_by_option |= {f"--evaluator {name}, {path}": path for path in beside}
     kind, _, model = (config.llm or "").partition(":")
     if kind == "local" and model:
-        found["--llm"] = Path(model)
-    return found | {"--store": config.store or default_path()}
+        files_by_option["--llm"] = Path(model)
+    return files_by_option | {"--store": store}
 
 
 def files_of_evaluators(config: Config) -> dict[str, Path]:
     """The files that the option ``path`` of editor and judge names, and the texts that belong to them."""
-    found = {}
+    files = {}
     for name, options in _evaluators(config):
         if "path" in options:
-            found[f"{name}:{options['path']}"] = Path(options["path"])
-            found |= {f"{name}:{path}": path for path in _texts_around(name, options)}
-    return found
+            files[f"{name}:{options['path']}"] = Path(options["path"])
+            files |= {f"{name}:{path}": path for path in _texts_around(name, options)}
+    return files
 
 
 def prompts_of(config: Config) -> list[Path]:
@@ -66,14 +73,6 @@ def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
         if "path" in options:
             refuse_pipe(Path(options["path"]), f"{name}:path")
         yield name, options
-
-
-def _beside(name: str, options: dict[str, str], config: Config) -> list[Path]:
-    """What an evaluator reads without being told: annotated texts, thresholds, and the index of knowledge."""
-    folder = (config.store or default_path()).parent
-    if name == "himate":
-        return sorted((folder / FOLDER).glob("*.json"))
-    return [folder / "knowledge.db"] if name == "rate" else _texts_around(name, options)
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
@@ -111,8 +110,8 @@ class Files:
         ``format`` is the output's too, unless the name of the output tells of another one.
         """
         read = formats.by_path(self.source, self.format)
-        told = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
-        written = read if told.name == read.name.partition("-")[0] else told
+        named = next((f for f in formats.FORMATS.values() if self.output.suffix.lower() in f.suffixes), read)
+        written = read if named.name == read.name.partition("-")[0] else named
         improved = self.translation or self.source
         return written, improved if written.name == read.name else None
 
@@ -201,17 +200,21 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
         try:
             yield copies
         except (InputError, ConfigError) as error:
-            error.args = (_with_names(str(error), copies, named),)
+            message = str(error)
+            for name, copy in copies.items():
+                known = "standard input" if named[name] == formats.STANDARD else str(named[name])
+                message = message.replace(str(copy), known)
+            error.args = (message,)
             raise
 
 
 def _pipe(path: Path) -> tuple[int, int] | None:
     """What tells a pipe from others, also under another name; ``None`` for what is none."""
     try:
-        found = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
+        status = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
     except (OSError, ValueError):  # there is no such file, or standard input is none
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISFIFO(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISFIFO(status.st_mode) else None
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
@@ -246,19 +249,27 @@ def belongs_to(written: Path | None, path: Path) -> bool:
     )
 
 
-def same_file(one: Path | None, other: Path | None) -> bool:
+def same_file(path: Path | None, other: Path | None) -> bool:
     """Whether two paths are one file; standard input and output are none."""
-    if one is None or other is None or formats.STANDARD in (one, other):
+    if path is None or other is None or formats.STANDARD in (path, other):
         return False
-    return one.resolve() == other.resolve()
+    return path.resolve() == other.resolve()
 
 
 def refuse_unwritable(path: Path) -> None:
     """Raise :class:`OutputError` where ``path`` cannot be written."""
     if path.is_dir():
         raise OutputError(f"{path}: is a folder; name a file in it")
-    if path != formats.STANDARD and (path.is_file() or not path.exists()):
-        _refuse_unwritable_folder(path)
+    if path == formats.STANDARD or (path.exists() and not path.is_file()):
+        return
+    if not path.parent.is_dir():
+        raise OutputError(f"{path}: there is no folder {path.parent} to write it to")
+    try:  # the output is written under another name beside it first
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OutputError(f"{path}: the folder {path.parent} cannot be written to: {reason}") from error
 
 
 def refuse_existing(paths: Iterable[Path]) -> None:
@@ -268,18 +279,6 @@ def refuse_existing(paths: Iterable[Path]) -> None:
             raise OutputError(f"{path}: is there already; --force replaces it")
 
 
-def _refuse_unwritable_folder(path: Path) -> None:
-    """The output is written under another name beside ``path`` first: see whether that will be possible."""
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: there is no folder {path.parent} to write it to")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OutputError(f"{path}: the folder {path.parent} cannot be written to: {reason}") from error
-
-
 def sha256(path: Path) -> str:
     """The hash of a file's content. Raises :class:`InputError`."""
     try:
@@ -287,14 +286,6 @@ def sha256(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-
-
-def _with_names(message: str, copies: dict[str, Path], named: dict[str, Path]) -> str:
-    """``message`` with the names that the user knows in place of those of the copies."""
-    for name, copy in copies.items():
-        known = "standard input" if named[name] == formats.STANDARD else str(named[name])
-        message = message.replace(str(copy), known)
-    return message
 
 
 def read_segments(config: Config, files: Files) -> Iterator[Segment]:
@@ -310,10 +301,24 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
 
 def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
     """``segments`` with the terms and the context that ``config`` asks for."""
-    terms = _terms(config)
-    if terms.terms:
-        segments = (_with_terms(segment, terms) for segment in segments)
+    glossary = read_glossary(config.glossary) if config.glossary else ()
+    keep = read_do_not_translate(config.keep) if config.keep else ()
+    kept = {term.source for term in keep}
+    for term in glossary:
+        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+            raise ConfigError(
+                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
+            )
+    if glossary or keep:
+        terms = Glossary((*glossary, *keep))
+        segments = (with_terms(segment, terms) for segment in segments)
     return with_context(segments, config.context) if config.context else iter(segments)
+
+
+def with_terms(segment: Segment, terms: Glossary) -> Segment:
+    """``segment`` with those of ``terms`` that its source has."""
+    relevant = terms.relevant(segment.source)
+    return segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 
 def with_context(segments: Iterable[Segment], size: int) -> Iterator[Segment]:
@@ -327,23 +332,6 @@ def with_context(segments: Iterable[Segment], size: int) -> Iterator[Segment]:
         context = segment.context or "\n".join(former) or None
         former.append(segment.source)
         yield segment.model_copy(update={"context": context})
-
-
-def _terms(config: Config) -> Glossary:
-    glossary = read_glossary(config.glossary) if config.glossary else ()
-    keep = read_do_not_translate(config.keep) if config.keep else ()
-    kept = {term.source for term in keep}
-    for term in glossary:
-        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            raise ConfigError(
-                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
-            )
-    return Glossary((*glossary, *keep))
-
-
-def _with_terms(segment: Segment, terms: Glossary) -> Segment:
-    found = terms.relevant(segment.source)
-    return segment.model_copy(update={"terms": segment.terms + found}) if found else segment
 
 
 @dataclass(frozen=True)
@@ -381,8 +369,15 @@ class RatingInputs:
 
     def material(self, config: Config) -> Material:
         """What there is to rate. Raises :class:`ConfigError` where the files do not go together."""
-        aligned = isinstance(formats.by_path(self.source, self.format), formats.Lines)
-        self._refuse_misfits(aligned)
+        kind = formats.by_path(self.source, self.format)
+        aligned = isinstance(kind, formats.Lines)
+        names = [name for name, _ in self.translations]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+        if aligned and not names:
+            raise ConfigError(f"{self.source}: give the translations with -t")
+        if not aligned and (names or self.reference):
+            raise ConfigError(f"{self.source}: a {kind.name} file holds its translations and references itself")
         available = tuple(name for name, _ in self.translations) if aligned else (self.source.stem,)
         systems = chosen(available, self.systems, str(self.source))
         hashes = content_hashes({"source": self.source, "reference": self.reference}, config)
@@ -390,16 +385,6 @@ class RatingInputs:
         inputs: dict[str, Any] = {**hashes, "systems": [[name, files.get(name)] for name in systems]}
         read = self._aligned if aligned else self._carried
         return Material(systems, inputs, lambda: read(config, systems))
-
-    def _refuse_misfits(self, aligned: bool) -> None:
-        names = [name for name, _ in self.translations]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
-        if aligned and not names:
-            raise ConfigError(f"{self.source}: give the translations with -t")
-        if not aligned and (names or self.reference):
-            kind = formats.by_path(self.source, self.format).name
-            raise ConfigError(f"{self.source}: a {kind} file holds its translations and references itself")
 
     def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         files = {name: path for name, path in self.translations if name in systems}

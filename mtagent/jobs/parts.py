@@ -97,6 +97,10 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator)
+        proofreader = None
+        if "proofread" in stages:
+            llm = _needed(models.get("proofread"), "the proofread stage")
+            proofreader = Proofreader(llm, prompts_folder=config.prompts)
         yield Plan(
             stages=stages,
             translator=_translator(config, given, models, stack) if "translate" in stages else None,
@@ -108,7 +112,7 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
                 fix=config.fix,
                 prompts_folder=config.prompts,
             ),
-            proofreader=_proofreader(config, models) if "proofread" in stages else None,
+            proofreader=proofreader,
             gate=gate,
             thresholds=thresholds,
             skip_guards=frozenset(config.skip_guards),
@@ -155,11 +159,18 @@ class _Models:
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
+        from mtagent.llm.limits import Limiter
         from mtagent.llm.request import Sampling
 
         sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()
         base_url = local.base_url if local else settings.base_url
+        if base_url not in self._limiters:
+            self._limiters[base_url] = Limiter(
+                self._config.concurrency,
+                requests_per_minute=self._config.requests_per_minute,
+                tokens_per_minute=self._config.tokens_per_minute,
+            )
         client = OpenAIClient(
             local.model if local else settings.model or DEFAULT_MODEL,
             base_url=base_url,
@@ -167,24 +178,13 @@ class _Models:
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
-            limiter=self._limiter(base_url),
+            limiter=self._limiters[base_url],
             leave_out=() if local is None or local.tools else ("tools",),
             known_as=local.name if local else None,
             price=self._prices,
         )
         self._stack.push_async_callback(client.aclose)
         return client
-
-    def _limiter(self, base_url: str | None) -> Limiter:
-        from mtagent.llm.limits import Limiter
-
-        if base_url not in self._limiters:
-            self._limiters[base_url] = Limiter(
-                self._config.concurrency,
-                requests_per_minute=self._config.requests_per_minute,
-                tokens_per_minute=self._config.tokens_per_minute,
-            )
-        return self._limiters[base_url]
 
     def _local_server(self) -> LocalServer | None:
         """The server in this process, if the configuration asks for one; started once."""
@@ -209,23 +209,18 @@ def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitS
     return translator
 
 
-def _proofreader(config: Config, models: _Models) -> Proofreader:
-    return Proofreader(_needed(models.get("proofread"), "the proofread stage"), prompts_folder=config.prompts)
-
-
 def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Gate:
     if config.gate == "pairwise":
         return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
     if config.gate == "rate":
-        return RateGate(given.judge or _judge(config, given, models, evaluator), margin=config.margin)
+        judge = given.judge
+        if judge is None and judge_is_editor(config, given):
+            judge = evaluator  # the judge would be asked alike: the rating of the text before is at hand
+        if judge is None:
+            free = config.model_copy(update={"forced": False})
+            judge = named_evaluator(free, judge_spec(config), models.get("judge"))
+        return RateGate(judge, margin=config.margin)
     return OpenGate(config.gate or "guards")
-
-
-def _judge(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Evaluator:
-    """The editor's own evaluator where the judge would be asked alike: then the rating before is at hand."""
-    if evaluator is not None and judge_is_editor(config, given):
-        return evaluator
-    return named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), models.get("judge"))
 
 
 def judge_spec(config: Config) -> str:

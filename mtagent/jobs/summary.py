@@ -128,11 +128,11 @@ _SYSTEM_COLUMNS = ("system", "mean", "rated", "failed", *reversed(SEVERITIES), "
 def system_table(systems: Sequence[SystemSummary]) -> str:
     """The table of systems in plain text, and the signatures of their ratings. Failed ratings are not in the mean."""
     rows = []
-    for of in systems:
-        mean = NOTHING if of.mean is None else f"{of.mean:.3f}"
-        spans = [str(of.errors[severity]) if of.marked else NOTHING for severity in reversed(SEVERITIES)]
-        counts = (str(of.rated), str(of.failed), *spans, *_costs(of.usage))
-        rows.append((of.system, mean, *counts, f"{of.seconds:.1f}"))
+    for summary in systems:
+        mean = NOTHING if summary.mean is None else f"{summary.mean:.3f}"
+        spans = [str(summary.errors[severity]) if summary.marked else NOTHING for severity in reversed(SEVERITIES)]
+        counts = (str(summary.rated), str(summary.failed), *spans, *_costs(summary.usage))
+        rows.append((summary.system, mean, *counts, f"{summary.seconds:.1f}"))
     signatures = sorted({signature for system in systems for signature in system.signatures})
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
 
@@ -154,10 +154,10 @@ def show_ratings(run: StoredRun, name: str, *, full: bool = False) -> str:
         return step_trajectories(run.chain(segment)[1], system, full=full) if run.has(segment) else []
 
     system, slash, segment = name.partition("/")
-    told = stories(name, None) or (stories(segment, system) if slash else [])
-    if not told:
+    shown = stories(name, None) or (stories(segment, system) if slash else [])
+    if not shown:
         raise StoreError(f"run {run.name!r}: has no rating of {name!r}; name a segment, or SYSTEM/SEGMENT")
-    return "\n\n".join(told)
+    return "\n\n".join(shown)
 
 
 def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
@@ -204,23 +204,21 @@ def _dialogue(calls: Sequence[Call], full: bool) -> Iterator[str]:
     for number, call in enumerate(calls, 1):
         model = visible(call.model, one_line=True)
         yield f"\n{number}. {call.purpose}  ({model}, {_paid(call.usage)}, {seconds(call.seconds)})"
-        shared = [(_common(earlier, call.messages), -former) for former, earlier in enumerate(calls[: number - 1], 1)]
-        common, former = max(shared, default=(0, 0))
+        common = former = 0  # how many messages are those of a former call and its answer, and which call that is
+        for place, earlier in enumerate(calls[: number - 1], 1):
+            answer = Message(role="assistant", content=earlier.reply or "", tool_calls=earlier.tool_calls)
+            pairs = zip((*earlier.messages, answer), call.messages, strict=False)
+            alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            if alike > common:
+                common, former = alike, place
         if common:
-            yield _field("before", f"as in call {-former} ({counted(common, 'message')})")
+            yield _field("before", f"as in call {former} ({counted(common, 'message')})")
         yield from _asked(call.messages[common:], full, fresh=not common)
         if call.reply is not None and (call.reply or not call.tool_calls):
             yield _field("reply", call.reply)
         yield from (_field("calls", f"{wish.name}({wish.arguments})") for wish in call.tool_calls)
         if call.error is not None:
             yield _field("error", call.error)
-
-
-def _common(former: Call, messages: Sequence[Message]) -> int:
-    """How many messages of a conversation are those of the ``former`` call and its answer."""
-    answer = Message(role="assistant", content=former.reply or "", tool_calls=former.tool_calls)
-    pairs = zip((*former.messages, answer), messages, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _asked(messages: Sequence[Message], full: bool, *, fresh: bool) -> Iterator[str]:

@@ -127,10 +127,10 @@ class CallLog:
 
     def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
         """No longer recall a ``reply`` to the request ``key``, whoever paid for it. Says whether there was one."""
-        found = connection.execute(
+        update = connection.execute(
             "UPDATE calls SET error = ? WHERE key = ? AND reply = ? AND error IS NULL", (error, key, text_hash(reply))
         )
-        return found.rowcount > 0
+        return update.rowcount > 0
 
     def distrust_calls(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
         """The same for the replies among the ``calls`` of a ``segment`` that could not be used: they would be refused

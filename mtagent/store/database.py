@@ -151,9 +151,9 @@ def make_private_file(path: Path) -> None:
     path.chmod(0o600)  # whatever the umask takes away
 
 
-def _damaged(path: str, culprit: str, found: str) -> str:
+def _damaged(path: str, culprit: str, symptom: str) -> str:
     """One line: which store is damaged, where, and how to save what is whole."""
-    line = " ".join(found.split())
+    line = " ".join(symptom.split())
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
@@ -231,10 +231,10 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 def _refuse_strangers(connection: sqlite3.Connection, path: str) -> None:
     """Look before anything is written: a file of another program or of a newer version stays as it is."""
     connection.execute("BEGIN")  # one state of the file: another process may be making the tables at this moment
-    found = connection.execute("PRAGMA application_id").fetchone()[0]
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     connection.execute("COMMIT")
-    if found != APPLICATION_ID and (found or tables):
+    if application != APPLICATION_ID and (application or tables):
         raise StoreError(f"{path}: is a database of another program; {_ELSEWHERE}")
     if version(connection) > len(MIGRATIONS):
         raise StoreError(

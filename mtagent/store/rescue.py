@@ -43,13 +43,13 @@ def rescue(damaged: Path, new: Path) -> list[Rescued]:
         with Store(new) as store:
             gaps = [gap for table in _TABLES for gap in _copy(source, store.database, table)]
             names = [name for (name,) in store.database.query("SELECT name FROM runs ORDER BY id")]
-            found = [_checked(store, name, gaps) for name in names]
+            runs = [_checked(store, name, gaps) for name in names]
     finally:
         source.close()
-    if not found:
+    if not runs:
         new.unlink()
         raise StoreError(f"{damaged}: no run in it can be read; restore a copy of the file")
-    return found
+    return runs
 
 
 _Place = tuple[int, int]

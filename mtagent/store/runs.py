@@ -164,15 +164,13 @@ class StoredRun:
         """How many segments of each kind the run holds."""
         states = "SELECT state, count(*) FROM segments WHERE run_id = ? GROUP BY state"
         with self._database.reading(f"run {self.name!r}") as connection:
-            found = dict(connection.execute(states, (self.id,)).fetchall())
+            counts = dict(connection.execute(states, (self.id,)).fetchall())
             total = connection.execute("SELECT total FROM runs WHERE id = ?", (self.id,)).fetchone()[0]
-            return Counts(done=sum(found.values()) - found.get("failed", 0), total=total, **found)
+            return Counts(done=sum(counts.values()) - counts.get("failed", 0), total=total, **counts)
 
     def _state(self, position: int) -> str | None:
-        found = self._database.query(
-            "SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position)
-        )
-        return found[0][0] if found else None
+        rows = self._database.query("SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position))
+        return rows[0][0] if rows else None
 
     def _positions(self, last: int, end: int) -> list[int]:
         """The positions of the next page after ``last``, before ``end``."""
@@ -207,7 +205,7 @@ class Run(StoredRun):
         """
         segment = rated[0].segment.id
         self._refuse_finished(position, segment)
-        calls = [call for one in rated for call in one.calls]
+        calls = [call for result in rated for call in result.calls]
         self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
 
     def replace(self, position: int, chain: Chain) -> None:

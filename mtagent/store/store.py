@@ -127,16 +127,16 @@ class Store:
     def newest(self, kind: RunKind) -> str:
         """The name of the run of this kind that was worked on last. Raises :class:`StoreError` where there is none."""
         sql = "SELECT name FROM runs WHERE kind = ? ORDER BY updated DESC, id DESC LIMIT 1"
-        found = self.database.query(sql, (kind,))
-        if not found:
+        rows = self.database.query(sql, (kind,))
+        if not rows:
             raise StoreError(f"{self.database.path}: there is no {kind} run yet")
-        return str(found[0][0])
+        return str(rows[0][0])
 
     def settings(self, name: str) -> dict[str, Any] | None:
         """What the run ``name`` was started with; ``None`` where there is no such run."""
-        found = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
+        rows = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
         with self.database.intact(f"run {name!r}"):
-            return _parsed(found[0][0]) if found else None
+            return _parsed(rows[0][0]) if rows else None
 
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""
@@ -263,16 +263,16 @@ def _parsed(stored: str) -> dict[str, Any]:
 
 def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
     """What differs between two settings, by dotted name."""
-    found: list[str] = []
+    differences: list[str] = []
     for key in sorted(before.keys() | given.keys()):
         old, new = before.get(key), given.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            found += _differences(old, new, f"{prefix}{key}.")
+            differences += _differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
             texts = zip(old, new, strict=False) if isinstance(old, str) and isinstance(new, str) else ()
             alike = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], texts))
-            found.append(f"{prefix}{key} was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}")
-    return found
+            differences.append(f"{prefix}{key} was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}")
+    return differences
 
 
 def _shown(values: dict[str, Any], key: str, alike: int) -> str:

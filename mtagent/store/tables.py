@@ -137,9 +137,9 @@ _GUARD = re.compile(
 
 def _cause_of(verdict: str, sentence: str) -> str:
     """The cause as JSON that a sentence of version 4 or earlier told."""
-    told = sentence.removeprefix("gate: ")
-    cause: dict[str, Any] = {"kind": "other", "detail": told}
-    if told.startswith("there is no translation"):
+    words = sentence.removeprefix("gate: ")
+    cause: dict[str, Any] = {"kind": "other", "detail": words}
+    if words.startswith("there is no translation"):
         cause = {"kind": "no-translation"}
     elif verdict == "failed":
         error, colon, detail = sentence.partition(": ")
@@ -155,15 +155,15 @@ def _cause_of(verdict: str, sentence: str) -> str:
     elif sentence.startswith("guards: "):
         detail = sentence.removeprefix("guards: ")
         cause = {"kind": "guards", "guards": _guards_of(detail) or ["other"], "detail": detail}
-    elif match := _CHOICES.fullmatch(told):
+    elif match := _CHOICES.fullmatch(words):
         cause = {"kind": "choices", "judgements": [{"judge": match[1] or "a model", "choices": [match[2], match[3]]}]}
-    elif match := _SCORES.fullmatch(told):
+    elif match := _SCORES.fullmatch(words):
         try:
             scores = {"before": float(match[2]), "after": float(match[3])}
         except ValueError:
             return json.dumps(cause)
         cause = {"kind": "scores", "judgements": [{"judge": match[1], **scores}]}
-        if told.endswith("below the margin"):
+        if words.endswith("below the margin"):
             cause["margin"] = None  # how large it was, the sentence does not say
     return json.dumps(cause, ensure_ascii=False)
 
