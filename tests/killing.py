@@ -61,7 +61,7 @@ class Job:
     end: str
 
 
-TRANSLATE = Job(("translate", "-s", "en.txt"), "--run", ".txt")
+TRANSLATE = Job(("translate", "-s", "en.txt"), "--name", ".txt")
 RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), "--name", ".seg.rating")
 
 

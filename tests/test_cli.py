@@ -53,8 +53,8 @@ def test_texts_alone_go_to_standard_output_and_offline_is_said_in_one_line(shell
 
 
 def test_quiet_says_nothing_and_verbose_says_a_line_per_step(shell: Shell) -> None:
-    assert shell.postedit("-q --run quiet").err == ""
-    steps = [line for line in shell.postedit("-v --run verbose").err.splitlines() if ": postedit: " in line]
+    assert shell.postedit("-q --name quiet").err == ""
+    steps = [line for line in shell.postedit("-v --name verbose").err.splitlines() if ": postedit: " in line]
     assert [step.split(": ")[0] for step in steps] == ["1", "2", "3"]
 
 
@@ -131,8 +131,9 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
 
 
 def test_a_wrong_setting_can_be_corrected_under_the_same_run(shell: Shell) -> None:
-    assert shell.postedit("--run mine --evaluator rulez").code == 1
-    assert shell.postedit("--run mine --evaluator rules").code == 0
+    assert shell.postedit("--name mine --evaluator rulez").code == 1
+    assert shell.postedit("--run mine --evaluator rules").code == 0  # the former word for it
+    assert shell.runs().keys() == {"mine"}
 
 
 def test_the_demo_needs_no_model(shell: Shell) -> None:

@@ -80,7 +80,7 @@ def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(s
         )
         shell.write(f"{name}.jsonl", *rows)
     contexts = []
-    for line in ("all.jsonl --run whole", "all.jsonl --run part --limit 4"):
+    for line in ("all.jsonl --name whole", "all.jsonl --name part --limit 4"):
         assert shell(f"postedit -l en-es --context 2 -q -s {line}").code == 0
         with Store(shell.folder / "store.db") as store:
             chains = store.read(line.split()[2]).chains()
@@ -132,7 +132,7 @@ def test_another_input_setting_prompt_or_glossary_under_the_same_run_is_refused(
     (shell.folder / "p").mkdir()
     shell.write("p/rubric-mqm.examples.toml", "")
     shell.write("terms.csv", "source,target", "cat,gato")
-    line = "--prompts p --glossary terms.csv --run mine"
+    line = "--prompts p --glossary terms.csv --name mine"
     assert shell.postedit(line).lines == IMPROVED
     shell.write("es.txt", *reversed(TRANSLATIONS))
     shell.write("p/proofread.toml", "")
@@ -146,11 +146,11 @@ def test_another_input_setting_prompt_or_glossary_under_the_same_run_is_refused(
 
 def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> None:
     shell.write("o.txt", "precious")
-    done = shell.postedit("-o o.txt --run a")
+    done = shell.postedit("-o o.txt --name a")
     assert (done.code, shell.read("o.txt"), shell.runs()) == (1, ["precious"], {})
     assert "o.txt: is there already; --force replaces it" in done.err
     for more in ("--force", ""):
-        assert shell.postedit(f"-o o.txt --run a {more}").code == 0
+        assert shell.postedit(f"-o o.txt --name a {more}").code == 0
         assert shell.read("o.txt") == IMPROVED
     shell.write("r.jsonl", "precious")
     assert "r.jsonl: is there already" in shell("rate --run a -o r.jsonl").err
@@ -158,7 +158,7 @@ def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> N
 
 
 def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> None:
-    shell.postedit("--run summer")
+    shell.postedit("--name summer")
     header, row = (line.split("\t") for line in shell("runs list").lines)
     assert dict(zip(header, row, strict=True))["changed"] == "1"
     assert row[:2] == ["summer", "finished"]
@@ -174,7 +174,7 @@ def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> 
 
 def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s_columns(shell: Shell) -> None:
     shell.write("t.csv", "nr,src,mt,lp", f"7,{SOURCES[0]},{TRANSLATIONS[0]},en-es")
-    shell("postedit -s t.csv -q --run mine")
+    shell("postedit -s t.csv -q --name mine")
     assert shell("runs export mine").out == f"{IMPROVED[0]}\n"
     assert shell("runs export mine -o new.jsonl --details d.jsonl").code == 0
     assert shell.objects("new.jsonl")[0]["translation"] == shell.objects("d.jsonl")[0]["text"] == IMPROVED[0]
@@ -182,12 +182,12 @@ def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s
 
 
 def test_one_edit_or_a_whole_segment_is_taken_back_once(shell: Shell) -> None:
-    shell.postedit("--run mine")
+    shell.postedit("--name mine")
     assert shell("revert mine 1 --edit 1").out == f"{TRANSLATIONS[0]}\n"
     assert shell("runs export mine").lines == TRANSLATIONS
     assert "reverted" in shell("runs show mine 1").out
     assert "cannot be reverted: it is reverted" in refused(shell("revert mine 1 --edit 1"))
-    shell.postedit("--run other --skip-guards end")
+    shell.postedit("--name other --skip-guards end")
     assert shell("revert other 1").out == f"{TRANSLATIONS[0]}\n"
     assert "segment 1 has no applied edit to revert" in refused(shell("revert other 1"))
     assert "no segment '9'" in refused(shell("revert other 9"))
@@ -215,7 +215,7 @@ def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with simulator("--api-key", "right") as address:
-        line = f"--stages pr --gate guards --base-url {address} -o o.txt --run mine"
+        line = f"--stages pr --gate guards --base-url {address} -o o.txt --name mine"
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
         error = refused(shell.postedit(line))
         assert error.count("\n") == 1
@@ -255,7 +255,7 @@ def long(shell: Shell) -> Shell:
     return shell
 
 
-LONG = "postedit -s long.en.txt -t long.es.txt -l en-es -o o.txt --run mine"
+LONG = "postedit -s long.en.txt -t long.es.txt -l en-es -o o.txt --name mine"
 
 
 @pytest.mark.loopback

@@ -181,7 +181,7 @@ def test_a_rating_run_is_listed_shown_and_exported(files: Shell) -> None:
 
 
 def test_the_stages_of_a_run_are_rated_and_those_that_are_not_there_are_named(files: Shell) -> None:
-    files.postedit("--run improved -q")
+    files.postedit("--name improved -q")
     done = files("rate --run improved -o stages.jsonl")
     assert done.code == 0
     assert [line.split()[:2] for line in done.err.splitlines()[2:5]] == [
@@ -198,7 +198,7 @@ def test_the_stages_of_a_run_are_rated_and_those_that_are_not_there_are_named(fi
 
 
 def test_a_run_in_which_an_edit_was_taken_back_is_another_input(files: Shell) -> None:
-    files.postedit("--run mine -q")
+    files.postedit("--name mine -q")
     before = files("rate --run mine")
     assert files("revert mine 1 --edit 1").code == 0
     after = files("rate --run mine")
@@ -208,7 +208,7 @@ def test_a_run_in_which_an_edit_was_taken_back_is_another_input(files: Shell) ->
 
 def test_a_segment_that_was_never_translated_has_no_rating_and_says_so(files: Shell) -> None:
     files.write("t.csv", "source,translation,lp", "one,uno,en-es", "two,,en-es")
-    assert files("postedit -s t.csv --run mine -q").code == 3
+    assert files("postedit -s t.csv --name mine -q").code == 3
     done = files("rate --run mine")
     assert done.code == 3
     assert {o["error"] for o in done.objects if o["id"] == "2"} == {"there is no translation to rate"}
@@ -240,7 +240,7 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
 @pytest.mark.loopback
 def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Shell) -> None:
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])
-    assert files.postedit(f"--base-url {server} --stages pe --run c -o o.txt").code == 0
+    assert files.postedit(f"--base-url {server} --stages pe --name c -o o.txt").code == 0
     shown = files("rate --show 1 --run c").out
     assert shown.count("segment 1, stage postedit") == 3  # the editor's rating, and the gate's of both texts
     assert "rating       rubric-mqm: -3" in shown

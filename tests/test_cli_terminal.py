@@ -46,7 +46,7 @@ def nasty(shell: Shell) -> Shell:
         for number in range(3)
     ]
     shell.write("in.jsonl", *(json.dumps(row) for row in rows))
-    done = shell("postedit -s in.jsonl -o out.jsonl -v --run r")
+    done = shell("postedit -s in.jsonl -o out.jsonl -v --name r")
     assert done.code == 0
     assert harmless_to_read(done)
     assert "mtagent: all is well" not in [line[:20] for line in done.err.splitlines()]

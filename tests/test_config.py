@@ -53,7 +53,7 @@ def test_languages_are_given_as_a_pair_or_one_by_one(languages: str, shell: Shel
     [
         "",
         "--preset paper --base-url http://localhost:1/v1 --stage-model postedit=x --judge-model y",
-        "--glossary g.csv --keep k.txt --prompts p --skip-guards end,length --limit 3 --run r --store s.db",
+        "--glossary g.csv --keep k.txt --prompts p --skip-guards end,length --limit 3 --name r --store s.db",
         "--stages pe --context 2 --temperature 1e-9 -l en-sr_Latn_RS --not-forced --go-on --seed 3 --llm local",
     ],
 )

@@ -91,7 +91,7 @@ def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, s
     config = set_up(base_url=server, **CHAINS[name])
     stages = estimate(config, Files(Path("long.txt"), Path("long.es.txt") if given else None), AS_SIMULATOR)
     line = "postedit -t long.es.txt" if given else "translate"
-    assert files(f"{line} -s long.txt --config m.toml --run r -o out.txt -q").code == 0
+    assert files(f"{line} -s long.txt --config m.toml --name r -o out.txt -q").code == 0
     real = paid(files)
     assert set(real) >= {"proofread"} or name == "guards"
     for stage, usage in real.items():
@@ -116,7 +116,7 @@ def test_what_ratings_take_lies_between_low_and_high(spec: str, files: Shell, pa
 def test_an_evaluator_that_suggests_nothing_takes_a_fix_too(spec: str, files: Shell, panel: str) -> None:
     config = set_up(base_url=panel, evaluator=spec, stages="pe")
     expected = estimate(config, Files(Path("src.txt"), Path("mt.txt")), AS_SIMULATOR)["postedit"]
-    assert files("postedit -s src.txt -t mt.txt --config m.toml --run r -o out.txt -q").code == 0
+    assert files("postedit -s src.txt -t mt.txt --config m.toml --name r -o out.txt -q").code == 0
     refuse_outside(expected, paid(files)["postedit"], spec)
 
 
@@ -124,7 +124,7 @@ def test_an_evaluator_that_suggests_nothing_takes_a_fix_too(spec: str, files: Sh
 def test_where_no_error_is_found_the_low_figure_is_all_that_is_paid(files: Shell, server: str) -> None:
     files.write("good.txt", *(f"Una frase buena, la {i}." for i in range(24)))
     stages = estimate(set_up(base_url=server, limit=20), Files(Path("long.txt"), Path("good.txt")), AS_SIMULATOR)
-    assert files("postedit -s long.txt -t good.txt --config m.toml --run r -o out.txt -q").code == 0
+    assert files("postedit -s long.txt -t good.txt --config m.toml --name r -o out.txt -q").code == 0
     usage, low = files.runs()["r"].usage, Usage.total(stage.low for stage in stages.values())
     assert usage.calls == low.calls == 20
     assert low.input_tokens <= usage.input_tokens < 1.02 * low.input_tokens
@@ -149,7 +149,7 @@ def test_where_every_text_is_edited_twice_the_high_figure_has_just_the_calls_tha
     files.write("some.txt", *(f"A good sentence, number {i}." for i in range(10)))
     files.write("bad.txt", *(f"Una frase errado buena, la {i}." for i in range(10)))
     stages = estimate(set_up(base_url=server, **settings), Files(Path("some.txt"), Path("bad.txt")), AS_SIMULATOR)
-    assert files("postedit -s some.txt -t bad.txt --config m.toml --run r -o out.txt -q").code == 0
+    assert files("postedit -s some.txt -t bad.txt --config m.toml --name r -o out.txt -q").code == 0
     assert files.read("out.txt")[0] == "Una frase correcto buena, la 0."
     real = {stage: usage.calls for stage, usage in paid(files).items()}
     assert real == {stage: stages[stage].high.calls for stage in ("postedit", "proofread")}

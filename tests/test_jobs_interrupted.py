@@ -31,7 +31,7 @@ def job(shell: Shell) -> Shell:
 
 
 def command(server: str, *more: str) -> list[str]:
-    files = ["-s", "long.txt", "-o", "out.txt", "-l", "en-es", "--run", "mine"]
+    files = ["-s", "long.txt", "-o", "out.txt", "-l", "en-es", "--name", "mine"]
     return ["translate", *files, "--base-url", server, "--concurrency", "8", *more]
 
 
@@ -104,9 +104,9 @@ def test_the_measure_of_repeated_calls_can_fail() -> None:
 
 
 def test_a_run_that_another_process_works_on_is_refused_and_told_which(shell: Shell) -> None:
-    shell.postedit("--run mine --limit 1")
+    shell.postedit("--name mine --limit 1")
     with Store(shell.folder / "store.db") as store, store.reopen("mine"):
-        done = shell.postedit("--run mine")
+        done = shell.postedit("--name mine")
     assert (done.code, done.out) == (1, "")
     assert f"run 'mine': process {os.getpid()} is working on it" in done.last
 
