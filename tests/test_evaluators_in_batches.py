@@ -114,8 +114,8 @@ async def test_an_error_that_concerns_all_is_not_tried_again(results: Any, error
 
     rated = evaluator(rate_batch)
     errors = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in "abc"), return_exceptions=True)
-    assert [type(one) for one in errors] == [ConfigError] * 3
-    assert all(error in str(one) for one in errors)
+    assert [type(raised) for raised in errors] == [ConfigError] * 3
+    assert all(error in str(raised) for raised in errors)
     assert batches == [3]
 
 

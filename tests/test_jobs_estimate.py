@@ -87,10 +87,10 @@ CHAINS: dict[str, dict[str, Any]] = {
 @pytest.mark.loopback
 @pytest.mark.parametrize("name", CHAINS)
 def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, server: str) -> None:
-    given = name not in ("from-nothing", "t-pr", "paper")
+    translated_before = name not in ("from-nothing", "t-pr", "paper")
     config = set_up(base_url=server, **CHAINS[name])
-    stages = estimate(config, Files(Path("long.txt"), Path("long.es.txt") if given else None), AS_SIMULATOR)
-    line = "postedit -t long.es.txt" if given else "translate"
+    stages = estimate(config, Files(Path("long.txt"), Path("long.es.txt") if translated_before else None), AS_SIMULATOR)
+    line = "postedit -t long.es.txt" if translated_before else "translate"
     assert files(f"{line} -s long.txt --config m.toml --name r -o out.txt -q").code == 0
     real = paid(files)
     assert set(real) >= {"proofread"} or name == "guards"

@@ -52,10 +52,10 @@ def fail(ratings: list[Any]) -> Any:
 
 
 def test_three_lines_are_enough() -> None:
-    (one,) = rate(["The cat sat here."], ["El gato se sentó aquí"], "en", "es", evaluator="rules")
-    assert (one.system, one.translation) == ("translation", "El gato se sentó aquí")
-    assert one.rating is not None
-    assert (one.rating.score, len(one.rating.errors or ())) == (-0.1, 1)
+    (result,) = rate(["The cat sat here."], ["El gato se sentó aquí"], "en", "es", evaluator="rules")
+    assert (result.system, result.translation) == ("translation", "El gato se sentó aquí")
+    assert result.rating is not None
+    assert (result.rating.score, len(result.rating.errors or ())) == (-0.1, 1)
 
 
 def test_whatever_holds_texts_is_rated_in_the_order_of_inputs_and_systems_with_the_references() -> None:
@@ -92,9 +92,9 @@ def test_lists_that_do_not_fit_and_what_is_no_list_of_texts_are_refused(
 
 def test_a_model_of_one_s_own_is_asked() -> None:
     llm = ScriptedLLM(["[]"])
-    (one,) = rate(["one"], ["uno"], "en", "es", evaluator="rubric-mqm", llm=llm)
-    assert one.rating is not None
-    assert one.rating.errors == ()
+    (result,) = rate(["one"], ["uno"], "en", "es", evaluator="rubric-mqm", llm=llm)
+    assert result.rating is not None
+    assert result.rating.errors == ()
     llm.finish()
 
 

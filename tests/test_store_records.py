@@ -109,7 +109,7 @@ def test_ratings_come_back_as_they_were_saved_and_in_order_of_position(saved: li
         run = start(store, kind="rating")
         for position in reversed(range(len(saved))):
             run.save_ratings(position, saved[position])
-        assert list(run.ratings()) == [one for of_segment in saved for one in of_segment]
+        assert list(run.ratings()) == [rated for of_segment in saved for rated in of_segment]
         assert [run.ratings_at(position) for position in range(len(saved))] == saved
 
 
@@ -165,10 +165,10 @@ def test_ratings_are_read_by_system_by_segment_or_up_to_a_limit_over_several_pag
     for position in range(130):
         run.save_ratings(position, rated(str(position), *(("b", "a", "c") if position == 129 else ("b", "a"))))
     assert run.systems() == ("b", "a", "c")
-    assert [one.translation for one in run.ratings("a")] == [f"{position} a" for position in range(130)]
-    assert [one.segment.id for one in run.ratings("c")] == ["129"]
-    assert [one.segment.id for one in run.ratings(limit=2)] == ["0", "0", "1", "1"]
-    assert [one.system for one in run.ratings_of("7")] == ["b", "a"]
+    assert [rated.translation for rated in run.ratings("a")] == [f"{position} a" for position in range(130)]
+    assert [rated.segment.id for rated in run.ratings("c")] == ["129"]
+    assert [rated.segment.id for rated in run.ratings(limit=2)] == ["0", "0", "1", "1"]
+    assert [rated.system for rated in run.ratings_of("7")] == ["b", "a"]
     assert run.ratings_of("none") == []
 
 

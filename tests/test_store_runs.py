@@ -27,7 +27,7 @@ def in_child(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
-def said(child: subprocess.Popen[str]) -> str:
+def next_line(child: subprocess.Popen[str]) -> str:
     """The next line of a child."""
     assert child.stdout is not None
     return child.stdout.readline()
@@ -83,7 +83,7 @@ def test_so_it_is_with_ratings(store: Store) -> None:
     assert run.counts().model_dump(exclude_defaults=True) == {"done": 2, "rated": 2}
     with pytest.raises(StoreError, match="position 1 is finished already; segment '1' is not saved"):
         run.save_ratings(1, rated("1"))
-    assert [one.error for one in run.ratings()] == [None, None]
+    assert [rated.error for rated in run.ratings()] == [None, None]
 
 
 def test_a_closed_run_refuses_to_be_written_to_until_it_is_opened_again(store: Store) -> None:
@@ -157,7 +157,7 @@ def test_a_run_that_another_process_works_on_is_locked_until_that_process_is_kil
     store: Store, tmp_path: Path
 ) -> None:
     with in_child(HOLD, tmp_path / "s.db") as child:
-        assert said(child) == "held\n"
+        assert next_line(child) == "held\n"
         with pytest.raises(RunLocked, match=rf"'first': process {child.pid} is working on it.*--name"):
             start(store)
         with pytest.raises(RunLocked):
@@ -208,7 +208,7 @@ def test_killing_the_writer_loses_nothing_that_was_saved_and_leaves_only_whole_s
     with in_child(SAVE, tmp_path / "s.db") as child, Store(tmp_path / "s.db") as store:
         second = start(store, "second")
         for position in range(30):
-            reported = int(said(child))
+            reported = int(next_line(child))
             second.save(position, post_edited(str(position)))  # two processes write to one store in turn
         child.send_signal(signal.SIGKILL)
     with Store(tmp_path / "s.db") as store:
@@ -231,7 +231,7 @@ with Store(sys.argv[1]) as store:
 
 def test_processes_that_open_a_new_store_at_the_same_moment_all_succeed(tmp_path: Path) -> None:
     children = [in_child(OPEN, tmp_path / "s.db", name) for name in "abcd"]
-    assert [said(child) for child in children] == ["ready\n"] * 4
+    assert [next_line(child) for child in children] == ["ready\n"] * 4
     for child in children:
         assert child.stdin is not None
         child.stdin.write("go\n")
