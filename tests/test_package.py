@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -44,9 +45,11 @@ def test_the_settings_know_all_guards() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
-    def done(*command: object, folder: Path = tmp_path) -> str:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def done(*command: object) -> str:
         words = list(map(str, command))
-        return subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder).stdout
+        return subprocess.run(words, env=clean, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     done(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
