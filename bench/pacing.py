@@ -1,4 +1,4 @@
-"""How long a run takes that a server turns away: ``python -m bench.pacing``, in virtual time, some minutes of a core.
+"""How long a run takes that a server turns away: ``python -m bench.pacing``, in virtual time, some seconds of a core.
 
 150 segments of five calls, 32 at a time, against a server that answers after 0.2 s. A share of the requests gets a 429
 with ``Retry-After: 1`` (ten seeds each), or the server holds a cap.

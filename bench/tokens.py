@@ -17,7 +17,8 @@ from bpe_openai import get_encoding
 from mtagent.config import Config
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.request import read_tool_calls, sent_tool
+from mtagent.llm.reply import read_tool_calls
+from mtagent.llm.request import sent_tool
 from mtagent.records import Completion, Message, Segment, TokenLogprob, Usage
 from mtagent.store import default_path
 from tests.simulator.evaluators import answer

@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import threading
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -55,7 +56,7 @@ def walk(arguments: list[str]) -> Walk:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    changes = sum(path != former for former, path in zip(entered, entered[1:], strict=False))
+    changes = sum(former != path for former, path in pairwise(entered))
     return Walk(len(set(entered)), changes, len(entered))
 
 

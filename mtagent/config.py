@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type
 from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator
 
 from mtagent.errors import ConfigError
-from mtagent.formats.files import refuse_pipe
+from mtagent.formats.pipes import refuse_pipe
 from mtagent.llm.server import address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request as it arrived."""
 
     method: str
@@ -21,7 +21,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Says:
+class Answer:
     """An answer; ``raw`` stands in place of all of it."""
 
     body: str
@@ -32,11 +32,11 @@ class Says:
 
 
 class ScriptedServer:
-    """Answers what ``answer`` says, and keeps what it was asked."""
+    """Answers as ``answer`` says, and keeps the ``requests``."""
 
     def __init__(self) -> None:
-        self.answer: Callable[[Asked], Says] = lambda asked: Says("{}")
-        self.asked: list[Asked] = []
+        self.answer: Callable[[Request], Answer] = lambda request: Answer("{}")
+        self.requests: list[Request] = []
         self.url = ""
 
 
@@ -48,19 +48,19 @@ def scripted_server() -> Iterator[ScriptedServer]:
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            asked = Asked(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
-            script.asked.append(asked)
-            says = script.answer(asked)
+            request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+            script.requests.append(request)
+            answer = script.answer(request)
             self.close_connection = True
-            if says.raw:
-                self.wfile.write(says.raw.encode())
+            if answer.raw:
+                self.wfile.write(answer.raw.encode())
                 return
-            self.send_response(says.status, says.reason or None)
-            for name, value in {"Content-Type": "application/json", **says.headers}.items():
+            self.send_response(answer.status, answer.reason or None)
+            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(says.body.encode())))
+            self.send_header("Content-Length", str(len(answer.body.encode())))
             self.end_headers()
-            self.wfile.write(says.body.encode())
+            self.wfile.write(answer.body.encode())
 
         do_GET = do_POST = _answer  # noqa: N815
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mtagent.records import ErrorSpan
 
@@ -21,6 +21,23 @@ class Case(NamedTuple):
     errors: tuple[ErrorSpan, ...] | None
     system: str = "sys"
     rater: str = "r1"
+
+
+def write(path: Path, content: str) -> Path:
+    """``content`` as it is, in a folder made for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode())
+    return path
+
+
+def _write_objects(path: Path, objects: Iterable[dict[str, Any]]) -> None:
+    write(path, "".join(json.dumps(values, ensure_ascii=False) + "\n" for values in objects))
+
+
+def _write_table(path: Path, rows: Sequence[Sequence[str]], delimiter: str) -> None:
+    sink = io.StringIO()
+    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    write(path, sink.getvalue())
 
 
 def marot(path: Path, cases: Sequence[Case]) -> None:
@@ -41,18 +58,11 @@ def marot(path: Path, cases: Sequence[Case]) -> None:
 
 def mtme(path: Path, cases: Sequence[Case]) -> None:
     """``path`` is in a folder of its own, beside the folders of the texts; one system."""
-    root = path.parent.parent
-    lines = []
+    root, lines = path.parent.parent, []
     for case in cases:
+        kept = {"start", "end", "category", "severity"}
         errors = [
-            {
-                "start": error.start,
-                "end": error.end,
-                "category": error.category,
-                "severity": error.severity,
-                "score": None,
-                "is_source_error": error.side != "translation",
-            }
+            error.model_dump(include=kept) | {"score": None, "is_source_error": error.side != "translation"}
             for error in case.errors or ()
         ]
         rating = f"{json.dumps({'errors': errors})}\t{case.rater}" if case.errors is not None else "None"
@@ -76,29 +86,23 @@ def _esa_spans(case: Case) -> list[dict[str, object]]:
 
 def esa_csv(path: Path, cases: Sequence[Case]) -> None:
     """Has no texts."""
+    end = ["1.5", "2.5"]
     rows = [
-        [c.rater, c.system, c.id, "TGT", "eng", "deu", "80", "doc", "False", json.dumps(_esa_spans(c)), "1.5", "2.5"]
+        [c.rater, c.system, c.id, "TGT", "eng", "deu", "80", "doc", "False", json.dumps(_esa_spans(c)), *end]
         for c in cases
     ]
-    write(path, _table(rows, ","))
+    _write_table(path, rows, ",")
 
 
 def esa_jsonl(path: Path, cases: Sequence[Case]) -> None:
-    objects = [
+    shared = {"langs": "en-de", "doc_id": "doc", "esa_score": 80}
+    _write_objects(path, (
         {
-            "langs": "en-de",
-            "line_id": int(case.id),
-            "src": case.source,
-            "tgt": case.translation,
-            "doc_id": "doc",
-            "esa_spans": _esa_spans(case),
-            "esa_score": 80,
-            "system": case.system,
-            "annotator": case.rater,
+            **shared, "line_id": int(case.id), "src": case.source, "tgt": case.translation,
+            "esa_spans": _esa_spans(case), "system": case.system, "annotator": case.rater,
         }
         for case in cases
-    ]
-    write(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects))
+    ))  # fmt: skip
 
 
 def wmt(path: Path, cases: Sequence[Case]) -> None:
@@ -114,19 +118,17 @@ def wmt(path: Path, cases: Sequence[Case]) -> None:
         lists = [" ".join(values) for values in zip(*(spans or [("-1", "-1", "no-error")]), strict=True)]
         texts = [case.source, case.translation, ""]
         rows.append(["doc", case.id, "en", "de", "official", case.system, *texts, "news", case.rater, *lists])
-    write(path, _table(rows, "\t"))
+    _write_table(path, rows, "\t")
 
 
 def comet(path: Path, cases: Sequence[Case]) -> None:
     """Has no categories."""
     segments = []
     for case in cases:
+        kept = {"text", "severity", "start", "end"}
         values: dict[str, object] = {"src": case.source, "mt": case.translation, "COMET": 0.5}
         if case.errors is not None:
-            values["errors"] = [
-                {"text": e.text, "confidence": 0.41, "severity": e.severity, "start": e.start, "end": e.end}
-                for e in case.errors
-            ]
+            values["errors"] = [error.model_dump(include=kept) | {"confidence": 0.41} for error in case.errors]
         segments.append(values)
     write(path, json.dumps({cases[0].system: segments}, ensure_ascii=False, indent=4))
 
@@ -136,46 +138,23 @@ def bio_mqm(path: Path, cases: Sequence[Case]) -> None:
     for case in cases:
         sides: dict[str, list[dict[str, object]]] = {"target_errors": [], "source_errors": []}
         for error in case.errors or ():
-            values = {
-                "startIndex": error.start,
-                "endIndex": (error.end or 0) - 1,
-                "error_category": error.category,
-                "severity": error.severity.capitalize(),
-            }
+            place = {"startIndex": error.start, "endIndex": (error.end or 0) - 1}
+            values = {**place, "error_category": error.category, "severity": error.severity.capitalize()}
             sides["target_errors" if error.side == "translation" else "source_errors"].append(values)
-        segments.append(
-            {"Annotator_ID": case.rater, "SEG_ID": case.id, "source": case.source, "target": case.translation, **sides}
-        )
+        about = {"Annotator_ID": case.rater, "SEG_ID": case.id, "source": case.source, "target": case.translation}
+        segments.append(about | sides)
     write(path, "\ufeff" + json.dumps(segments))
 
 
 def own(path: Path, cases: Sequence[Case]) -> None:
-    objects = [
+    _write_objects(path, (
         {
-            "id": case.id,
-            "system": case.system,
-            "source": case.source,
-            "translation": case.translation,
-            "evaluator": case.rater,
-            "score": -1.0,
+            "id": case.id, "system": case.system, "source": case.source, "translation": case.translation,
+            "evaluator": case.rater, "score": -1.0,
             "errors": None if case.errors is None else [error.model_dump() for error in case.errors],
         }
         for case in cases
-    ]
-    write(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects))
-
-
-def _table(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    sink = io.StringIO()
-    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return sink.getvalue()
-
-
-def write(path: Path, content: str) -> Path:
-    """``content`` as it is, in a folder made for it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode())
-    return path
+    ))  # fmt: skip
 
 
 WRITERS: dict[str, Callable[[Path, Sequence[Case]], None]] = {

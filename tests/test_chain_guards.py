@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.chain.guards import damages, newly, screen
+from mtagent.chain.guards import GUARDS, Guard, damages, new_faults, screen
 from mtagent.records import Edit, Segment, Term
 from wmt.guards import post_edits
 
@@ -20,8 +20,8 @@ def segment(source: str, target_lang: str = "de", source_lang: str = "en", terms
     return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang, terms=terms)
 
 
-def guards_that_see(one: Segment, before: str, after: str) -> set[str]:
-    return {damage.guard for damage in damages(one, before, after)}
+def guards_that_see(segment: Segment, before: str, after: str) -> set[str]:
+    return {damage.guard for damage in damages(segment, before, after)}
 
 
 RICH = {
@@ -88,20 +88,18 @@ PLANTED: list[tuple[str, str, Callable[[str], str]]] = [
     f"{name}: {how}" for name, how, _ in PLANTED
 ])  # fmt: skip
 def test_no_guard_is_silent_about_its_planted_damage(guard: str, plant: Callable[[str], str], lang: str) -> None:
-    one = segment(SOURCE, lang)
+    pair = segment(SOURCE, lang)
     text = RICH[lang]
     damaged = plant(text)
     assert damaged != text
-    assert guard in guards_that_see(one, text, damaged)
-    assert guard not in guards_that_see(one, damaged, text), "repairing is allowed"
-    assert guard not in guards_that_see(one, damaged, damaged + "!"), "old damage may stay"
+    assert guard in guards_that_see(pair, text, damaged)
+    assert guard not in guards_that_see(pair, damaged, text), "repairing is allowed"
+    assert guard not in guards_that_see(pair, damaged, damaged + "!"), "old damage may stay"
 
 
-def test_the_rich_texts_are_clean_between_each_other() -> None:
+def test_a_translation_in_place_of_its_source_is_no_damage() -> None:
     for lang in ("de", "fr", "tr"):
-        assert (
-            damages(segment(SOURCE, lang), SOURCE.replace("See", "Voir"), RICH[lang], skip=frozenset({"length"})) == ()
-        )
+        assert damages(segment(SOURCE, lang), SOURCE.replace("See", "Voir"), RICH[lang], skip={"length"}) == ()
 
 
 STRUCTURED = (
@@ -218,8 +216,8 @@ NIKE = (
     ],
 )
 def test_terms_are_verified_after_editing(before: str, after: str, refused: bool) -> None:
-    one = segment("Your Nike account is good", terms=NIKE)
-    assert ("terms" in guards_that_see(one, before, after)) is refused
+    pair = segment("Your Nike account is good", terms=NIKE)
+    assert ("terms" in guards_that_see(pair, before, after)) is refused
 
 
 def test_terms_hold_in_any_script_and_only_where_the_source_has_them() -> None:
@@ -228,19 +226,26 @@ def test_terms_hold_in_any_script_and_only_where_the_source_has_them() -> None:
     assert guards_that_see(chinese, "请打开账户吧", "请打开户头吧") == {"terms"}
 
 
-def test_own_guards_of_both_kinds_can_be_used() -> None:
-    def shorter(one: Segment, before: str, after: str) -> Sequence[str]:
+@contextmanager
+def own_guards(**guards: Guard) -> Iterator[frozenset[str]]:
+    """Add ``guards`` to the list; gives the names of all others."""
+    others = frozenset(GUARDS)
+    GUARDS.update(guards)
+    try:
+        yield others
+    finally:
+        for name in guards:
+            del GUARDS[name]
+
+
+def test_own_guards_of_both_kinds_can_be_added() -> None:
+    def shorter(segment: Segment, before: str, after: str) -> Sequence[str]:
         return ["shorter"] if len(after) < len(before) else []
 
-    own = {"length": shorter, "vowels": newly(lambda one, text: [c for c in text if c in "aeiou"])}
-    found = damages(segment("x"), "bbb", "ba", guards=own)
-    assert [str(damage) for damage in found] == ["length: shorter", "vowels: a"]
-
-
-def splice(text: str, edits: Sequence[Edit]) -> str:
-    for edit in sorted(edits, key=lambda edit: edit.start or 0, reverse=True):
-        text = text[: edit.start] + edit.new + text[edit.end :]
-    return text
+    vowels = new_faults(lambda segment, text: [letter for letter in text if letter in "aeiou"])
+    with own_guards(shorter=shorter, vowels=vowels) as others:
+        complaints = damages(segment("x"), "bbb", "ba", skip=others)
+    assert [str(damage) for damage in complaints] == ["shorter: shorter", "vowels: a"]
 
 
 def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
@@ -251,36 +256,36 @@ def edit(text: str, old: str, new: str, nth: int = 0) -> Edit:
 
 
 def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
-    one, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
+    pair, before = segment("Hi {name}, 3 big dogs."), "Hallo {name}, 3 grosse Hunte."
     edits = [edit(before, "grosse", "große"), edit(before, "{name}", "{nome}"), edit(before, "Hunte", "Hunde")]
-    screened, text, averted = screen(one, before, edits, splice)
+    screened, text, averted = screen(pair, before, edits)
     assert text == "Hallo {name}, 3 große Hunde."
-    assert [one.outcome for one in screened] == ["applied", "refused", "applied"]
+    assert [edit.outcome for edit in screened] == ["applied", "refused", "applied"]
     assert screened[1].detail == "placeholders: {name} is missing; placeholders: {nome} is not in the source"
     assert {damage.guard for damage in averted} == {"placeholders"}
 
 
 def test_two_edits_that_are_only_good_together_stay_together() -> None:
-    one, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
+    pair, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
     edits = [edit(before, "nein", "„nein"), edit(before, " zu", "“ zu"), edit(before, "5", "6")]
-    screened, text, _ = screen(one, before, edits, splice)
+    screened, text, _ = screen(pair, before, edits)
     assert text == "Er sagte „nein“ zu 5."
-    assert [one.outcome for one in screened] == ["applied", "applied", "refused"]
+    assert [edit.outcome for edit in screened] == ["applied", "applied", "refused"]
 
 
 def test_a_step_whose_damage_no_single_edit_does_is_refused_as_a_whole() -> None:
-    crowd = {"crowd": lambda one, before, after: ["too many"] if after.count("x") > 2 else []}
     before = "a b c d"
     edits = [edit(before, letter, "x") for letter in before.split()]
-    screened, text, averted = screen(segment("s"), before, edits, splice, guards=crowd)
+    with own_guards(crowd=lambda segment, before, after: ["too many"] if after.count("x") > 2 else []) as others:
+        screened, text, averted = screen(segment("s"), before, edits, skip=others)
     assert text == before
-    assert all(one.outcome == "refused" and "together" in (one.detail or "") for one in screened)
+    assert all(edit.outcome == "refused" and "together" in (edit.detail or "") for edit in screened)
     assert [str(damage) for damage in averted] == ["crowd: too many"]
 
 
 def test_edits_that_were_not_applied_are_left_as_they_are() -> None:
     lost = Edit(old="y", new="z", outcome="not-found")
-    screened, text, averted = screen(segment("s"), "abc", [lost], splice)
+    screened, text, averted = screen(segment("s"), "abc", [lost])
     assert (screened, text, averted) == ([lost], "abc", ())
 
 
@@ -291,13 +296,14 @@ def test_every_culprit_is_found_in_few_checks(bad: list[bool]) -> None:
     edits = [edit(before, "w", "BAD" if culprit else "fine", nth=n) for n, culprit in enumerate(bad)]
     checks = 0
 
-    def count(one: Segment, before: str, after: str) -> Sequence[str]:
+    def count(segment: Segment, before: str, after: str) -> Sequence[str]:
         nonlocal checks
         checks += 1
         return ["bad"] * after.count("BAD")
 
-    screened, text, averted = screen(segment("s"), before, edits, splice, guards={"count": count})
-    assert [one.outcome == "refused" for one in screened] == bad
+    with own_guards(count=count) as others:
+        screened, text, averted = screen(segment("s"), before, edits, skip=others)
+    assert [edit.outcome == "refused" for edit in screened] == bad
     assert len(averted) == sum(bad)
     assert text.split() == ["w" if culprit else "fine" for culprit in bad]
     assert checks <= 2 + sum(bad) * (2 * len(bad).bit_length() + 4)
@@ -309,18 +315,10 @@ def test_a_change_and_its_reverse_never_both_repair(lang: str, place: int, new: 
     text = RICH[lang]
     place %= len(text)
     changed = text[:place] + new + text[place + cut :]
-    one = segment(SOURCE, lang)
-    forth = {(d.guard, d.detail) for d in damages(one, text, changed)}
-    back = {(d.guard, d.detail) for d in damages(one, changed, text)}
+    pair = segment(SOURCE, lang)
+    forth = {(d.guard, d.detail) for d in damages(pair, text, changed)}
+    back = {(d.guard, d.detail) for d in damages(pair, changed, text)}
     assert not forth & back
-
-
-def test_long_texts_full_of_marks_take_seconds() -> None:
-    text = "Der Preis {n} ist 1.234,5 kg (siehe https://a.org/%d) und <b>gut</b>. " * 3_000
-    one = segment(text.replace("Preis", "price"))
-    start = time.process_time()
-    assert damages(one, text, text.replace("gut", "schön", 1)) == ()
-    assert time.process_time() - start < 10
 
 
 @pytest.mark.data
@@ -332,6 +330,5 @@ def test_human_post_edits_are_hardly_ever_refused(data: Path) -> None:
 
 
 def test_the_account_of_a_damage_stays_short_however_long_the_damage_is() -> None:
-    found = damages(segment("See this."), "Sieh das.", "Sieh " + "http://a." * 5_000)
-    assert found
-    assert max(len(damage.detail) for damage in found) < 600
+    complaints = damages(segment("See this."), "Sieh das.", "Sieh " + "http://a." * 5_000)
+    assert 0 < max(len(damage.detail) for damage in complaints) < 600

@@ -15,69 +15,65 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.chain.translation import refusals
 from mtagent.evaluators.rules import Rules
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Draft, Rating, Segment
+from mtagent.records import Rating, Segment, Step
 from mtagent.translators import CallableTranslator
 from mtagent.translators.llm import LLMTranslator
+from mtagent.translators.protocol import Translator
 from wmt.guards import translations
 
 BRIDGE = "The old bridge was closed for six months."
+GOOD, BETTER = "El viejo puente estuvo cerrado seis meses.", "El viejo puente permaneció cerrado seis meses."
 LONG = "The old bridge was closed for six months because of {count} repairs, and <b>nobody</b> knows when it opens."
+LOSSY = "El puente cerró seis meses por {count} obras, y nadie sabe cuándo abre."
+REFUSAL = "I'm sorry, I cannot translate this."
+SNOW = "対局再開３０分前、午前８時半の外の様子。気温０度、昨夜降った雪が所々に残っている＝栃木県大田原市"
 
 
-def segment(source: str = BRIDGE, pair: tuple[str, str] = ("en", "es")) -> Segment:
-    return Segment(id="7", source=source, source_lang=pair[0], target_lang=pair[1])
+def segment(source: str = BRIDGE, pair: tuple[str, str] = ("en", "es"), translation: str | None = None) -> Segment:
+    return Segment(id="7", source=source, source_lang=pair[0], target_lang=pair[1], translation=translation)
 
 
 EN_ES, EN_JA, ZH_EN, EN_UK, EN_AR = ("en", "es"), ("en", "ja"), ("zh", "en"), ("en", "uk"), ("en", "ar")
 EN_DE = ("en", "de")
+REFUSED_OF_THE_BRIDGE = {
+    "length": [
+        REFUSAL,
+        "I’m sorry, but I can’t assist with that request.",
+        "Lo siento, no puedo traducir este texto.",
+        "Here is the Spanish translation: El viejo puente estuvo cerrado seis meses.",
+        "Traducción: El viejo puente estuvo cerrado seis meses.",
+        "El viejo puente estuvo cerrado seis meses.``` Note: formal.",
+        "<think>Hm.</think>El viejo puente estuvo cerrado seis meses.",
+        "As an AI language model, I have no opinion on bridges.", "El puente estuvo cerrado. " * 12,
+    ],
+    "words": ["100", "[]", "``` ```"],
+    "size": ["puente " * 2000],
+    "control": [
+        f"El puente {signs} estuvo cerrado."
+        for signs in ("\x1b]0;owned\x07", "\x00", "\x9b31m", "\u202e", "\u2066", "\ufffd")
+    ],
+    "script": ["Старый мост был закрыт шесть месяцев."],
+}  # fmt: skip
 REFUSED = [
-    ("length", EN_ES, BRIDGE, "I'm sorry, I cannot translate this."),
-    ("length", EN_ES, BRIDGE, "I’m sorry, but I can’t assist with that request."),
+    *((guard, EN_ES, BRIDGE, text) for guard, texts in REFUSED_OF_THE_BRIDGE.items() for text in texts),
     ("length", ZH_EN, "我寄愁心与明月，随君直到夜郎西。", "I'm sorry, I can't assist with that request."),
-    ("length", EN_ES, BRIDGE, "Lo siento, no puedo traducir este texto."),
-    ("length", ("en", "de"), BRIDGE, "Es tut mir leid, dabei kann ich nicht helfen."),
-    ("length", EN_ES, BRIDGE, "Here is the Spanish translation: El viejo puente estuvo cerrado seis meses."),
-    ("length", EN_ES, BRIDGE, "Traducción: El viejo puente estuvo cerrado seis meses."),
+    ("length", EN_DE, BRIDGE, "Es tut mir leid, dabei kann ich nicht helfen."),
     ("length", EN_ES, "Note: no dogs", "Traducción: Nota: sin perros"),
-    ("length", EN_ES, BRIDGE, "El viejo puente estuvo cerrado seis meses.``` Note: formal."),
-    ("length", EN_ES, BRIDGE, "<think>Hm.</think>El viejo puente estuvo cerrado seis meses."),
-    ("length", EN_ES, BRIDGE, "As an AI language model, I have no opinion on bridges."),
-    ("length", EN_ES, BRIDGE, "El puente estuvo cerrado. " * 12),
     ("length", EN_ES, BRIDGE * 8, "El puente."),
     ("length", EN_ES, "🙌", "Elige una de las opciones " * 5),
-    (
-        "length",
-        ("ja", "zh"),
-        "対局再開３０分前、午前８時半の外の様子。気温０度、昨夜降った雪が所々に残っている＝栃木県大田原市",
-        "免费送货",
-    ),
-    ("words", EN_ES, BRIDGE, "100"),
-    ("words", EN_ES, BRIDGE, "[]"),
-    ("words", EN_ES, "Yes.", "[]"),
-    ("words", EN_ES, "Open the old file", "100"),
-    ("words", EN_ES, "Open the old file", "85"),
-    ("words", EN_ES, BRIDGE, "``` ```"),
-    ("words", ZH_EN, "我寄愁心与明月", "42"),
+    ("length", ("ja", "zh"), SNOW, "免费送货"),
+    ("words", EN_ES, "Yes.", "[]"), ("words", EN_ES, "Open the old file", "100"),
+    ("words", EN_ES, "Open the old file", "85"), ("words", ZH_EN, "我寄愁心与明月", "42"),
     ("words", EN_ES, "Open {name} now please", "{name}"),
-    ("size", EN_ES, BRIDGE, "puente " * 2000),
-    ("control", EN_ES, BRIDGE, "El puente \x1b]0;owned\x07 estuvo cerrado seis meses."),
-    ("control", EN_ES, BRIDGE, "El puente\x00 estuvo cerrado seis meses."),
-    ("control", EN_ES, BRIDGE, "El puente\x9b31m estuvo cerrado seis meses."),
-    ("control", EN_ES, BRIDGE, "El puente \u202eestuvo cerrado seis meses."),
-    ("control", EN_ES, BRIDGE, "El puente \u2066estuvo cerrado seis meses."),
     ("control", EN_AR, BRIDGE, "أغلق الجسر القديم \u202eستة أشهر."),
-    ("control", EN_ES, BRIDGE, "El puente \ufffd estuvo cerrado seis meses."),
-    ("script", EN_ES, BRIDGE, "Старый мост был закрыт шесть месяцев."),
     ("script", EN_JA, BRIDGE, "The old crossing stayed shut half a year."),
     ("script", EN_UK, BRIDGE, "I will not do this for you."),
     ("script", ("en", "sr-Cyrl"), BRIDGE, "Stari most je bio zatvoren šest meseci."),
     ("placeholders", EN_ES, LONG, "El puente cerró seis meses por {número} obras, y <b>nadie</b> sabe cuándo abre."),
     ("placeholders", EN_ES, "{count} of $USERS", "{count}: usuarios"),
-    ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"),
-    ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
-    ("tags", EN_ES, "See <a>here</a>", "Vea aquí"),
-    ("tags", EN_ES, LONG, "El puente cerró seis meses por {count} obras, y nadie sabe cuándo abre."),
-]
+    ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"), ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
+    ("tags", EN_ES, "See <a>here</a>", "Vea aquí"), ("tags", EN_ES, LONG, LOSSY),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("guard", "pair", "source", "text"), REFUSED)
@@ -86,16 +82,10 @@ def test_what_is_no_translation_is_refused(guard: str, pair: tuple[str, str], so
 
 
 ALLOWED = [
-    (EN_ES, BRIDGE, "hola"),
-    (EN_ES, BRIDGE, BRIDGE),
-    (EN_JA, BRIDGE, BRIDGE),
+    (EN_ES, BRIDGE, "hola"), (EN_ES, BRIDGE, BRIDGE), (EN_JA, BRIDGE, BRIDGE),
     (EN_JA, "GitHub Actions for PlayStation Plus", "GitHub Actions PlayStation Plus"),
-    (("ja", "ko"), "マイクロソフト・オフィス・ワード", "Microsoft Office Word"),
-    (EN_ES, "One hundred", "100"),
-    (ZH_EN, "一百二十", "120"),
-    (EN_ES, "lol", "😂"),
-    (EN_ES, "Hmm…", "…"),
-    (EN_ES, "…", "[]"),
+    (("ja", "ko"), "マイクロソフト・オフィス・ワード", "Microsoft Office Word"), (EN_ES, "One hundred", "100"),
+    (ZH_EN, "一百二十", "120"), (EN_ES, "lol", "😂"), (EN_ES, "Hmm…", "…"), (EN_ES, "…", "[]"),
     (EN_ES, "OK", "De acuerdo, así lo haremos la próxima vez"),
     (ZH_EN, "不客气", "You are very welcome, it was no trouble at all for me, really"),
     (("de", "en"), "Es tut mir leid, ich kann das nicht übersetzen.", "I'm sorry, I cannot translate that."),
@@ -122,12 +112,11 @@ ALLOWED = [
     (("nl", "en"), "Helaas kan ik dit verzoek niet verwerken.", "I'm sorry, I can't process this request."),
     (("bn", "en"), "দুঃখিত, আমি এতে সাহায্য করতে পারি না।", "I'm sorry, I can't help with that."),
     (("ja", "en"), "AIの言語モデルとして、意見はありません。", "As an AI language model, I have no opinions."),
-    (EN_ES, "Nineteen eighty-four", "1984"),
-    (EN_DE, "a quarter past nine", "9:15"),
+    (EN_ES, "Nineteen eighty-four", "1984"), (EN_DE, "a quarter past nine", "9:15"),
     (EN_ES, "-" * 60 + " TITLE " + "-" * 60, "TÍTULO"),
     (("en", "crh"), BRIDGE, "Eski köpür altı ay qapatıldı ve kimse bilmey."),
     (("en", "nan"), BRIDGE, "Kū ê kiô koaiⁿ-pì la̍k kò goe̍h."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("pair", "source", "text"), ALLOWED)
@@ -139,75 +128,72 @@ def test_a_real_translation_however_odd_is_none_of_their_business(
 
 def test_a_text_of_megabytes_is_refused_at_a_glance() -> None:
     began = time.process_time()
-    (found,) = refusals(segment(), "El puente " * 5_000_000)
-    assert found.guard == "size"
-    assert len(found.detail) < 100
+    (damage,) = refusals(segment(), "El puente " * 5_000_000)
+    assert (damage.guard, len(damage.detail) < 100) == ("size", True)
     assert time.process_time() - began < 5
 
 
 def test_guards_can_be_switched_off_by_name_but_not_what_is_no_text_at_all() -> None:
-    refusal = "I'm sorry, I cannot translate this."
-    assert refusals(segment(), refusal, skip={"length"}) == ()
+    assert refusals(segment(), REFUSAL, skip={"length"}) == ()
     assert refusals(segment(), "[]", skip={"length", "script", "control", "tags", "placeholders"})
 
 
 @pytest.mark.data
 def test_no_translation_by_people_is_refused_and_few_by_systems(data: Path) -> None:
     """What is refused of the systems was read: it is all damage, by the weakest systems, or the wrong script."""
-    found = [(who, bool(refusals(one, text))) for who, one, text in translations(data)]
-    people, systems = ([is_refused for who, is_refused in found if who == name] for name in ("people", "systems"))
+    rows = [(who, bool(refusals(segment, text))) for who, segment, text in translations(data)]
+    people, systems = ([refused for who, refused in rows if who == name] for name in ("people", "systems"))
     assert len(people) > 3000
     assert sum(people) == 0
     assert sum(systems) / len(systems) < 0.006
 
 
 class Wrapped:
-    """An MT system that answers with the next of its texts."""
+    """An MT system that answers with the next of its texts, or raises it."""
 
     def __init__(self, *texts: object) -> None:
         self.texts, self.asked = list(texts), 0
 
     def translate(self, text: str) -> object:
         self.asked += 1
-        return self.texts.pop(0)
+        answer = self.texts.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
-GOOD = "El viejo puente estuvo cerrado seis meses."
+async def first_step(translator: Translator, source: str = BRIDGE, **settings: Any) -> Step:
+    plan = Plan(**{"stages": ("translate",), "translator": translator, **settings})
+    return (await improve(segment(source), plan)).steps[0]
+
+
+@pytest.mark.parametrize("bad", [REFUSAL, "[]", "", None, "a\nb", "Uno \x1b[2J.", "Uno \ud83d"])
+async def test_a_wrapped_system_is_asked_once_more(bad: str | None) -> None:
+    system = Wrapped(bad, GOOD)
+    step = await first_step(CallableTranslator(system.translate))
+    assert (step.text, step.verdict, system.asked) == (GOOD, "kept", 2)
 
 
 @pytest.mark.parametrize(
-    "bad", ["I'm sorry, I cannot translate this.", "[]", "", None, "a\nb", "Uno \x1b[2J.", "Uno \ud83d"]
+    ("answers", "asked", "reason"),
+    [
+        ([REFUSAL, "100"], 2, "UnusableTranslation: Wrapped: words: the source has words, and the text has none"),
+        ([KeyError("no model")], 1, "TranslatorError: "),
+    ],
 )
-async def test_a_wrapped_system_is_asked_once_more(bad: str | None) -> None:
-    system = Wrapped(bad, GOOD)
-    chain = await improve(segment(), Plan(("translate",), CallableTranslator(system.translate)))
-    assert (chain.text, chain.steps[0].verdict, system.asked) == (GOOD, "kept", 2)
-
-
-async def test_after_that_the_step_is_failed_with_the_guard_named() -> None:
-    system = Wrapped("I'm sorry, I cannot translate this.", "100")
-    chain = await improve(segment(), Plan(("translate",), CallableTranslator(system.translate)))
-    assert chain.failed is not None
-    assert chain.failed.reason == "UnusableTranslation: Wrapped: words: the source has words, and the text has none"
-    assert (chain.text, system.asked) == ("", 2)
-
-
-async def test_a_system_that_breaks_is_not_asked_again() -> None:
-    class Breaking(Wrapped):
-        def translate(self, text: str) -> str:
-            self.asked += 1
-            raise KeyError("no model")
-
-    system = Breaking()
-    chain = await improve(segment(), Plan(("translate",), CallableTranslator(system.translate)))
-    assert chain.failed is not None
-    assert system.asked == 1
+async def test_then_the_step_fails_with_the_guard_named_and_a_system_that_breaks_is_not_asked_again(
+    answers: list[object], asked: int, reason: str
+) -> None:
+    system = Wrapped(*answers)
+    step = await first_step(CallableTranslator(system.translate))
+    assert (step.verdict, step.text, system.asked) == ("failed", "", asked)
+    assert step.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("I'm sorry, I cannot translate this.", "length: the text speaks of translating"),
+        (REFUSAL, "length: the text speaks of translating"),
         ("```\n```", "it holds no text"),
         ("```\n\n```", "it holds no text"),
         ("100", "words: the source has words"),
@@ -219,47 +205,12 @@ async def test_a_system_that_breaks_is_not_asked_again() -> None:
 )
 async def test_a_model_is_asked_once_more_with_the_reason(bad: str, reason: str) -> None:
     llm = ScriptedLLM([bad, GOOD])
-    chain = await improve(segment(), Plan(("translate",), LLMTranslator(llm)))
-    assert (chain.text, len(chain.steps[0].calls)) == (GOOD, 2)
+    step = await first_step(LLMTranslator(llm))
+    assert (step.text, len(step.calls)) == (GOOD, 2)
     assert reason in llm.requests[1].messages[-1].content
-    chain = await improve(segment(), Plan(("translate",), LLMTranslator(ScriptedLLM([bad, bad]))))
-    assert chain.failed is not None
-    assert reason in chain.failed.reason
-    assert (chain.text, len(chain.failed.calls)) == ("", 2)
-
-
-async def test_each_paragraph_is_held_against_its_own_source() -> None:
-    llm = ScriptedLLM([GOOD, "100", "El alcalde vino."])
-    chain = await improve(segment(f"{BRIDGE}\n\nThe mayor came to see it."), Plan(("translate",), LLMTranslator(llm)))
-    assert chain.text == f"{GOOD}\n\nEl alcalde vino."
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("I'm sorry, I cannot translate this.", "kept"),
-        ("[]", "failed"),
-        ("Uno \x1b[2J.", "failed"),
-        ("x" * 20_000, "failed"),
-    ],
-)
-async def test_without_a_gate_only_what_is_no_text_is_refused(text: str, verdict: str) -> None:
-    system = Wrapped(text, text)
-    plan = Plan(("translate",), CallableTranslator(system.translate), gate=OpenGate("none"))
-    assert (await improve(segment(), plan)).steps[0].verdict == verdict
-    plan = Plan(
-        ("translate",),
-        LLMTranslator(
-            ScriptedLLM(
-                [text, text],
-            )
-        ),
-        gate=OpenGate("none"),
-    )
-    assert (await improve(segment(), plan)).steps[0].verdict == verdict
-
-
-LOSSY = "El puente cerró seis meses por {count} obras, y nadie sabe cuándo abre."
+    step = await first_step(LLMTranslator(ScriptedLLM([bad, bad])))
+    assert (step.verdict, step.text, len(step.calls)) == ("failed", "", 2)
+    assert reason in step.reason
 
 
 @pytest.mark.parametrize("stages", [("translate",), ("translate", "postedit")])
@@ -267,23 +218,14 @@ async def test_a_lost_tag_is_asked_for_again_and_then_left_to_a_stage_that_can_r
     """Weak systems lose them in good translations: 10 of 65 texts of the bundled sample."""
     system, llm = Wrapped(LOSSY, LOSSY), ScriptedLLM([LOSSY, LOSSY])
     for translator in (CallableTranslator(system.translate), LLMTranslator(llm)):
-        plan = Plan(stages, translator, evaluator=Rules(), stop_when_error_free=False)
-        chain = await improve(segment(LONG), plan)
-        first = chain.steps[0]
-        assert "tags: <b> is missing; tags: </b> is missing" in first.reason
-        assert (first.verdict, first.text) == (("failed", "") if len(stages) == 1 else ("kept", LOSSY))
+        settings = {"stages": stages, "evaluator": Rules(), "stop_when_error_free": False}
+        step = await first_step(translator, LONG, **settings)
+        assert "tags: <b> is missing; tags: </b> is missing" in step.reason
+        assert (step.verdict, step.text) == (("failed", "") if len(stages) == 1 else ("kept", LOSSY))
     assert (system.asked, len(llm.requests)) == (2, 2)
 
 
-async def test_skipped_guards_are_skipped_in_the_translate_stage_too() -> None:
-    class Refusing:
-        name = "refusing"
-
-        async def draft(self, segment: Segment) -> Draft:
-            return Draft(text="I'm sorry, I cannot translate this.")
-
-    plan = Plan(("translate",), Refusing(), skip_guards=frozenset({"length"}))
-    assert (await improve(segment(), plan)).steps[0].verdict == "kept"
+# -- texts that a model makes of a translation
 
 
 class Scorer:
@@ -295,81 +237,80 @@ class Scorer:
         return Rating(evaluator=self.name, score=0.5)
 
 
-def revising(stage: Any, llm: ScriptedLLM, **settings: Any) -> Plan:
-    """A plan in which ``llm`` makes a whole new text of the translation."""
+async def revised(
+    stage: Any, *replies: str, source: str = BRIDGE, translation: str = GOOD, **settings: Any
+) -> tuple[Step, ScriptedLLM]:
+    """The step in which a model makes a whole new text of ``translation``, and that model."""
+    llm = ScriptedLLM(list(replies))
     proofreader = Proofreader(llm) if stage == "proofread" else None
-    return Plan((stage,), evaluator=Scorer(), corrector=Corrector(llm), proofreader=proofreader, **settings)
-
-
-NO_REVISION = [
-    ("length", "I'm sorry, I can't help with that request."),
-    ("length", "Lo siento, no puedo ayudar con esa solicitud."),
-    ("control", "El viejo puente \u202eestuvo cerrado seis meses."),
-    ("script", "Старый мост был закрыт шесть месяцев."),
-    ("words", "[]"),
-    ("size", "puente " * 2000),
-]
-BETTER = "El viejo puente permaneció cerrado seis meses."
+    plan = Plan((stage,), evaluator=Scorer(), corrector=Corrector(llm), proofreader=proofreader, **settings)
+    (step,) = (await improve(segment(source, translation=translation), plan)).steps
+    return step, llm
 
 
 @pytest.mark.parametrize("stage", ["postedit", "proofread"])
-@pytest.mark.parametrize(("guard", "bad"), NO_REVISION)
+@pytest.mark.parametrize(
+    ("guard", "bad"),
+    [
+        ("length", "I'm sorry, I can't help with that request."),
+        ("length", "Lo siento, no puedo ayudar con esa solicitud."),
+        ("control", "El viejo puente \u202eestuvo cerrado seis meses."),
+        ("script", "Старый мост был закрыт шесть месяцев."), ("words", "[]"),
+        ("size", "puente " * 2000),
+    ],
+)  # fmt: skip
 async def test_a_revision_that_is_no_translation_is_asked_for_once_more_and_then_fails(
     stage: str, guard: str, bad: str
 ) -> None:
-    given = segment().model_copy(update={"translation": GOOD})
-    llm = ScriptedLLM([bad, BETTER])
-    chain = await improve(given, revising(stage, llm))
-    assert (chain.text, chain.steps[0].verdict) == (BETTER, "kept")
+    step, llm = await revised(stage, bad, BETTER)
+    assert (step.text, step.verdict) == (BETTER, "kept")
     assert f"it is no translation of the text ({guard}: " in llm.requests[1].messages[-1].content
-    chain = await improve(given, revising(stage, ScriptedLLM([bad, bad])))
-    assert chain.failed is not None
-    assert guard in chain.failed.reason
-    assert (chain.text, len(chain.failed.calls)) == (GOOD, 2)
-    assert all(call.error for call in chain.failed.calls), "no such reply is taken from the store again"
+    step, _ = await revised(stage, bad, bad)
+    assert (step.verdict, step.text, len(step.calls)) == ("failed", GOOD, 2)
+    assert guard in step.reason
+    assert all(call.error for call in step.calls), "no such reply is taken from the store again"
 
 
 @pytest.mark.parametrize(
     ("source", "before", "reply", "verdict"),
     [
         (LONG, LONG, LONG.replace("<b>", "").replace("</b>", ""), "rejected"),
-        (
-            BRIDGE,
-            "El puente \u202eestuvo cerrado seis meses.",
-            "El viejo puente \u202eestuvo cerrado seis meses.",
-            "kept",
-        ),
+        (BRIDGE, "El puente \u202eestuvo cerrado.", "El viejo puente \u202eestuvo cerrado.", "kept"),
     ],
 )
 async def test_a_fault_that_the_text_had_and_a_lost_tag_are_left_to_the_guards_over_edits(
     source: str, before: str, reply: str, verdict: str
 ) -> None:
-    given = segment(source).model_copy(update={"translation": before})
-    (step,) = (await improve(given, revising("proofread", ScriptedLLM([reply])))).steps
+    step, _ = await revised("proofread", reply, source=source, translation=before)
     assert (step.verdict, len(step.calls)) == (verdict, 1)
 
 
+@pytest.mark.parametrize("stage", ["translate", "postedit", "proofread"])
 @pytest.mark.parametrize(
-    ("settings", "bad", "verdict"),
+    ("text", "settings", "verdict"),
     [
-        ({"gate": OpenGate("none")}, "I'm sorry, I can't help with that request.", "kept"),
-        ({"gate": OpenGate("none")}, "El viejo puente \u202eestuvo cerrado seis meses.", "failed"),
-        ({"skip_guards": frozenset({"length"})}, "I'm sorry, I can't help with that request.", "kept"),
+        (REFUSAL, {"gate": OpenGate("none")}, "kept"),
+        ("[]", {"gate": OpenGate("none")}, "failed"),
+        ("El viejo puente \u202eestuvo cerrado seis meses.", {"gate": OpenGate("none")}, "failed"),
+        ("x" * 20_000, {"gate": OpenGate("none")}, "failed"),
+        (REFUSAL, {"skip_guards": frozenset({"length"})}, "kept"),
     ],
 )
-async def test_without_a_gate_and_with_skipped_guards_revisions_are_read_as_translations_are(
-    settings: Any, bad: str, verdict: str
+async def test_without_a_gate_only_what_is_no_text_is_refused_and_skipped_guards_are_skipped(
+    stage: str, text: str, settings: dict[str, Any], verdict: str
 ) -> None:
-    given = segment().model_copy(update={"translation": GOOD})
-    for stage in ("postedit", "proofread"):
-        chain = await improve(given, revising(stage, ScriptedLLM([bad, bad]), **settings))
-        assert chain.steps[0].verdict == verdict
+    if stage == "translate":
+        for translator in (CallableTranslator(Wrapped(text, text).translate), LLMTranslator(ScriptedLLM([text] * 2))):
+            assert (await first_step(translator, **settings)).verdict == verdict
+    else:
+        step, _ = await revised(stage, text, text, **settings)
+        assert step.verdict == verdict
 
 
-async def test_each_revised_paragraph_is_held_against_its_own_source() -> None:
-    given = segment(f"{BRIDGE}\n\nThe mayor came to see it.").model_copy(
-        update={"translation": f"{GOOD}\n\nEl alcalde vino."}
-    )
-    llm = ScriptedLLM([BETTER, "100", "El alcalde vino a verlo."])
-    chain = await improve(given, revising("proofread", llm))
-    assert chain.text == f"{BETTER}\n\nEl alcalde vino a verlo."
+async def test_each_paragraph_is_held_against_its_own_source() -> None:
+    source = f"{BRIDGE}\n\nThe mayor came to see it."
+    step = await first_step(LLMTranslator(ScriptedLLM([GOOD, "100", "El alcalde vino."])), source)
+    assert step.text == f"{GOOD}\n\nEl alcalde vino."
+    replies = (BETTER, "100", "El alcalde vino a verlo.")
+    step, _ = await revised("proofread", *replies, source=source, translation=step.text)
+    assert step.text == f"{BETTER}\n\nEl alcalde vino a verlo."

@@ -86,7 +86,7 @@ def test_the_files_of_mt_metrics_eval_are_written_and_named(files: Shell) -> Non
     files.write("gpt-4.1.txt", *TRANSLATIONS)
     done = files("rate -s en.txt -t gpt-4.1.txt other.txt -l en-es -o rules-src.seg.score")
     assert done.code == 0
-    assert "gpt-4.1 is gpt_4_1 in the files" in done.err
+    assert "gpt-4.1 is gpt_4_1" in done.err
     assert "mtagent: written: rules-src.seg.score, rules-src.sys.score, rules-src.seg.rating" in done.err
     assert [line.split("\t")[0] for line in files.read("rules-src.seg.score")] == ["gpt_4_1"] * 3 + ["other"] * 3
     assert [len(files.read(f"rules-src.{end}")) for end in ("seg.rating", "sys.score")] == [6, 2]
@@ -119,7 +119,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t x.seg.score -l en-es -o x.sys.score", 1, "x.seg.score: the results would overwrite"),
         ("-s en.txt -t es.txt -l en-es -o no/o.jsonl", 1, "there is no folder no"),
         ("-s en.txt -t es.txt -l en-es --format mtme", 1, "give -o NAME.seg.score"),
-        ("-s en.txt -t a.b=es.txt a-b=es.txt -l en-es -o o.seg.score", 1, "'a.b' and 'a-b' are the same"),
+        ("-s en.txt -t a.b=es.txt a-b=es.txt -l en-es -o o.seg.score", 1, "'a.b' and 'a-b' would both be called 'a_b'"),
         ("-s en.txt -t tab.txt -l en-es -o o.tsv", 1, "the translation by tab has a tab"),
         ("-s en.txt -t es.txt -l en-es --format xml", 2, "'xml' is not one of"),
         ("-s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),

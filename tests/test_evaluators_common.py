@@ -12,7 +12,7 @@ from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.named import Surroundings, make_evaluator
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.request import read_tool_calls
+from mtagent.llm.reply import read_tool_calls
 from mtagent.records import Completion, Message, Segment, Term, TokenLogprob, Usage
 from tests.codes import without_codes
 from tests.simulator.evaluators import answer

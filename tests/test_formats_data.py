@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.formats import JSONL_LENIENT, Result
+from mtagent.formats import Result
+from mtagent.formats.jsonl import JSONL_LENIENT
 from mtagent.text.languages import name, parse_pair
 from mtagent.text.scripts import script_of
 

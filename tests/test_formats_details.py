@@ -47,7 +47,7 @@ STEP = Step(
     ),
     ratings=(
         Rating(evaluator="rubric-mqm", score=-5, errors=(SPAN,), calls=(RATE,), signature="sig"),
-        Rating(evaluator="qe", score=0.5, errors=None, signature="qe-sig"),
+        Rating(evaluator="rate", score=3, confidence=0.5, gaps=("who?",), warnings=("odd",), correction="Kater"),
     ),
     calls=(RATE, JUDGE),
     verdict="kept",
@@ -78,58 +78,33 @@ def test_an_account_tells_everything_that_was_done(tmp_path: Path) -> None:
     }  # fmt: skip
     assert [Edit(**edit) for edit in postedit["edits"]] == list(STEP.edits)
     assert (proofread["verdict"], proofread["edits"], proofread["proposed"]) == ("failed", [], None)
-    marked, unmarked = postedit["ratings"]
-    assert (marked["evaluator"], marked["score"], marked["signature"]) == ("rubric-mqm", -5, "sig")
-    assert [ErrorSpan(**error) for error in marked["errors"]] == [SPAN]
-    assert unmarked["errors"] is None  # it marks no spans, which is not error-free
-    assert "calls" not in marked  # they stand with the step, which paid for them
+    # A rating is told whole, but for its calls, which stand with the step that paid for them.
+    assert [Rating(**rating) for rating in postedit["ratings"]] == [
+        rating.model_copy(update={"calls": ()}) for rating in STEP.ratings
+    ]
+    assert postedit["ratings"][1]["errors"] is None  # it marks no spans, which is not error-free
     rate, judge = postedit["calls"]
     assert (rate["purpose"], rate["model"], rate["seconds"], rate["usage"]["input_tokens"]) == ("rate", "m", 1.5, 100)
     assert judge["error"] == "EmptyReply: no text"
-    assert not {"messages", "reply"} & rate.keys()
+    assert not {"messages", "reply", "tool_calls"} & rate.keys()
 
 
-def test_messages_are_told_on_request(tmp_path: Path) -> None:
-    (account,) = written(tmp_path / "d.jsonl", CHAIN, messages=True)
-    full = account["stages"][0]["calls"][0]
-    assert (full["messages"], full["reply"]) == ([{"role": "user", "content": "Rate this."}], "{}")
-
-
-def test_tool_calls_are_told_with_the_messages_and_only_where_there_are_any() -> None:
+def test_messages_are_told_on_request_and_tool_calls_where_there_are_any(tmp_path: Path) -> None:
     chain = Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (RATE, CORE)}),))
-    _, brief = details(chain)["stages"][0]["calls"]
-    assert "tool_calls" not in brief
-    plain, full = details(chain, messages=True)["stages"][0]["calls"]
-    wish = SEARCH.model_dump()
-    assert plain["tool_calls"] == []
-    assert full["tool_calls"] == [wish]
-    assert [{*message} - {"role", "content"} for message in full["messages"]] == [
-        set(),
-        {"tool_calls"},
-        {"tool_call_id"},
-    ]
-    assert full["messages"][1]["tool_calls"] == (wish,)
+    (account,) = written(tmp_path / "d.jsonl", chain, messages=True)
+    plain, with_tools = account["stages"][0]["calls"]
+    tool_call = SEARCH.model_dump()
+    assert (plain["messages"], plain["reply"]) == ([{"role": "user", "content": "Rate this."}], "{}")
+    assert (plain["tool_calls"], with_tools["tool_calls"]) == ([], [tool_call])
+    _, asked, answered = with_tools["messages"]
+    assert asked == {"role": "assistant", "content": "", "tool_calls": [tool_call]}
+    assert answered == {"role": "tool", "content": "A cat is an animal.", "tool_call_id": "1"}
 
 
-def test_ratings_tell_what_the_evaluator_knows_of_itself() -> None:
-    rating = Rating(evaluator="rate", score=3, confidence=0.5, gaps=("who?",), warnings=("odd",), correction="Kater")
-    step = STEP.model_copy(update={"ratings": (rating,)})
-    (told,) = details(Chain(segment=SEGMENT, steps=(step,)))["stages"][0]["ratings"]
-    assert (told["confidence"], told["gaps"], told["warnings"], told["correction"]) == (
-        0.5,
-        ("who?",),
-        ("odd",),
-        "Kater",
-    )
-
-
-def test_an_unknown_price_stays_unknown() -> None:
+def test_an_unknown_price_stays_unknown_and_a_segment_without_steps_is_told_too() -> None:
     free = Call(purpose="rate", model="m", usage=Usage(calls=1, cost=None))
     unknown = details(Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (RATE, free)}),)))
     assert unknown["usage"]["cost"] is None
-
-
-def test_a_segment_without_steps_is_told_too() -> None:
     account = details(Chain(segment=SEGMENT.model_copy(update={"translation": None})))
     assert (account["given"], account["text"], account["changed"], account["error"]) == (None, "", False, None)
     assert account["stages"] == []
@@ -158,7 +133,6 @@ def test_the_documentation_names_every_field() -> None:
             return set(value).union(*map(names, value.values()))
         return set().union(*map(names, value)) if isinstance(value, list | tuple) else set()
 
-    told = [CHAIN, Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (CORE,)}),))]
-    assert {
-        name for chain in told for name in names(details(chain, messages=True)) if f"`{name}`" not in documentation
-    } == set()
+    for step in (STEP, STEP.model_copy(update={"calls": (CORE,)})):
+        account = details(Chain(segment=SEGMENT, steps=(step,)), messages=True)
+        assert [name for name in names(account) if f"`{name}`" not in documentation] == []

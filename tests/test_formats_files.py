@@ -13,7 +13,7 @@ import pytest
 
 from mtagent import formats
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats import CSV, FORMATS, JSONL, Format, Lines, Result, SegmentDefaults
+from mtagent.formats import FORMATS, Format, Lines, Result, SegmentDefaults
 from mtagent.records import Segment
 
 PAIR = SegmentDefaults(source_lang="en", target_lang="is")
@@ -74,24 +74,6 @@ def test_a_full_device_is_an_output_error(form: Format) -> None:
         form.write(Path("/dev/full"), [Result(segment=ONE, text="t" * 100_000)])
 
 
-LIMITED = """
-import resource, signal
-from pathlib import Path
-from mtagent.errors import OutputError
-from mtagent.formats import FORMATS, Result
-from mtagent.records import Segment
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-segment = Segment(id="1", source="s", source_lang="en", target_lang="is")
-for form in FORMATS.values():
-    try:
-        form.write(Path("out"), (Result(segment=segment, text="t" * 1000) for _ in range(1000)))
-    except OutputError as error:
-        print(error)
-"""
-
-
 def python(code: str, folder: Path, stdin: bytes = b"") -> str:
     """What a Python process prints that runs ``code`` in ``folder``."""
     environment = {**os.environ, "PYTHONPATH": str(Path(formats.__file__).parents[2]), "PYTHONUTF8": "1"}
@@ -101,40 +83,22 @@ def python(code: str, folder: Path, stdin: bytes = b"") -> str:
     return run.stdout.decode()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX resource limits")
-def test_a_file_that_outgrows_its_room_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("old")
-    assert python(LIMITED, tmp_path).lower().count("out: cannot be written: file too large") == len(FORMATS)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (tmp_path / "out").read_text() == "old"
-
-
-def interrupted() -> Iterator[Result]:
-    yield Result(segment=ONE, text="t" * 1_000_000)
-    raise KeyboardInterrupt
-
-
 @ALL
-def test_an_interrupted_run_leaves_the_old_file_and_nothing_else(form: Format, tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_the_old_file_and_a_later_one_replaces_it(form: Format, tmp_path: Path) -> None:
+    def interrupted() -> Iterator[Result]:
+        yield Result(segment=ONE, text="t" * 1_000_000)
+        raise KeyboardInterrupt
+
     (tmp_path / "out").write_text("old")
     with pytest.raises(KeyboardInterrupt):
         form.write(tmp_path / "out", interrupted())
+    with pytest.raises(OutputError, match=r"the lone surrogate U\+D83D cannot be written"):
+        form.write(tmp_path / "out", [Result(segment=ONE, text="a\ud83d")])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out").read_text() == "old"
-
-
-@ALL
-def test_a_second_run_replaces_the_output_instead_of_adding_to_it(form: Format, tmp_path: Path) -> None:
     for _ in range(2):
         assert form.write(tmp_path / "out", [Result(segment=ONE, text="t")]) == 1
     assert len(read(form, tmp_path / "out")) == 1
-
-
-@ALL
-def test_a_lone_surrogate_in_a_text_is_never_written(form: Format, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"the lone surrogate U\+D83D cannot be written"):
-        form.write(tmp_path / "out", [Result(segment=ONE, text="a\ud83d")])
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and links")
@@ -161,42 +125,33 @@ with spooled(Path("-")) as path:
     assert python(code, tmp_path, "x,source\r\n1,æ\r\n".encode()) == "x,source,translation\r\n1,æ,Æ\r\n"
 
 
-def test_standard_input_cannot_be_followed_a_second_time(tmp_path: Path) -> None:
-    code = """
-from pathlib import Path
-from mtagent.errors import InputError
-from mtagent.formats import FORMATS
-for form in FORMATS.values():
-    try:
-        form.write(Path("out"), [], like=Path("-"))
-    except InputError as error:
-        print(error)
-"""
-    printed = python(code, tmp_path, b"source\n" * 2)
-    assert printed.count("standard input cannot be read a second time") == len(FORMATS)
+@ALL
+def test_standard_input_cannot_be_followed_a_second_time(form: Format, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="standard input cannot be read a second time"):
+        form.write(tmp_path / "out", [], like=Path("-"))
 
 
 def alive() -> int:
     """How many segments there are in memory."""
-    return sum(isinstance(one, Segment) for one in gc.get_objects())
+    return sum(isinstance(thing, Segment) for thing in gc.get_objects())
 
 
-@pytest.mark.parametrize(("name", "rows"), [("lines", 100_000), ("csv", 10_000), ("tsv", 10_000), ("jsonl", 10_000)])
-def test_up_to_a_hundred_thousand_segments_pass_through_one_at_a_time(name: str, rows: int, tmp_path: Path) -> None:
-    path, form = tmp_path / "in", FORMATS[name]
+@pytest.mark.parametrize("name", ["lines", "csv", "tsv", "jsonl"])
+def test_ten_thousand_segments_pass_through_one_at_a_time(name: str, tmp_path: Path) -> None:
+    path, form, rows = tmp_path / "in", FORMATS[name], 10_000
     line = '{"source": "s"}\n' if name == "jsonl" else "s\n"
     path.write_text(("source\n" if name in ("csv", "tsv") else "") + line * rows)
-    before, seen = alive(), []
+    before, in_memory = alive(), []
 
     def improved(segments: Iterator[Segment]) -> Iterator[Result]:
         for number, segment in enumerate(segments, start=1):
             if number % (rows // 2) == 0:
-                seen.append(alive() - before)
+                in_memory.append(alive() - before)
             yield Result(segment=segment, text="t")
 
     assert form.write(path, improved(form.read(path, PAIR)), like=path) == rows
-    assert len(seen) == 2
-    assert max(seen) <= 3
+    assert len(in_memory) == 2
+    assert max(in_memory) <= 3
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")
@@ -213,21 +168,17 @@ def test_segments_come_before_the_whole_file_is_there(form: Format) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("names", "expected"),
     [
-        *[("a.txt", "lines"), ("a.tsv", "tsv"), ("a.CSV", "csv"), ("a.en.jsonl", "jsonl"), ("a.ndjson", "jsonl")],
-        *[
-            ("dev.src", "lines"),
-            ("newstest.de", "lines"),
-            ("test.REF", "lines"),
-            ("x.qq", "lines"),
-            ("README", "lines"),
-        ],
+        ("a.txt dev.src newstest.de test.REF x.qq README", "lines"),
+        ("a.tsv b.tab", "tsv"),
+        ("a.CSV", "csv"),
+        ("a.en.jsonl a.ndjson", "jsonl"),
     ],
 )
-def test_the_end_of_the_name_tells_the_format_and_any_other_is_lines(name: str, expected: str) -> None:
-    assert formats.by_path(Path(name)).name == expected
-    assert formats.by_path(Path(name), "tsv-quoted").name == "tsv-quoted"
+def test_the_end_of_the_name_tells_the_format_and_any_other_is_lines(names: str, expected: str) -> None:
+    assert {formats.by_path(Path(name)).name for name in names.split()} == {expected}
+    assert formats.by_path(Path(names.split()[0]), "tsv-quoted").name == "tsv-quoted"
 
 
 @pytest.mark.parametrize(
@@ -288,22 +239,9 @@ def test_an_entry_point_that_is_no_format_is_a_config_error(tmp_path: Path) -> N
     assert said in raised.value.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd, where open pipes have names")
-def test_a_pipe_is_copied_so_that_the_output_can_follow_it(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b"source\r\na\r\n")
-    os.close(writing)
-    with formats.spooled(Path(f"/dev/fd/{reading}")) as path:
-        CSV.write(tmp_path / "out", [Result(segment=one, text="b") for one in CSV.read(path, PAIR)], like=path)
-    os.close(reading)
-    assert (tmp_path / "out").read_bytes() == b"source,translation\r\na,b\r\n"
-    with formats.spooled(tmp_path / "out") as path:
-        assert path == tmp_path / "out"
-
-
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc/self/mem, which opens but fails")
 def test_a_file_that_opens_but_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
     broken = Path("/proc/self/mem")
-    for form in (Lines(), Lines(translation=broken), CSV, JSONL):
+    for form in (*FORMATS.values(), Lines(translation=broken)):
         with pytest.raises(InputError, match=r"/proc/self/mem: input/output error"):
             read(form, broken)

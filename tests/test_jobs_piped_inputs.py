@@ -34,33 +34,30 @@ def piped(folder: Path, line: str, **contents: str) -> Done:
     return run(folder, *line.split(), shell_prefix="; ".join(feeds))
 
 
-def terms(folder: Path, name: str = "one") -> list[list[str]]:
-    """The source terms of each segment of the stored run."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "contents"),
+    [
+        ("--keep terms", {"terms": KEEP}),
+        ("--glossary terms", {"terms": GLOSSARY}),
+        ("--glossary t.tsv", {"t.tsv": 'source\ttarget\ncat\t"gato\n'}),  # read as its name says
+        ("--config else/c.toml", {"else/c.toml": 'keep = "keep.txt"\n'}),  # which names files from where the user is
+        ("--keep -", KEEP),
+        ("--glossary /dev/stdin", GLOSSARY),
+    ],
+)
+def test_terms_from_a_pipe_reach_the_segments(line: str, contents: dict[str, str] | str, folder: Path) -> None:
+    (folder / "keep.txt").write_text(KEEP, encoding="utf-8")
+    (folder / "else").mkdir()
+    line = f"postedit {FILES} --run one {line}"
+    done = run(folder, *line.split(), stdin=contents) if isinstance(contents, str) else piped(folder, line, **contents)
+    assert (done.code, done.err) == (0, "")
     with Store(folder / "store.db") as store:
-        return [[term.source for term in chain.segment.terms] for chain in store.read(name).chains()]
+        terms = [[term.source for term in chain.segment.terms] for chain in store.read("one").chains()]
+    assert terms == [["cat"], [], []]
 
 
-@pytest.mark.parametrize(("option", "content"), [("keep", KEEP), ("glossary", GLOSSARY)])
-def test_terms_from_a_pipe_reach_the_segments(option: str, content: str, folder: Path) -> None:
-    done = piped(folder, f"postedit {FILES} --run one --{option} terms", terms=content)
-    assert (done.code, done.err) == (0, "")
-    assert terms(folder) == [["cat"], [], []]
-
-
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-@pytest.mark.parametrize(("option", "content"), [("keep", KEEP), ("glossary", GLOSSARY)])
-def test_terms_from_standard_input_reach_the_segments(option: str, content: str, name: str, folder: Path) -> None:
-    done = run(folder, *f"postedit {FILES} --run one --{option} {name}".split(), stdin=content)
-    assert (done.code, done.err) == (0, "")
-    assert terms(folder) == [["cat"], [], []]
-
-
-def test_a_glossary_in_a_pipe_is_read_as_its_name_says(folder: Path) -> None:
-    done = piped(folder, f"postedit {FILES} --run one --glossary t.tsv", **{"t.tsv": 'source\ttarget\ncat\t"gato\n'})
-    assert (done.code, done.err) == (0, "")
-    assert terms(folder) == [["cat"], [], []]
-
-
+@pytest.mark.slow
 def test_a_run_with_terms_from_a_pipe_goes_on_with_the_same_command(folder: Path) -> None:
     for _ in range(2):
         assert piped(folder, f"postedit {FILES} --keep terms", terms=KEEP).code == 0
@@ -68,6 +65,7 @@ def test_a_run_with_terms_from_a_pipe_goes_on_with_the_same_command(folder: Path
         assert len(store.runs()) == 1
 
 
+@pytest.mark.slow
 def test_ratings_are_of_the_terms_in_the_pipe(folder: Path) -> None:
     line = f"rate {FILES} --evaluator rules --name one -o ratings.jsonl --keep terms"
     assert piped(folder, line, terms=KEEP).code == 0
@@ -78,20 +76,13 @@ def test_ratings_are_of_the_terms_in_the_pipe(folder: Path) -> None:
     assert "one" in run(folder, *line.split()).err
 
 
+@pytest.mark.slow
 def test_prices_from_a_pipe_are_those_of_the_estimate(folder: Path) -> None:
     line = "estimate -s en.txt -t es.txt -l en-es --model x --base-url http://localhost:9/v1 --prices p.toml"
     done = piped(folder, line, **{"p.toml": '[[prices]]\nmodel = "x"\ninput = 1\noutput = 2\nbatch_discount = 0.5\n'})
     assert (done.code, done.err) == (0, "")
     assert "prices: p.toml, then" in done.out
     assert "50% less" in done.out
-
-
-def test_settings_from_a_pipe_name_files_from_where_the_user_is(folder: Path) -> None:
-    (folder / "keep.txt").write_text(KEEP, encoding="utf-8")
-    (folder / "else").mkdir()
-    done = piped(folder, f"postedit {FILES} --run one --config else/c.toml", **{"else/c.toml": 'keep = "keep.txt"\n'})
-    assert (done.code, done.err) == (0, "")
-    assert terms(folder) == [["cat"], [], []]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +100,7 @@ def test_only_one_file_is_standard_input(line: str, shell: Shell) -> None:
     assert "only one of the files can be standard input" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["--keep /dev/stdin --glossary /dev/stdin", "--keep - --glossary /dev/stdin"])
 def test_one_pipe_is_not_two_files(line: str, folder: Path) -> None:
     done = run(folder, *f"postedit {FILES} {line}".split(), stdin=GLOSSARY)
@@ -124,13 +116,14 @@ def test_one_pipe_is_not_two_files(line: str, folder: Path) -> None:
         ("score -t es.txt -r es.txt -l en-es -m scores-file:path=pipe", "scores-file:path pipe"),
     ],
 )
-def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-    done = run(folder, *line.split())
+def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, shell: Shell) -> None:
+    os.mkfifo(shell.folder / "pipe")
+    done = shell(line)
     assert done.code == 1
     assert f"{culprit}: is read more than once, which a pipe cannot be: give a file" in done.err
 
 
+@pytest.mark.slow
 def test_a_report_and_an_export_read_pipes_once(folder: Path) -> None:
     assert run(folder, *f"postedit {FILES} --run one".split()).code == 0
     texts = "".join(f"{line}\n" for line in TRANSLATIONS)

@@ -15,32 +15,27 @@ from mtagent.store import Run, Store
 
 PAID = Usage(calls=1, input_tokens=100, cached_tokens=64, output_tokens=9, reasoning_tokens=3, cost=0.5)
 REUSED = Usage(reused=1)
+SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object"})
+WISH = ToolCall(id="1", name="search", arguments="{}")
 
 
 class Model:
-    """Answers after ``ready`` is set; an exception among the ``answers`` is raised."""
+    """A model of a third party, which knows no tools. Answers after ``ready`` is set; exceptions are raised."""
 
     model = "m"
 
-    def __init__(self, *answers: str | Exception) -> None:
+    def __init__(self, *answers: str | Exception, ready: bool = True) -> None:
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.ready = asyncio.Event()
-        self.ready.set()
+        if ready:
+            self.ready.set()
 
     def key(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool) -> str:
         return sha256(repr((messages, schema, logprobs)).encode()).hexdigest()
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Schema | None = None,
-        logprobs: bool = False,
-        purpose: str = "",
-        segment: str = "",
-    ) -> Completion:
-        self.asked.append(messages[-1].content)
+    async def complete(self, messages: Sequence[Message], *, logprobs: bool = False, **_: object) -> Completion:
+        self.requests.append(messages[-1].content)
         await self.ready.wait()
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -57,9 +52,20 @@ def start(store: Store, name: str = "first") -> Run:
     return store.start(name, settings={}, inputs={})
 
 
+def caching(
+    store: Store, *answers: str | Exception, name: str = "first", ready: bool = True
+) -> tuple[Model, Cached, Run]:
+    model, run = Model(*answers, ready=ready), start(store, name)
+    return model, Cached(model, store, run.id), run
+
+
+def asked_at_once(cached: Cached, *segments: str) -> list[asyncio.Task[Completion]]:
+    return [asyncio.create_task(cached.complete(ask("a"), segment=segment)) for segment in segments]
+
+
 def chain(name: str, calls: Sequence[Call], verdict: str = "kept") -> Chain:
-    given = Segment(id=name, source="s", source_lang="en", target_lang="is", translation="t")
-    return Chain(segment=given, steps=(Step(stage="postedit", text="t", verdict=verdict, cause="r", calls=calls),))
+    segment = Segment(id=name, source="s", source_lang="en", target_lang="is", translation="t")
+    return Chain(segment=segment, steps=(Step(stage="postedit", text="t", verdict=verdict, cause="r", calls=calls),))
 
 
 def call(text: str, completion: Completion, error: str | None = None) -> Call:
@@ -73,66 +79,42 @@ def store():
         yield opened
 
 
-def test_it_is_a_model_with_the_name_of_the_inner_one(store):
-    cached = Cached(Model(), store, start(store).id)
+# --- what is reused
+
+
+async def test_an_equal_request_is_answered_from_the_store_whoever_asks(store):
+    model, cached, _ = caching(store, "one")
     assert isinstance(cached, LLM)
-    assert cached.model == "m"
-
-
-async def test_an_equal_request_is_answered_from_the_store(store):
-    model = Model("one")
-    cached = Cached(model, store, start(store).id)
     first = await cached.complete(ask("a"), logprobs=True, purpose="rate", segment="s")
     again = await cached.complete(ask("a"), logprobs=True, purpose="judge", segment="other")
+    elsewhere = await Cached(model, store, start(store, "second").id).complete(ask("a"), logprobs=True, segment="s")
     assert first.usage == PAID
-    assert again == first.model_copy(update={"usage": REUSED})
-    assert model.asked == ["a"]
+    assert again == elsewhere == first.model_copy(update={"usage": REUSED})
+    assert model.requests == ["a"]
 
 
 @pytest.mark.parametrize("other", [{"schema": {"type": "object"}}, {"logprobs": True}, {"messages": ask("b")}])
 async def test_a_request_that_differs_in_anything_is_asked(store, other):
-    model = Model("one", "two")
-    cached = Cached(model, store, start(store).id)
+    _, cached, _ = caching(store, "one", "two")
     await cached.complete(ask("a"), segment="s")
     answer = await cached.complete(**{"messages": ask("a"), **other}, segment="s")
     assert (answer.text, answer.usage) == ("two", PAID)
 
 
-async def test_a_reply_paid_for_by_another_run_costs_nothing(store):
-    model = Model("one")
-    first, second = start(store), start(store, "second")
-    await Cached(model, store, first.id).complete(ask("a"), segment="s")
-    answer = await Cached(model, store, second.id).complete(ask("a"), segment="s")
-    assert (answer.text, answer.usage) == ("one", REUSED)
-    assert second.usage() == Usage()
-
-
-SEARCH = Tool(name="search", description="Looks something up.", parameters={"type": "object"})
-WISH = ToolCall(id="1", name="search", arguments="{}")
-
-
 async def test_tool_calls_are_reused_and_tools_are_part_of_the_request(store):
-    answers = [Completion(text="", model="m", tool_calls=(WISH,), usage=PAID), "without tools"]
-    llm = ScriptedLLM(answers)
+    half = WISH.model_copy(update={"arguments": '{"q": "\ud800"}'})
+    llm = ScriptedLLM([Completion(text="", model="m", tool_calls=(half,), usage=PAID), "without tools"])
     cached = Cached(llm, store, start(store).id)
     first, again = [await cached.complete(ask("a"), tools=[SEARCH], segment="s") for _ in range(2)]
-    assert (first.text, first.tool_calls, first.usage) == ("", (WISH,), PAID)
+    assert (first.text, first.tool_calls[0].arguments, first.usage) == ("", '{"q": "\ufffd"}', PAID)
     assert again == first.model_copy(update={"usage": REUSED})
     assert (await cached.complete(ask("a"), segment="s")).text == "without tools"
     assert [request.tools for request in llm.requests] == [(SEARCH,), ()]
-    llm.finish()
-
-
-async def test_half_a_character_in_a_tool_call_is_stored_as_a_replacement(store):
-    broken = WISH.model_copy(update={"arguments": '{"q": "\ud800"}'})
-    cached = Cached(ScriptedLLM([Completion(text="", model="m", tool_calls=(broken,))]), store, start(store).id)
-    answers = [await cached.complete(ask("a"), tools=[SEARCH], segment="s") for _ in range(2)]
-    assert [answer.tool_calls[0].arguments for answer in answers] == ['{"q": "\ufffd"}'] * 2
 
 
 async def test_every_call_is_in_the_store_when_its_reply_is_given(store):
-    run = start(store)
-    await Cached(Model("one"), store, run.id).complete(ask("a"), purpose="rate", segment="s")
+    _, cached, run = caching(store, "one")
+    await cached.complete(ask("a"), purpose="rate", segment="s")
     assert store.database.query("SELECT segment, purpose, model, reply_model, error FROM calls") == [
         ("s", "rate", "m", "m-2025", None)
     ]
@@ -140,12 +122,13 @@ async def test_every_call_is_in_the_store_when_its_reply_is_given(store):
     assert run.usage() == PAID
 
 
-# Accounting
+# --- accounting
 
 
 async def test_a_resumed_segment_accounts_for_its_paid_calls_once(tmp_path):
     with Store(tmp_path / "s.db") as store:
-        await Cached(Model("one"), store, start(store).id).complete(ask("a"), segment="s")
+        _, cached, _ = caching(store, "one")
+        assert [(await cached.complete(ask("a"), segment="s")).usage for _ in range(3)] == [PAID, REUSED, REUSED]
     with Store(tmp_path / "s.db") as store:
         run = start(store)
         cached = Cached(Model(), store, run.id)
@@ -157,30 +140,19 @@ async def test_a_resumed_segment_accounts_for_its_paid_calls_once(tmp_path):
 
 async def test_what_a_segment_paid_for_is_its_own_even_where_another_run_paid_before(tmp_path):
     with Store(tmp_path / "s.db") as store:
-        models = Model("one"), Model("two")
-        runs = start(store), start(store, "second")
-        for model in models:
-            model.ready.clear()
-        both = [Cached(model, store, run.id) for model, run in zip(models, runs, strict=True)]
-        tasks = [asyncio.create_task(cached.complete(ask("a"), segment="s")) for cached in both]
+        both = [caching(store, text, name=name, ready=False) for text, name in (("one", "first"), ("two", "second"))]
+        tasks = [asked_at_once(cached, "s")[0] for _, cached, _ in both]
         await asyncio.sleep(0)
-        for model, task in zip(models, tasks, strict=True):  # both have asked before either has its reply
+        for (model, _, _), task in zip(both, tasks, strict=True):  # both have asked before either has its reply
             model.ready.set()
             await task
     with Store(tmp_path / "s.db") as store:
-        answer = await Cached(Model(), store, start(store, "second").id).complete(ask("a"), segment="s")
+        answer = await caching(store, name="second")[1].complete(ask("a"), segment="s")
         assert (answer.text, answer.usage) == ("two", PAID)
 
 
-async def test_a_second_use_in_the_chain_that_paid_is_not_counted_again(store):
-    cached = Cached(Model("one"), store, start(store).id)
-    usages = [(await cached.complete(ask("a"), segment="s")).usage for _ in range(3)]
-    assert usages == [PAID, REUSED, REUSED]
-
-
 async def test_a_segment_that_failed_accounts_for_its_paid_calls_when_it_is_tried_again(store):
-    run = start(store)
-    cached = Cached(Model("one", RateLimited("429")), store, run.id)
+    _, cached, run = caching(store, "one", RateLimited("429"))
     answer = await cached.complete(ask("a"), segment="s")
     with pytest.raises(RateLimited):
         await cached.complete(ask("b"), segment="s")
@@ -189,13 +161,11 @@ async def test_a_segment_that_failed_accounts_for_its_paid_calls_when_it_is_trie
 
 
 async def test_a_reply_that_made_its_segment_fail_is_asked_for_again(store):
-    run = start(store)
-    model = Model("good", "unreadable", "readable")
-    cached = Cached(model, store, run.id)
+    model, cached, run = caching(store, "good", "unreadable", "readable")
     good, bad = [await cached.complete(ask(text), segment="s") for text in "ab"]
     run.save(0, chain("s", (call("a", good), call("b", bad, "not JSON")), "failed"))
     assert [(await cached.complete(ask(text), segment="s")).text for text in "ab"] == ["good", "readable"]
-    assert model.asked == ["a", "b", "b"]
+    assert model.requests == ["a", "b", "b"]
     assert run.usage() == PAID + PAID + PAID
 
 
@@ -205,18 +175,18 @@ async def test_the_steps_of_a_killed_and_resumed_run_add_up_to_what_the_run_has_
         replies = [await cached.complete(ask(text), segment=str(position)) for text in questions]
         run.save(position, chain(str(position), tuple(map(call, questions, replies))))
 
-    async def attempt(replies: int, positions: range) -> int:
+    async def attempt(replies: int) -> int:
         with Store(tmp_path / "s.db") as store:
             run = start(store)
             model = Model(*map(str, range(replies)))
             cached = Cached(model, store, run.id)
-            todo = [make(run, cached, position) for position in positions if not run.done(position)]
+            todo = [make(run, cached, position) for position in range(12) if not run.done(position)]
             await asyncio.gather(*todo, return_exceptions=True)  # out of answers: the process ends here
-            return len(model.asked)
+            return len(model.requests)
 
-    await attempt(9, range(12))
-    await attempt(100, range(12))
-    assert await attempt(0, range(12)) == 0
+    await attempt(9)
+    await attempt(100)
+    assert await attempt(0) == 0
     with Store(tmp_path / "s.db") as store:
         run = start(store)
         assert run.counts().done == 12
@@ -226,18 +196,16 @@ async def test_the_steps_of_a_killed_and_resumed_run_add_up_to_what_the_run_has_
         assert spent.calls + spent.reused == 12 * 4
 
 
-# Requests at the same time
+# --- requests at the same time
 
 
 async def test_equal_requests_at_the_same_time_are_sent_once(store):
-    model = Model("one")
-    model.ready.clear()
-    cached = Cached(model, store, start(store).id)
-    tasks = [asyncio.create_task(cached.complete(ask("a"), segment=name)) for name in "xyz"]
+    model, cached, _ = caching(store, "one", ready=False)
+    tasks = asked_at_once(cached, *"xyz")
     await asyncio.sleep(0)
     model.ready.set()
     answers = await asyncio.gather(*tasks)
-    assert model.asked == ["a"]
+    assert model.requests == ["a"]
     assert [answer.usage for answer in answers] == [PAID, REUSED, REUSED]
     assert {answer.text for answer in answers} == {"one"}
 
@@ -245,11 +213,8 @@ async def test_equal_requests_at_the_same_time_are_sent_once(store):
 async def test_all_who_wait_get_the_error_but_only_the_first_its_costs(store):
     error = Truncated("cut off")
     error.calls = (Call(purpose="p", model="m", usage=PAID, error="cut off"),)
-    model = Model(error)
-    model.ready.clear()
-    run = start(store)
-    cached = Cached(model, store, run.id)
-    tasks = [asyncio.create_task(cached.complete(ask("a"), segment=name)) for name in "xyz"]
+    model, cached, run = caching(store, error, ready=False)
+    tasks = asked_at_once(cached, *"xyz")
     await asyncio.sleep(0)
     model.ready.set()
     errors = await asyncio.gather(*tasks, return_exceptions=True)
@@ -259,41 +224,26 @@ async def test_all_who_wait_get_the_error_but_only_the_first_its_costs(store):
 
 
 async def test_where_the_first_is_given_up_another_asks(store):
-    model = Model("one")
-    model.ready.clear()
-    cached = Cached(model, store, start(store).id)
-    first, second, third = (asyncio.create_task(cached.complete(ask("a"), segment=name)) for name in "xyz")
+    model, cached, _ = caching(store, "one", ready=False)
+    first, second, third = asked_at_once(cached, *"xyz")
     await asyncio.sleep(0)
     first.cancel()
     second.cancel()  # someone who waits may leave without harm to the others
     await asyncio.wait([first, second])
     model.ready.set()
     assert (await third).usage == PAID
-    assert model.asked == ["a", "a"]
+    assert model.requests == ["a", "a"]
     assert first.cancelled()
     assert second.cancelled()
 
 
-async def test_different_requests_at_the_same_time_do_not_wait_for_each_other(store):
-    model = Model("one", "two")
-    model.ready.clear()
-    cached = Cached(model, store, start(store).id)
-    tasks = [asyncio.create_task(cached.complete(ask(text), segment="s")) for text in "ab"]
-    await asyncio.sleep(0)
-    assert model.asked == ["a", "b"]
-    model.ready.set()
-    assert [answer.usage for answer in await asyncio.gather(*tasks)] == [PAID, PAID]
-
-
-# Errors
+# --- errors
 
 
 async def test_an_error_is_recorded_with_its_costs_and_the_request_is_asked_again(store):
     error = Truncated("cut off")
     error.calls = tuple(Call(purpose="p", model="m", reply=text, usage=PAID) for text in ("ab", "abc"))
-    model = Model(error, "fine")
-    run = start(store)
-    cached = Cached(model, store, run.id)
+    _, cached, run = caching(store, error, "fine")
     with pytest.raises(Truncated) as raised:
         await cached.complete(ask("a"), segment="s")
     assert raised.value.calls == error.calls
@@ -303,42 +253,34 @@ async def test_an_error_is_recorded_with_its_costs_and_the_request_is_asked_agai
 
 
 async def test_an_error_that_cost_nothing_is_in_the_log_too(store):
-    run = start(store)
+    _, cached, run = caching(store, RateLimited("429 for 60 s"))
     with pytest.raises(RateLimited):
-        await Cached(Model(RateLimited("429 for 60 s")), store, run.id).complete(ask("a"), purpose="p", segment="s")
-    assert store.database.query("SELECT segment, purpose, error, input_tokens FROM calls") == [
-        ("s", "p", "429 for 60 s", 0)
-    ]
+        await cached.complete(ask("a"), purpose="p", segment="s")
+    rows = store.database.query("SELECT segment, purpose, error, input_tokens FROM calls")
+    assert rows == [("s", "p", "429 for 60 s", 0)]
     assert run.usage() == Usage()
 
 
 @pytest.mark.parametrize("error", [TranslatorError("down"), ValueError("a defect")])
 async def test_an_error_that_is_not_the_models_goes_through(store, error):
-    cached = Cached(Model(error, "fine"), store, start(store).id)
+    _, cached, _ = caching(store, error, "fine")
     with pytest.raises(type(error)):
         await cached.complete(ask("a"), segment="s")
     assert store.database.query("SELECT count(*) FROM calls") == [(0,)]
     assert (await cached.complete(ask("a"), segment="s")).text == "fine"
 
 
-async def test_a_segment_id_that_cannot_be_stored_is_refused_before_anything_is_paid(store):
-    model = Model()
+async def test_half_a_character_is_refused_before_anything_is_paid_or_replaced_in_a_reply(store):
+    model, cached, run = caching(store, "half \ud800")
     with pytest.raises(StoreError, match=r"segment 's\\ud800'.*U\+D800"):
-        await Cached(model, store, start(store).id).complete(ask("a"), segment="s\ud800")
-    assert model.asked == []
-
-
-async def test_half_a_character_in_a_reply_is_stored_as_a_replacement_and_stops_nothing(store):
-    run = start(store)
-    cached = Cached(Model("half \ud800"), store, run.id)
-    assert (await cached.complete(ask("a"), segment="s")).text == "half \ufffd"
-    assert (await cached.complete(ask("a"), segment="s")).text == "half \ufffd"
+        await cached.complete(ask("a"), segment="s\ud800")
+    assert model.requests == []
+    assert [(await cached.complete(ask("a"), segment="s")).text for _ in range(2)] == ["half \ufffd"] * 2
     assert run.usage() == PAID
 
 
 async def test_a_paid_call_that_cannot_be_stored_is_an_error_that_carries_its_costs(store):
-    cached = Cached(Model("fine"), store, start(store).id)
     with pytest.raises(StoreError, match=r"segment 's'.*U\+D800") as raised:
-        await cached.complete(ask("half \ud800"), segment="s")
+        await caching(store, "fine")[1].complete(ask("half \ud800"), segment="s")
     assert [paid.usage for paid in raised.value.calls] == [PAID]
     assert not isinstance(raised.value, ModelError)

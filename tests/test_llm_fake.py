@@ -12,37 +12,30 @@ from mtagent.records import Completion, Message, Usage
 HI = [Message(role="user", content="Hi")]
 
 
-async def test_replies_come_in_order_and_requests_are_kept() -> None:
-    llm = ScriptedLLM(["one", Completion(text="two", model="m", usage=Usage(input_tokens=3))])
+async def test_replies_come_in_order_exceptions_are_raised_and_requests_are_kept() -> None:
+    llm = ScriptedLLM([ServerError("down"), "one", Completion(text="two", model="m", usage=Usage(input_tokens=3))])
     assert isinstance(llm, LLM)
+    with pytest.raises(ServerError, match="down"):
+        await llm.complete(HI)
     first = await llm.complete(HI, purpose="rate", segment="7")
     second = await llm.complete(HI, schema={"type": "object"}, logprobs=True)
     assert [first.text, second.text] == ["one", "two"]
     assert (first.usage.calls, first.usage.cost, second.usage.input_tokens) == (1, 0.0, 3)
-    assert llm.requests[0] == Request(tuple(HI), None, False, "rate", "7")
-    assert llm.requests[1].schema == {"type": "object"}
+    assert llm.requests[1:] == [
+        Request(tuple(HI), purpose="rate", segment="7"),
+        Request(tuple(HI), schema={"type": "object"}, logprobs=True),
+    ]
     llm.finish()
 
 
 async def test_a_request_too_many_raises_what_no_code_takes_for_a_failed_request() -> None:
-    llm = ScriptedLLM([])
     with pytest.raises(
         AssertionError, match=r"no scripted reply left for request 1 \(purpose 'judge'\): 'Hi'"
     ) as caught:
-        await llm.complete(HI, purpose="judge")
+        await ScriptedLLM([]).complete(HI, purpose="judge")
     assert not isinstance(caught.value, MtagentError)
-
-
-def test_unread_replies_are_reported() -> None:
     with pytest.raises(AssertionError, match="1 scripted replies were not asked for; next: 'left'"):
         ScriptedLLM(["left"]).finish()
-
-
-async def test_an_exception_among_the_replies_is_raised() -> None:
-    llm = ScriptedLLM([ServerError("down"), "up"])
-    with pytest.raises(ServerError, match="down"):
-        await llm.complete(HI)
-    assert (await llm.complete(HI)).text == "up"
 
 
 async def test_a_function_sees_messages_and_purpose() -> None:

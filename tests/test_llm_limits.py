@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,13 @@ from hypothesis import strategies as st
 
 from mtagent.llm.limits import LONGEST_PAUSE, Limiter, NoPlaceInTime, PauseTooLong, Rate
 from tests.clocks import FakeClock, LoopClock, run_in_no_time
+
+
+class StoppedClock(FakeClock):
+    """Nobody wakes."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
 
 
 async def most_at_once(limiter: Limiter, calls: int) -> int:
@@ -25,33 +33,6 @@ async def most_at_once(limiter: Limiter, calls: int) -> int:
     return most
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, 8])
-async def test_no_more_than_the_allowed_number_at_once(concurrency: int) -> None:
-    limiter = Limiter(concurrency)
-    assert await most_at_once(limiter, 30) == concurrency
-    assert limiter.active == 0
-
-
-async def test_a_server_that_rejects_all_halves_the_limit_once_for_all_that_were_under_way() -> None:
-    limiter = Limiter(16, clock=FakeClock())
-    slots = [limiter.slot() for _ in range(16)]
-    for slot in slots:
-        await slot.__aenter__()
-    for slot in slots:
-        slot.throttled(None)
-        await slot.__aexit__()
-    assert limiter.limit == 8
-    assert await most_at_once(limiter, 30) == 8
-
-
-async def test_the_limit_never_falls_below_one() -> None:
-    limiter = Limiter(2, clock=FakeClock())
-    for _ in range(20):
-        async with limiter.slot() as slot:
-            slot.throttled(None)
-    assert limiter.limit == 1
-
-
 async def turn_away(limiter: Limiter, times: int = 1, *, wait: float | None = 1.0, everybody: bool = False) -> None:
     for _ in range(times):
         async with limiter.slot() as slot:
@@ -64,15 +45,51 @@ async def answer(limiter: Limiter, times: int = 1) -> None:
             slot.succeeded(0)
 
 
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# --- concurrency
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 8])
+async def test_no_more_than_the_allowed_number_at_once(concurrency: int) -> None:
+    limiter = Limiter(concurrency)
+    assert await most_at_once(limiter, 30) == concurrency
+    assert limiter.active == 0
+
+
+def test_an_impossible_concurrency_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        Limiter(0)
+
+
+async def test_a_server_that_rejects_all_halves_the_limit_once_for_all_that_were_under_way() -> None:
+    limiter = Limiter(16, clock=FakeClock())
+    async with AsyncExitStack() as stack:
+        for slot in [await stack.enter_async_context(limiter.slot()) for _ in range(16)]:
+            slot.throttled(None)
+    assert limiter.limit == 8
+    assert await most_at_once(limiter, 30) == 8
+
+
+async def test_the_limit_never_falls_below_one() -> None:
+    limiter = Limiter(2, clock=FakeClock())
+    await turn_away(limiter, 20, wait=None)
+    assert limiter.limit == 1
+
+
 async def test_successes_bring_the_limit_back_but_not_beyond() -> None:
     limiter = Limiter(4, clock=FakeClock())
     await turn_away(limiter, everybody=True)
-    seen = [limiter.limit]
+    limits = [limiter.limit]
     for _ in range(30):
         await answer(limiter)
-        if limiter.limit != seen[-1]:
-            seen.append(limiter.limit)
-    assert seen == [2, 3, 4]
+        limits.append(limiter.limit)
+    assert list(dict.fromkeys(limits)) == [2, 3, 4]
 
 
 async def test_after_a_while_without_any_success_the_limit_grows_fast_to_what_was_safe() -> None:
@@ -96,28 +113,29 @@ async def test_a_server_that_turns_away_some_requests_slows_down_nobody_else() -
 
 async def test_successes_of_requests_that_were_admitted_before_say_nothing_about_the_server_now() -> None:
     limiter = Limiter(8, clock=FakeClock())
-    slots = [limiter.slot() for _ in range(8)]
-    for slot in slots:
-        await slot.__aenter__()
-    for late in slots[:5]:
-        slots[5].throttled(10.0)
-        late.succeeded(0)
-    assert (limiter.pause, limiter.limit) == (10.0, 4)
+    async with AsyncExitStack() as stack:
+        slots = [await stack.enter_async_context(limiter.slot()) for _ in range(8)]
+        for late in slots[:5]:
+            slots[5].throttled(10.0)
+            late.succeeded(0)
+        assert (limiter.pause, limiter.limit) == (10.0, 4)
 
 
 async def test_a_third_of_those_under_way_that_is_turned_away_is_chance_also_after_the_limit_was_halved() -> None:
     limiter = Limiter(32, clock=FakeClock())
     await turn_away(limiter, 16)
     await answer(limiter)
-    slots = [limiter.slot() for _ in range(15)]
-    for slot in slots:
-        await slot.__aenter__()
-    for slot in slots[:5]:
-        slot.throttled(1.0)
-    assert (limiter.limit, limiter.pause) == (16, 0)
-    for slot in slots[5:10]:
-        slot.throttled(1.0)
-    assert (limiter.limit, limiter.pause) == (8, 1.0)
+    async with AsyncExitStack() as stack:
+        slots = [await stack.enter_async_context(limiter.slot()) for _ in range(15)]
+        for slot in slots[:5]:
+            slot.throttled(1.0)
+        assert (limiter.limit, limiter.pause) == (16, 0)
+        for slot in slots[5:10]:
+            slot.throttled(1.0)
+        assert (limiter.limit, limiter.pause) == (8, 1.0)
+
+
+# --- pauses and queues
 
 
 @pytest.mark.parametrize("wait", [180.0, None])
@@ -132,27 +150,21 @@ async def test_everybody_waits_where_the_server_turns_away_one_after_the_other(w
 
 
 async def test_a_pause_is_waited_for_without_a_place() -> None:
-    limiter = Limiter(1, clock=HeldClock())
+    limiter = Limiter(1, clock=StoppedClock())
     await turn_away(limiter, wait=60.0, everybody=True)
-    waiting = [asyncio.ensure_future(answer(limiter)) for _ in range(3)]
+    waiting = [asyncio.create_task(answer(limiter)) for _ in range(3)]
     await asyncio.sleep(0)
     assert limiter.active == 0
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    await cancelled(*waiting)
 
 
-class HeldClock(FakeClock):
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.Event().wait()
-
-
-async def test_who_may_not_wait_that_long_is_told() -> None:
+async def test_a_request_that_may_not_wait_that_long_is_refused() -> None:
     limiter = Limiter(4, clock=FakeClock())
     await turn_away(limiter, wait=60.0, everybody=True)
-    with pytest.raises(PauseTooLong) as told:
-        await limiter.slot(left=lambda _: 59.0).__aenter__()
-    assert told.value.seconds == 60.0
+    with pytest.raises(PauseTooLong) as caught:
+        async with limiter.slot(left=lambda _: 59.0):
+            pass
+    assert caught.value.seconds == 60.0
     assert limiter.active == 0
 
 
@@ -165,7 +177,7 @@ async def test_a_cancelled_caller_gives_its_place_to_the_next() -> None:
             order.append(name)
 
     async with limiter.slot():
-        waiting = [asyncio.ensure_future(call(name)) for name in "abc"]
+        waiting = [asyncio.create_task(call(name)) for name in "abc"]
         await asyncio.sleep(0)
         waiting[0].cancel()
     waiting[1].cancel()  # its turn was already granted
@@ -180,13 +192,17 @@ def test_who_waits_for_a_place_gives_up_at_its_deadline_and_leaves_nothing_behin
         began = clock.now()
         async with limiter.slot():
             with pytest.raises(NoPlaceInTime):
-                await limiter.slot(left=lambda _: began + 30 - clock.now()).__aenter__()
+                async with limiter.slot(left=lambda _: began + 30 - clock.now()):
+                    pass
             seconds = clock.now() - began
         await answer(limiter)
         assert limiter.active == 0
         return seconds
 
     assert run_in_no_time(wait()) == pytest.approx(30)
+
+
+# --- rates
 
 
 @pytest.mark.parametrize("rates", [{"requests_per_minute": 1}, {"tokens_per_minute": 100}])
@@ -198,27 +214,27 @@ async def test_who_may_not_wait_for_the_rate_gives_up_at_once_and_leaves_nothing
             pass
         for _ in range(5):
             with pytest.raises(NoPlaceInTime):
-                await limiter.slot(100, left=lambda _: 59.0).__aenter__()
+                async with limiter.slot(100, left=lambda _: 59.0):
+                    pass
         assert limiter.active == 0
     assert clock.slept == [60]
 
 
 @pytest.mark.parametrize("rates", [{"requests_per_minute": 2}, {"tokens_per_minute": 200}])
 async def test_what_was_booked_by_a_caller_that_was_cancelled_is_free_again(rates: dict[str, int]) -> None:
-    clock = HeldClock()
+    clock = StoppedClock()
     limiter = Limiter(clock=clock, **rates)
-    for _ in range(2):
+
+    async def call() -> None:
         async with limiter.slot(100):
             pass
-    waiting = [asyncio.ensure_future(limiter.slot(100).__aenter__()) for _ in range(4)]
-    await asyncio.sleep(0)
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+
+    for _ in range(2):
+        await call()
+    await cancelled(*(asyncio.create_task(call()) for _ in range(4)))
     assert limiter.active == 0
     clock.time = 1120.0
-    async with asyncio.timeout(1), limiter.slot(100):
-        pass
+    await asyncio.wait_for(call(), 1)
 
 
 @pytest.mark.parametrize("rates", [{"requests_per_minute": 2}, {"tokens_per_minute": 200}])
@@ -247,34 +263,25 @@ async def test_requests_per_minute_hold() -> None:
     assert times == [0, 0, 60, 60, 120]
 
 
-async def test_tokens_per_minute_count_what_the_server_counted() -> None:
+@pytest.mark.parametrize(
+    ("calls", "times"),
+    [
+        ([(90, 20), (80, 80), (10, 10)], [0, 0, 60]),  # the server counted fewer than were estimated
+        ([(90, None), (90, None)], [0, 60]),  # it counted none: the estimate stands
+        ([(500, 500), (500, 500)], [0, 60]),  # above the limit: alone instead of never
+    ],
+)
+async def test_tokens_per_minute_count_what_the_server_counted(
+    calls: list[tuple[int, int | None]], times: list[int]
+) -> None:
     clock = FakeClock()
     limiter = Limiter(tokens_per_minute=100, clock=clock)
-    async with limiter.slot(90) as slot:
-        slot.succeeded(20)
-    async with limiter.slot(80) as slot:
-        slot.succeeded(80)
-    assert clock.now() == 1000
-    async with limiter.slot(10):
-        assert clock.now() == 1060
-
-
-async def test_tokens_that_the_server_did_not_count_are_those_that_were_estimated() -> None:
-    clock = FakeClock()
-    limiter = Limiter(tokens_per_minute=100, clock=clock)
-    for _ in range(2):
-        async with limiter.slot(90) as slot:
-            slot.succeeded(None)
-    assert clock.now() == 1060
-
-
-async def test_a_request_above_the_token_limit_is_sent_alone_instead_of_never() -> None:
-    clock = FakeClock()
-    limiter = Limiter(tokens_per_minute=100, clock=clock)
-    for _ in range(2):
-        async with limiter.slot(500):
-            pass
-    assert clock.now() == 1060
+    admitted = []
+    for estimate, count in calls:
+        async with limiter.slot(estimate) as slot:
+            admitted.append(clock.now() - 1000)
+            slot.succeeded(count)
+    assert admitted == times
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 30)), max_size=40))
@@ -287,8 +294,3 @@ def test_no_minute_holds_more_than_the_rate(requests: list[tuple[int, float]]) -
     assert [time for time, _ in booked] == sorted(time for time, _ in booked)
     for start, _ in booked:
         assert sum(amount for time, amount in booked if start <= time < start + 60) <= 60
-
-
-def test_an_impossible_concurrency_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        Limiter(0)

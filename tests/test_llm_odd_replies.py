@@ -95,15 +95,6 @@ async def test_a_reply_of_no_use_is_on_record_as_failed_and_a_second_one_an_erro
 
 
 @pytest.mark.loopback
-async def test_a_tool_call_is_an_answer_where_tools_were_offered(store: Store) -> None:
-    async with serving("unoffered_tool_call") as (server, client):
-        cached = Cached(client, store, store.start("r", settings={}, inputs={}).id)
-        answers = [await cached.complete(HELLO, segment="s", tools=[SEARCH]) for _ in range(2)]
-        assert [answer.tool_calls[0].name for answer in answers] == ["web_search"] * 2
-        assert len(server.requests) == 1
-
-
-@pytest.mark.loopback
 @pytest.mark.parametrize("name", ["huge_body", "huge_gzip"])
 async def test_a_huge_reply_is_not_read_to_its_end(name: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
@@ -127,19 +118,12 @@ async def test_of_a_huge_error_only_the_beginning_is_read() -> None:
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize(
-    ("body", "bound"),
-    [
-        ({}, 1_048_576),
-        ({"max_tokens": 50}, 1_000_000),
-        ({"max_completion_tokens": 100_000}, 6_400_000),
-        ({"max_tokens": 100_000, "logprobs": True}, 57_600_000),
-        ({"max_tokens": 100_000, "logprobs": True, "top_logprobs": 5}, 185_600_000),
-    ],
-    ids=str,
-)
-def test_the_bound_of_a_reply_follows_from_what_was_asked_for(body: dict[str, Any], bound: int) -> None:
-    assert reply_bound(body) == bound
+def test_the_bound_of_a_reply_follows_from_what_was_asked_for() -> None:
+    assert reply_bound({}) == 1_048_576
+    assert reply_bound({"max_tokens": 50}) == 1_000_000
+    assert reply_bound({"max_completion_tokens": 100_000}) == 6_400_000
+    assert reply_bound({"max_tokens": 100_000, "logprobs": True}) == 57_600_000
+    assert reply_bound({"max_tokens": 100_000, "logprobs": True, "top_logprobs": 5}) == 185_600_000
 
 
 # The store

@@ -82,8 +82,8 @@ def written(folder: Path, text: str) -> Path:
 def test_the_price_of_a_model_on_a_server_and_a_day(
     model: str, base_url: str | None, day: str, rates: tuple[float, float] | None, tmp_path: Path
 ) -> None:
-    found = Prices(written(tmp_path, FILE)).own(model, base_url, date.fromisoformat(day))
-    assert (found and (found.input, found.output)) == rates
+    price = Prices(written(tmp_path, f"\ufeff{FILE}")).own(model, base_url, date.fromisoformat(day))
+    assert (price and (price.input, price.output)) == rates
 
 
 def test_cached_input_costs_what_the_file_says_or_as_much_as_other_input(tmp_path: Path) -> None:
@@ -91,6 +91,8 @@ def test_cached_input_costs_what_the_file_says_or_as_much_as_other_input(tmp_pat
     assert prices("my-7b", USAGE, None) == pytest.approx((720 * 2 + 1280 * 0.5 + 300 * 8) / 1e6)
     assert prices("my-70b", USAGE, None) == pytest.approx((2000 * 3 + 300 * 3) / 1e6)
     assert prices("my-7b", USAGE, LOCAL) == 0.0
+    more_cached_than_sent = (Usage(input_tokens=10, cached_tokens=n) for n in (10, 500))
+    assert len({prices("my-7b", usage) for usage in more_cached_than_sent}) == 1
     assert (prices.batch_discount("my-7b", None), prices.batch_discount("my-7b", LOCAL)) == (0.5, None)
     assert prices.batch_discount("gpt-4o", None) is None
 
@@ -132,13 +134,6 @@ BROKEN = {
 def test_what_is_wrong_is_said_with_line_and_field(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
         Prices(written(tmp_path, text))
-
-
-def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
-    assert Prices(written(tmp_path, f"\ufeff{FILE}")).own("my-7b", None) is not None
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gone\.toml: no such file"):
         Prices(tmp_path / "gone.toml")
 
@@ -161,25 +156,11 @@ def test_a_budget_is_a_number_above_zero(setting: str, value: object) -> None:
         load(None, {setting: value})
 
 
-def test_the_configuration_shows_them(shell: Shell) -> None:
-    done = shell("config --prices prices.toml --budget 5 --token-budget 1000")
-    assert f'prices = "{shell.folder / "prices.toml"}"' in done.out
-    assert "budget = 5.0\ntoken_budget = 1000\n" in done.out
-
-
 def test_a_broken_file_stops_the_command_before_anything_is_stored(shell: Shell) -> None:
     shell.write("prices.toml", "[[prices]]", 'model = "m"')
     done = shell.postedit("--prices prices.toml --base-url http://127.0.0.1:9/v1")
     assert (done.code, done.err) == (1, "mtagent: prices.toml:1: input: field required\n")
     assert "runs" not in shell("runs list").out
-
-
-def test_the_file_is_never_overwritten(shell: Shell) -> None:
-    shell.write("prices.toml", *ONE.splitlines())
-    done = shell.postedit("--prices prices.toml -o prices.toml")
-    assert done.code == 1
-    assert "prices.toml" in done.err
-    assert shell.read("prices.toml") == ONE.splitlines()
 
 
 # --- what a stored run cost
@@ -226,26 +207,8 @@ def shown(call: Call) -> str:
 
 
 @pytest.mark.loopback
-def test_a_server_that_nobody_knows_has_no_price_until_the_file_names_it(shell: Shell, server: str) -> None:
-    unknown = shell.postedit(f"--base-url {server} --run a -o a.txt")
-    assert "price unknown; run a" in unknown.err
-    shell.write(
-        "prices.toml",
-        "[[prices]]",
-        'model = "gpt-6-luna"',
-        'base_url = "http://other.example/v1"',
-        "input=1",
-        "output=1",
-    )
-    other = shell.postedit(f"--base-url {server} --run b -o b.txt --temperature 0.1 --prices prices.toml")
-    assert "price unknown; run b" in other.err
-    shell.write("prices.toml", "[[prices]]", 'model = "gpt-6-luna"', f'base_url = "{server}"', "input=1", "output=1")
-    named = shell.postedit(f"--base-url {server} --run c -o c.txt --temperature 0.2 --prices prices.toml")
-    assert re.search(r"tokens, \$0\.\d{4}; run c", named.err)
-
-
-@pytest.mark.loopback
 def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
+    assert "price unknown; run" in shell.postedit(f"--base-url {server} -o b.txt --limit 1 --run b").err
     shell.write("prices.toml", *ONE.replace('"m"', '"*"').splitlines())
     first = shell.postedit(f"--base-url {server} -o a.txt --limit 1 --prices prices.toml")
     shell.write("prices.toml", *ONE.replace('"m"', '"gpt*"').replace("1", "3").splitlines())
@@ -259,24 +222,13 @@ def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
 MODELS = [DEFAULT_MODEL, "gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "gemini-2.5-pro", "deepseek-chat"]
 
 
-def test_cached_tokens_are_cheaper() -> None:
-    cost = list_price("gpt-4o-mini", USAGE, "https://api.openai.com/v1")
-    assert cost == pytest.approx(720 * 0.15e-6 + 1280 * 0.075e-6 + 300 * 0.6e-6)
-
-
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("tokens", [(2000, 1280, 300), (300_000, 0, 20), (0, 0, 0)])
+@pytest.mark.parametrize("tokens", [(2000, 1280, 300), (300_000, 0, 20), (0, 0, 0), (10, 500, 1)])
 def test_agrees_with_the_price_list(model: str, tokens: tuple[int, int, int]) -> None:
     usage = Usage(input_tokens=tokens[0], cached_tokens=tokens[1], output_tokens=tokens[2])
-    listed = calc_price(Tokens(input_tokens=tokens[0], cache_read_tokens=tokens[1], output_tokens=tokens[2]), model)
+    cached = min(tokens[:2])  # no more can be read from the cache than was sent
+    listed = calc_price(Tokens(input_tokens=tokens[0], cache_read_tokens=cached, output_tokens=tokens[2]), model)
     assert list_price(model, usage) == float(listed.total_price)
-
-
-def test_long_prompts_cost_more_where_the_list_says_so() -> None:
-    short, long = (list_price("gemini-2.5-pro", Usage(input_tokens=n)) for n in (100_000, 300_000))
-    assert short is not None
-    assert long is not None
-    assert long > 3.5 * short
 
 
 def test_the_default_model_is_sold_and_cheap() -> None:
@@ -287,29 +239,20 @@ def test_the_default_model_is_sold_and_cheap() -> None:
     assert not model.deprecated
 
 
-@pytest.mark.parametrize("base_url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "https://llm.example/v1"])
-def test_a_server_nobody_knows_has_no_price_whatever_its_models_are_called(base_url: str) -> None:
-    assert list_price("gpt-4o-mini", USAGE, base_url) is None
-
-
-@pytest.mark.parametrize("base_url", [None, "http://localhost:8000/v1", "https://api.openai.com/v1"])
-def test_an_unknown_model_has_no_price(base_url: str | None) -> None:
-    assert list_price("my-own-7b", USAGE, base_url) is None
-
-
-def test_a_known_provider_does_not_sell_another_ones_model() -> None:
-    assert list_price("claude-sonnet-4-0", USAGE, "https://api.openai.com/v1") is None
+@pytest.mark.parametrize(
+    ("model", "base_url"),
+    [
+        ("gpt-4o-mini", "http://localhost:8000/v1"),  # a server that nobody knows, whatever its models are called
+        ("gpt-4o-mini", "https://llm.example/v1"),
+        ("my-own-7b", None),
+        ("my-own-7b", "https://api.openai.com/v1"),
+        ("claude-sonnet-4-0", "https://api.openai.com/v1"),  # a provider does not sell another one's model
+    ],
+)
+def test_what_is_not_on_the_list_has_no_price(model: str, base_url: str | None) -> None:
+    assert list_price(model, USAGE, base_url) is None
 
 
 def test_a_fee_for_each_request_is_part_of_the_price() -> None:
     usage = Usage(calls=3, input_tokens=1000, output_tokens=100)
     assert list_price("sonar", usage, "https://api.perplexity.ai") == pytest.approx(1100e-6 + 3 * 0.012)
-
-
-@pytest.mark.parametrize("model", ["gpt-4o-mini", "gemini-2.5-pro", "my-own-7b"])
-def test_no_more_can_be_read_from_the_cache_than_was_sent(model: str, tmp_path: Path) -> None:
-    (tmp_path / "p.toml").write_text(
-        '[[prices]]\nmodel = "my-own-7b"\ninput = 1\ncached_input = 0.1\noutput = 2\n', encoding="utf-8"
-    )
-    costs = [Prices(tmp_path / "p.toml")(model, Usage(input_tokens=10, cached_tokens=n)) for n in (10, 500)]
-    assert costs[0] == costs[1] != 0

@@ -13,28 +13,19 @@ from mtagent.text import languages
 @pytest.mark.parametrize(
     ("pair", "expected"),
     [
-        ("en-es", ("en", "es")),
-        ("eng-spa", ("en", "es")),
-        ("en_es", ("en", "es")),
-        ("en-zh_CN", ("en", "zh-CN")),
-        ("en-sr_Latn_RS", ("en", "sr-Latn-RS")),
-        ("en-sr_Cyrl_RS", ("en", "sr-Cyrl-RS")),
-        ("en-bho_IN", ("en", "bho-IN")),
-        ("cs-de_DE", ("cs", "de-DE")),
-        ("en-sr-Latn", ("en", "sr-Latn")),
-        ("zh-Hant-en", ("zh-Hant", "en")),
-        ("zh-TW-en-US", ("zh-TW", "en-US")),
-        ("pt-BR-en", ("pt-BR", "en")),
-        ("en_US-de_DE", ("en-US", "de-DE")),
-        ("English-Spanish", ("en", "es")),
-        ("en:pt-br", ("en", "pt-BR")),
-        ("en -> pt-BR", ("en", "pt-BR")),
-        ("en→is", ("en", "is")),
-        ("en-pt-BR", ("en", "pt-BR")),  # letter case decides between a region and a language
+        ("en-es", ("en", "es")), ("eng-spa", ("en", "es")), ("en_es", ("en", "es")),
+        ("en-zh_CN", ("en", "zh-CN")), ("en-sr_Latn_RS", ("en", "sr-Latn-RS")),
+        ("en-sr_Cyrl_RS", ("en", "sr-Cyrl-RS")), ("en-bho_IN", ("en", "bho-IN")),
+        ("cs-de_DE", ("cs", "de-DE")), ("en-sr-Latn", ("en", "sr-Latn")),
+        ("zh-Hant-en", ("zh-Hant", "en")), ("zh-TW-en-US", ("zh-TW", "en-US")),
+        ("pt-BR-en", ("pt-BR", "en")), ("en_US-de_DE", ("en-US", "de-DE")),
+        ("English-Spanish", ("en", "es")), ("en:pt-br", ("en", "pt-BR")),
+        ("en -> pt-BR", ("en", "pt-BR")), ("en→is", ("en", "is")), ("en-pt-BR", ("en", "pt-BR")),
         ("de-CH-fr", ("de-CH", "fr")),
     ],
-)
+)  # fmt: skip
 def test_pairs_of_every_common_notation_are_read(pair: str, expected: tuple[str, str]) -> None:
+    """In the last two, letter case decides between a region and a language."""
     assert languages.parse_pair(pair) == expected
 
 
@@ -54,25 +45,14 @@ def test_what_is_no_pair_is_refused_with_the_reason_and_the_way_out(pair: str, r
 @pytest.mark.parametrize(
     ("written", "code"),
     [
-        ("EN", "en"),
-        ("zh_CN", "zh-CN"),
-        ("ZH-hant-tw", "zh-Hant-TW"),
-        ("iw", "he"),
-        ("sh", "sr-Latn"),
-        ("ger", "de"),
-        ("sr@latin", "sr-Latn"),
-        ("en_US.UTF-8", "en-US"),
-        ("English", "en"),
-        (" english ", "en"),
-        ("Egyptian Arabic", "arz"),
-        ("Maasai", "mas"),
-        ("Brazilian Portuguese", "pt-BR"),
-        ("Simplified Chinese", "zh-Hans"),
-        ("Chinese (Traditional)", "zh-Hant"),
-        ("Serbian (Cyrillic)", "sr-Cyrl"),
+        ("EN", "en"), ("zh_CN", "zh-CN"), ("ZH-hant-tw", "zh-Hant-TW"), ("iw", "he"),
+        ("sh", "sr-Latn"), ("ger", "de"), ("sr@latin", "sr-Latn"), ("en_US.UTF-8", "en-US"),
+        ("English", "en"), (" english ", "en"), ("Egyptian Arabic", "arz"), ("Maasai", "mas"),
+        ("Brazilian Portuguese", "pt-BR"), ("Simplified Chinese", "zh-Hans"),
+        ("Chinese (Traditional)", "zh-Hant"), ("Serbian (Cyrillic)", "sr-Cyrl"),
         ("Arabic (Morocco)", "ar-MA"),
     ],
-)
+)  # fmt: skip
 def test_codes_and_english_names_become_canonical_codes(written: str, code: str) -> None:
     assert languages.normalise(written) == code
 
@@ -80,21 +60,10 @@ def test_codes_and_english_names_become_canonical_codes(written: str, code: str)
 @pytest.mark.parametrize(
     "written",
     [
-        "",
-        " ",
-        "xx",
-        "und",
-        "mul",
-        "zxx",
-        "x-private",
-        "en-Latn-Cyrl",
-        "💥",
-        "\0",
-        "Englishx",
-        "Serbian (Nowhere)",
-        "a b",
+        "", " ", "xx", "und", "mul", "zxx", "x-private", "en-Latn-Cyrl", "💥", "\0", "Englishx",
+        "Serbian (Nowhere)", "a b",
     ],
-)
+)  # fmt: skip
 def test_an_unknown_language_is_refused(written: str) -> None:
     with pytest.raises(ConfigError, match="unknown language"):
         languages.normalise(written)
@@ -111,28 +80,16 @@ def test_an_unknown_language_comes_with_a_suggestion(written: str, hint: str) ->
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("en", "English"),
-        ("cs-CZ", "Czech"),
-        ("is_IS", "Icelandic"),
-        ("pt-BR", "Brazilian Portuguese"),
-        ("pt", "Portuguese"),
-        ("en-GB", "British English"),
-        ("en-ZA", "English (South Africa)"),
-        ("zh", "Chinese"),
-        ("zh-CN", "Chinese (Simplified)"),
-        ("zh-Hant", "Chinese (Traditional)"),
-        ("zh-TW", "Chinese (Traditional)"),
-        ("zh-HK", "Chinese (Traditional, Hong Kong)"),
-        ("sr", "Serbian"),
-        ("sr-Latn-RS", "Serbian (Latin script)"),
-        ("sr-Cyrl", "Serbian (Cyrillic script)"),
-        ("en-Latn", "English"),
-        ("kk-Arab", "Kazakh (Arabic script)"),
-        ("ha-Latn", "Hausa"),
-        ("arz-EG", "Egyptian Arabic"),
-        ("ca-valencia", "Catalan (valencia)"),
+        ("en", "English"), ("cs-CZ", "Czech"), ("is_IS", "Icelandic"),
+        ("pt-BR", "Brazilian Portuguese"), ("pt", "Portuguese"), ("en-GB", "British English"),
+        ("en-ZA", "English (South Africa)"), ("zh", "Chinese"), ("zh-CN", "Chinese (Simplified)"),
+        ("zh-Hant", "Chinese (Traditional)"), ("zh-TW", "Chinese (Traditional)"),
+        ("zh-HK", "Chinese (Traditional, Hong Kong)"), ("sr", "Serbian"),
+        ("sr-Latn-RS", "Serbian (Latin script)"), ("sr-Cyrl", "Serbian (Cyrillic script)"),
+        ("en-Latn", "English"), ("kk-Arab", "Kazakh (Arabic script)"), ("ha-Latn", "Hausa"),
+        ("arz-EG", "Egyptian Arabic"), ("ca-valencia", "Catalan (valencia)"),
     ],
-)
+)  # fmt: skip
 def test_names_say_script_and_region_only_where_they_matter(code: str, expected: str) -> None:
     assert languages.name(code) == expected
 

@@ -14,13 +14,13 @@ from urllib.parse import quote
 import pytest
 import regex
 
-from mtagent.errors import ConfigError, MtagentError
+from mtagent.errors import MtagentError
 from mtagent.evaluators.search import parse
 from mtagent.llm.client import OpenAIClient
 from mtagent.records import Message, Tool
-from mtagent.text.masking import MASK, key_in, masked, masked_reply
+from mtagent.text.masking import MASK, clean, key_in, masked
 from tests.commands import Shell
-from tests.scripted_server import Asked, Says, ScriptedServer, scripted_server
+from tests.scripted_server import Answer, Request, ScriptedServer, scripted_server
 
 # What is said → the part of it that is secret.
 KEYS = {
@@ -75,11 +75,11 @@ def error(message: str, **more: object) -> str:
     return json.dumps({"error": {"message": message, "type": "x", **more}})
 
 
-def reply(body: object, status: int = 200, **more: object) -> Says:
-    return Says(body if isinstance(body, str) else json.dumps(body), status, **more)  # type: ignore[arg-type]
+def reply(body: object, status: int = 200, **more: object) -> Answer:
+    return Answer(body if isinstance(body, str) else json.dumps(body), status, **more)  # type: ignore[arg-type]
 
 
-MODEL_WAYS: dict[str, Callable[[str], Says]] = {
+MODEL_WAYS: dict[str, Callable[[str], Answer]] = {
     "400, message": lambda key: reply(error(f"Upstream refused {key} today"), 400),
     "400, code and param": lambda key: reply(error("no", code=key, param=key), 400),
     "400, detail": lambda key: reply({"detail": [{"loc": ["header"], "msg": f"invalid: {key}"}]}, 400),
@@ -104,8 +104,8 @@ MODEL_WAYS: dict[str, Callable[[str], Says]] = {
     "200, headers": lambda key: reply(usable(), headers={"x-request-id": key, "Set-Cookie": f"k={key}"}),
     "400, status line": lambda key: reply("", 400, reason=f"Bad key {key}"),
     "401, headers": lambda key: reply("", 401, headers={"WWW-Authenticate": f'Bearer realm="{key}"'}),
-    "broken status line": lambda key: Says("", raw=f"HTTP/9 {key}\r\n\r\n"),
-    "broken header": lambda key: Says("", raw=f"HTTP/1.1 200 OK\r\n{key}\x00\r\n\r\n"),
+    "broken status line": lambda key: Answer("", raw=f"HTTP/9 {key}\r\n\r\n"),
+    "broken header": lambda key: Answer("", raw=f"HTTP/1.1 200 OK\r\n{key}\x00\r\n\r\n"),
     "302, elsewhere": lambda key: reply("", 302, headers={"Location": f"http://127.0.0.2:9/v1?api_key={quote(key)}"}),
     "307, with a password": lambda key: reply(
         "", 307, headers={"Location": f"http://me:{quote(key, safe='')}@127.0.0.2:9/"}
@@ -123,13 +123,13 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
-def answering(way: Callable[[str], Says], only: str | None = None) -> Callable[[Asked], Says]:
+def answering(way: Callable[[str], Answer], only: str | None = None) -> Callable[[Request], Answer]:
     """Answers that say the key whose number stands in the text."""
-    said = [*KEYS, OWN]
+    keys = [*KEYS, OWN]
 
-    def answer(asked: Asked) -> Says:
-        number = regex.search(r"Text (\d+)\.", asked.body)
-        return way(only or said[int(number[1]) if number else 0])
+    def answer(request: Request) -> Answer:
+        number = regex.search(r"Text (\d+)\.", request.body)
+        return way(only or keys[int(number[1]) if number else 0])
 
     return answer
 
@@ -155,7 +155,7 @@ def test_no_key_that_a_model_server_says_is_kept_or_shown(
         server.answer = answering(MODEL_WAYS[way], key)
         run = f"--run mine{number} -o out{number}.txt --details details{number}.jsonl"
         shown += shell.postedit(f"{line} {run}")
-    assert len(server.asked) > len(KEYS)
+    assert len(server.requests) > len(KEYS)
     for rest in ("runs list", "runs show mine0", "runs show mine0 1", "report mine0 -o report.html", "export mine0"):
         shown += shell(rest)
     shown += shell(f"config --base-url {server.url}/v1")
@@ -164,7 +164,7 @@ def test_no_key_that_a_model_server_says_is_kept_or_shown(
     reader.close()
 
 
-LIBRETRANSLATE_WAYS: dict[str, Callable[[str], Says]] = {
+LIBRETRANSLATE_WAYS: dict[str, Callable[[str], Answer]] = {
     "403": lambda key: reply({"error": f"Invalid API key: {key}"}, 403),
     "400, HTML": lambda key: reply(f"<html>{key}</html>", 400),
     "400, after the two hundredth character": lambda key: reply("x" * 190 + f" {key}", 400),
@@ -173,7 +173,7 @@ LIBRETRANSLATE_WAYS: dict[str, Callable[[str], Says]] = {
     "200, not a text": lambda key: reply({"translatedText": [key]}),
     "200, not JSON": lambda key: reply(key),
     "302": lambda key: reply("", 302, headers={"Location": f"http://127.0.0.2:9/?key={quote(key)}"}),
-    "broken status line": lambda key: Says("", raw=f"HTTP/9 {key}\r\n\r\n"),
+    "broken status line": lambda key: Answer("", raw=f"HTTP/9 {key}\r\n\r\n"),
     "languages, error": lambda key: reply({"error": f"no key {key}"}),
     "languages, codes": lambda key: reply([{"code": key}]),
 }
@@ -189,8 +189,8 @@ def test_no_key_that_libretranslate_says_is_kept_or_shown(
     shown = []
     for number, key in enumerate([*KEYS, OWN]):
 
-        def answer(asked: Asked, key: str = key) -> Says:
-            if asked.path == "/languages" and not way.startswith("languages"):
+        def answer(request: Request, key: str = key) -> Answer:
+            if request.path == "/languages" and not way.startswith("languages"):
                 return reply([{"code": "en"}, {"code": "es"}])
             return LIBRETRANSLATE_WAYS[way](key)
 
@@ -204,7 +204,7 @@ def test_no_key_that_libretranslate_says_is_kept_or_shown(
     assert leaks(*map(str, shown), caplog.text, files_below(shell.folder)) == []
 
 
-SEARCH_WAYS: dict[str, Callable[[str], Says]] = {
+SEARCH_WAYS: dict[str, Callable[[str], Answer]] = {
     "finds": lambda key: reply([{"title": key, "text": f"a {key} b", "url": f"http://x/?api_key={quote(key)}"}]),
     "not JSON": lambda key: reply(f"{key}, and no JSON"),
     "not JSON, later": lambda key: reply("x" * 60 + f" {key}"),
@@ -212,7 +212,7 @@ SEARCH_WAYS: dict[str, Callable[[str], Says]] = {
     "401": lambda key: reply({"error": key}, 401),
     "status line": lambda key: reply("", 418, reason=key),
     "redirect": lambda key: reply("", 302, headers={"Location": f"http://127.0.0.2:9/?key={quote(key)}"}),
-    "broken status line": lambda key: Says("", raw=f"HTTP/9 {key}\r\n\r\n"),
+    "broken status line": lambda key: Answer("", raw=f"HTTP/9 {key}\r\n\r\n"),
 }
 
 
@@ -224,15 +224,14 @@ async def test_no_key_that_a_search_server_says_is_found(
     caplog.set_level("DEBUG")
     monkeypatch.setenv("MY_KEY", OWN)
     for key in [*KEYS, OWN]:
-        server.answer = lambda asked, key=key: SEARCH_WAYS[way](key)  # type: ignore[misc]
+        server.answer = lambda request, key=key: SEARCH_WAYS[way](key)  # type: ignore[misc]
         for address in (f"{server.url}/{{query}}#key=MY_KEY", f"{server.url}/{{query}}?k={{key}}#key=MY_KEY"):
             try:
-                said = str(await parse(address).find("words"))
+                text = str(await parse(address).find("words"))
             except MtagentError as failure:
-                said = str(failure)
+                text = str(failure)
             # A list of finds is a text to read, where 32 hexadecimal digits are mostly a checksum.
-            found = [leak for leak in leaks(said, caplog.text) if way != "finds" or len(leak) != 32]
-            assert found == []
+            assert [leak for leak in leaks(text, caplog.text) if way != "finds" or len(leak) != 32] == []
 
 
 MISPLACED = [
@@ -286,11 +285,11 @@ def test_the_message_about_a_key_in_an_address_names_the_way_out(shell: Shell) -
 @pytest.mark.loopback
 @pytest.mark.parametrize("ending", ["?api-version=2024-06-01", "/?api-version=2024-06-01&x=a%20b"])
 def test_a_query_that_is_no_key_reaches_the_server(ending: str, server: ScriptedServer, shell: Shell) -> None:
-    server.answer = lambda asked: reply(usable())
+    server.answer = lambda request: reply(usable())
     done = shell.postedit(f"--stages pr --gate guards -q --base-url {server.url}/openai/deployments/d{ending}")
     assert done.code == 0
     query = ending.partition("?")[2]
-    assert {asked.path for asked in server.asked} == {f"/openai/deployments/d/chat/completions?{query}"}
+    assert {request.path for request in server.requests} == {f"/openai/deployments/d/chat/completions?{query}"}
 
 
 # --- redirects
@@ -306,11 +305,11 @@ def test_no_request_follows_a_redirect(
     monkeypatch.setenv("LIBRETRANSLATE_API_KEY", OWN)
     with scripted_server() as other:
         target = other.url.replace("127.0.0.1", "localhost")
-        server.answer = lambda asked: reply("", status, headers={"Location": f"{target}{asked.path}"})
+        server.answer = lambda request: reply("", status, headers={"Location": f"{target}{request.path}"})
         spec = "llm" if translator == "llm" else f"libretranslate:{server.url}"
         done = shell(f"translate -s en.txt -l en-es --stages t --gate none --translator {spec} --base-url {server.url}")
-        assert other.asked == []
-    assert server.asked
+        assert other.requests == []
+    assert server.requests
     assert f"the server redirects to {target}/" in done.err
     assert "key and texts do not follow" in done.err
 
@@ -400,7 +399,7 @@ async def test_what_a_model_writes_is_never_altered(
     monkeypatch.setenv("OPENAI_API_KEY", OWN)
     call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": json.dumps({"q": text})}}
     message = {"content": text, "tool_calls": [call], "refusal": None}
-    server.answer = lambda asked: reply(with_choice(message=message))
+    server.answer = lambda request: reply(with_choice(message=message))
     client = OpenAIClient("m", base_url=server.url)
     tool = Tool(name="find", description="", parameters={"type": "object"})
     done = await client.complete([Message(role="user", content="Hello")], tools=[tool])
@@ -409,38 +408,34 @@ async def test_what_a_model_writes_is_never_altered(
     assert json.loads(done.tool_calls[0].arguments)["q"] == text
 
 
-@pytest.mark.parametrize("payload", [None, 1, "x", [], {}, {"choices": [1]}, {"choices": [{"message": 2}]}])
-def test_bodies_of_any_form_can_be_masked(payload: object) -> None:
-    assert masked_reply(payload, OWN) == payload
+def test_messages_are_cleaned_and_shortened_and_of_an_endless_one_only_the_beginning_is_read() -> None:
+    assert clean("a key: sk-1234567,\n bearer  x\n", "") == "a key: [key], [key]"
+    assert len(clean("x " * 10_000, "")) == 400
+    began = time.process_time()
+    clean("a key is wrong " * 1_000_000, "sk-4711")
+    assert time.process_time() - began < 0.2
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "x",
-        "key ",
-        "Bearer ",
-        "basic ",
-        "api_key",
-        "&token",
-        "?a=",
-        "eyJ.",
-        "://",
-        "://a@",
-        "key: '",
-        " ",
-        "\\",
-        "o",
-        "%25",
-        "&amp;",
-        "&#0",
-        "0",
-        "o\u200b",
-        "o\n",
-        "own/Key+4711&amp;",
-        "Bearer a'",
-    ],
-)
+PIECES = [
+    "x",
+    "key ",
+    "Bearer ",
+    "basic ",
+    "api_key",
+    "&token",
+    "?a=",
+    "eyJ.",
+    "://",
+    "://a@",
+    "key: '",
+    " ",
+    "\\",
+    "o",
+]
+PIECES += ["%25", "&amp;", "&#0", "0", "o\u200b", "o\n", "own/Key+4711&amp;", "Bearer a'"]
+
+
+@pytest.mark.parametrize("piece", PIECES)
 def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     start = time.perf_counter()
     masked(piece * (200_000 // len(piece)), OWN)
@@ -453,9 +448,7 @@ def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
         "endpoint:https://h/{query}?k={key}#key=BRAVE_KEY&list=web.results",
         "endpoint:https://h/{query}?token={key}#list=a&key=NAME",
         "command:curl -H 'Authorization: Bearer $TOKEN' http://h/",
-        "http://h/v1?api-version=2024-06-01",
-        "gpt-4o-mini",
-        "ft:gpt-4o:org::9a1b2c3d",
+        *("http://h/v1?api-version=2024-06-01", "gpt-4o-mini", "ft:gpt-4o:org::9a1b2c3d"),
     ],
 )
 def test_settings_without_a_key_are_taken(setting: str) -> None:
@@ -468,10 +461,3 @@ def test_a_key_in_a_command_is_refused(shell: Shell) -> None:
     assert done.code == 1
     assert "translator: holds what looks like a key" in done.err
     assert "Zq8" not in done.err
-
-
-def test_an_address_from_the_environment_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1?subscription-key=Gh6Jk8Lz0Xc2")
-    with pytest.raises(ConfigError, match=r"holds a key in its query \(subscription-key=\)") as raised:
-        OpenAIClient("m")
-    assert "Gh6J" not in str(raised.value)

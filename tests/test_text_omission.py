@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,9 +13,7 @@ from mtagent.text.commentary import grown
 from mtagent.text.omission import loss_evidence, lost, match
 from mtagent.text.paragraphs import sentences
 from tests.pages import section
-
-DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
-ROOT = Path(__file__).parents[1]
+from wmt.omission import tables
 
 SOURCE = (
     "The harbour was closed on Monday because of the storm. Forty ships had to wait outside. "
@@ -161,31 +156,23 @@ def test_what_is_lost_is_quoted(case: str) -> None:
 CUT = [
     ("You're pulling my leg.", "Você está puxando minha perna.", "Você está puxan."),
     ("Thanks a million, I owe you one.", "Gracias Un millón,  te debes uno.", "Gracias Un milló."),
-    (
-        "They're in your coat, where they always are.",
-        "Eles estão em seu casaco, onde eles estão sempre.",
-        "Eles estão em seu casaco.",
-    ),
+    ("They're in your coat, where they always are.", "Eles estão em seu casaco, onde eles estão sempre.",
+     "Eles estão em seu casaco."),
     ("Dear members,", "Queridos membros,", "Queridos."),
     ("%s was moved to the bin.", "%s foram transferidos para o caixote.", "%s foram transferi."),
     ("{{count}} items selected", "-count - itens selecionados", "-count - iten."),
-    (
-        "Tighten the four screws to 5 Nm, working crosswise.",
-        "Aperte os quatro parafusos a 5 Nm, trabalhando transversalmente.",
-        "Aperte os quatro parafusos a 5 N.",
-    ),
+    ("Tighten the four screws to 5 Nm, working crosswise.",
+     "Aperte os quatro parafusos a 5 Nm, trabalhando transversalmente.", "Aperte os quatro parafusos a 5 N."),
     ("after the storm, calm", "nach dem Sturm Ruhe", "Ruhe"),
     ("The harbour is closed today.", "港口今天因暴风雨关闭。", "港口今天。"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("source", "before", "after"), CUT)
-def test_a_short_text_cut_in_the_middle_is_caught(source: str, before: str, after: str) -> None:
+def test_a_short_text_cut_in_the_middle_is_caught_alone_and_in_a_longer_one(
+    source: str, before: str, after: str
+) -> None:
     assert len(lost(source, before, after)) == 1
-
-
-@pytest.mark.parametrize(("source", "before", "after"), CUT)
-def test_a_short_paragraph_cut_in_a_longer_text_is_caught(source: str, before: str, after: str) -> None:
     texts = ("\n\n".join([SOURCE, part, SOURCE]) for part in (source, before, after))
     assert len(lost(*texts)) == 1
 
@@ -212,82 +199,48 @@ def test_needless_words_may_be_cut(source: str, before: str, after: str) -> None
     assert lost(source, before, after) == ()
 
 
-def test_strictness_refuses_more() -> None:
+def test_evidence_rises_with_what_is_lost_and_strictness_is_added_to_it() -> None:
+    whole, half = (
+        loss_evidence(SOURCE, GERMAN, text) for text in (without(GERMAN, 2), GERMAN.replace(" beim Minis", " "))
+    )
+    assert whole > 0 > half
+    assert loss_evidence(SOURCE, GERMAN, GERMAN.replace("draußen ", "")) == float("-inf"), "too small to look at"
     shorter = GERMAN.replace(" wegen des Sturms", "")
     assert not lost(SOURCE, GERMAN, shorter, target_lang="de", strictness=-8)
     assert lost(SOURCE, GERMAN, shorter, target_lang="de", strictness=8)
 
 
-def test_evidence_is_higher_where_more_is_lost() -> None:
-    whole, half = (
-        loss_evidence(SOURCE, GERMAN, text) for text in (without(GERMAN, 2), GERMAN.replace(" beim Minis", " "))
-    )
-    assert whole > 0 > half
+COMMENTED = [
+    "Here is the corrected translation:\n{}", "Here's the improved translation: {}", "Sure! {}",
+    "Certainly, here you go:\n\n{}", "Translation: {}", "**Final translation:**\n{}", "Corrected text: {}",
+    "Übersetzung: {}", "German translation: {}", "译文：{}", "翻译：{}", "翻訳：{}", "Перевод: {}", "Traduction : {}",
+    "번역: {}", "अनुवाद: {}", "الترجمة: {}", "{}\n\nNote: I changed the word order.",
+    "{}\n(Note: “Aurora” is the name of a ship.)",
+    "{}\n\nAnmerkung: Der Name des Schiffes bleibt.", "{}\n\n**Changes made:**\n- Hafen\n- Sturm",
+    "{}\nExplanation: the verb was in the wrong place.", "{}\n\nI have corrected the word order and the case.",
+    "{}\n\nLet me know if you need anything else!", "```\n{}\n```", "```text\n{}\n```",
+    f"1. {{}}\n2. {REPHRASED}\n3. {{}}",
+    f"Option 1: {{}}\nOption 2: {REPHRASED}", f"{{}} {REPHRASED}", "<think>The user wants German.</think>{}",
+    "Let me look at the source first. The verb is passive.\n\n{}", "<translation>{}</translation>", f"{SOURCE}\n{{}}",
+    "{}<|im_end|>", "Ich finde, so klingt es viel natürlicher und flüssiger.\n{}",
+]  # fmt: skip
 
 
-def test_a_small_edit_is_not_looked_at() -> None:
-    assert loss_evidence(SOURCE, GERMAN, GERMAN.replace("draußen ", "")) == float("-inf")
-
-
-COMMENTED = {
-    "prefix line": f"Here is the corrected translation:\n{GERMAN}",
-    "prefix on the same line": f"Here's the improved translation: {GERMAN}",
-    "sure": f"Sure! {GERMAN}",
-    "certainly": f"Certainly, here you go:\n\n{GERMAN}",
-    "label": f"Translation: {GERMAN}",
-    "bold label": f"**Final translation:**\n{GERMAN}",
-    "corrected version": f"Corrected text: {GERMAN}",
-    "german label": f"Übersetzung: {GERMAN}",
-    "quoted language label": f"German translation: {GERMAN}",
-    "suffix note": f"{GERMAN}\n\nNote: I changed the word order.",
-    "bracketed note": f"{GERMAN}\n(Note: “Aurora” is the name of a ship.)",
-    "german note": f"{GERMAN}\n\nAnmerkung: Der Name des Schiffes bleibt.",
-    "changes": f"{GERMAN}\n\n**Changes made:**\n- Hafen\n- Sturm",
-    "explanation": f"{GERMAN}\nExplanation: the verb was in the wrong place.",
-    "aside": f"{GERMAN}\n\nI have corrected the word order and the case.",
-    "offer": f"{GERMAN}\n\nLet me know if you need anything else!",
-    "fences": f"```\n{GERMAN}\n```",
-    "fences with a language": f"```text\n{GERMAN}\n```",
-    "alternatives": "\n".join(f"{k}. {text}" for k, text in enumerate((GERMAN, REPHRASED, GERMAN), 1)),
-    "options": f"Option 1: {GERMAN}\nOption 2: {REPHRASED}",
-    "twice": f"{GERMAN} {REPHRASED}",
-    "thinking": f"<think>The user wants German.</think>{GERMAN}",
-    "reasoning": f"Let me look at the source first. The verb is passive.\n\n{GERMAN}",
-    "answer tag": f"<translation>{GERMAN}</translation>",
-    "source repeated": f"{SOURCE}\n{GERMAN}",
-    "chat tokens": f"{GERMAN}<|im_end|>",
-    "comment in the target language": f"Ich finde, so klingt es viel natürlicher und flüssiger.\n{GERMAN}",
-}
-
-
-@pytest.mark.parametrize("shape", COMMENTED)
-def test_planted_commentary_is_found(shape: str) -> None:
-    assert grown(SOURCE, GERMAN, COMMENTED[shape], target_lang="de")
-
-
-@pytest.mark.parametrize("shape", COMMENTED)
-def test_what_was_there_before_is_no_new_commentary(shape: str) -> None:
-    text = COMMENTED[shape]
+@pytest.mark.parametrize("template", COMMENTED)
+def test_planted_commentary_is_found_unless_it_was_there_before(template: str) -> None:
+    text = template.replace("{}", GERMAN)
+    assert grown(SOURCE, GERMAN, text, target_lang="de")
     assert grown(SOURCE, text, text.replace("Montag", "Dienstag"), target_lang="de") == ()
-
-
-@pytest.mark.parametrize(
-    "label", ["译文：", "翻译：", "翻訳：", "Перевод: ", "Traduction : ", "번역: ", "अनुवाद: ", "الترجمة: "]
-)
-def test_labels_are_known_in_other_languages(label: str) -> None:
-    assert grown(SOURCE, TRANSLATIONS["zh"], label + TRANSLATIONS["zh"], target_lang="zh")
 
 
 @pytest.mark.parametrize(
     ("source", "before", "after"),
     [
         ("Note: the shop is closed.", "Der Laden ist zu.", "Hinweis: Der Laden ist zu."),
-        (SOURCE, sentences(GERMAN)[0], GERMAN),
-        ("Weekdays", "Werktags", "An allen Werktagen"),
-        (SOURCE, GERMAN, REWORDED),
-        (SOURCE, GERMAN, REPHRASED),
+        (SOURCE, sentences(GERMAN)[0], GERMAN), ("Weekdays", "Werktags", "An allen Werktagen"),
+        (SOURCE, GERMAN, REWORDED), (SOURCE, GERMAN, REPHRASED),
     ],
-)
+)  # fmt: skip
 def test_a_text_may_grow_to_what_its_source_says(source: str, before: str, after: str) -> None:
     assert grown(source, before, after, target_lang="de") == ()
 
@@ -297,9 +250,6 @@ def test_a_text_may_not_grow_far_beyond_its_source() -> None:
     assert "grew" in complaint
 
 
-WORDS = st.lists(
-    st.text(st.characters(codec="utf-8", categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, max_size=9), max_size=30
-)
 ANY = st.text(max_size=200)
 
 
@@ -340,36 +290,28 @@ def test_dropping_a_whole_sentence_is_caught(parts: list[str], data: st.DataObje
     assert lost(text, text, " ".join([*parts[:index], *parts[index + 1 :]]))
 
 
-@given(one=st.lists(st.sampled_from("abcd"), max_size=30), two=st.lists(st.sampled_from("abcd"), max_size=30))
-def test_the_alignment_is_a_longest_common_subsequence(one: list[str], two: list[str]) -> None:
-    pairs = match(one, two)
-    assert all(one[i] == two[j] for i, j in pairs)
+@given(before=st.lists(st.sampled_from("abcd"), max_size=30), after=st.lists(st.sampled_from("abcd"), max_size=30))
+def test_the_alignment_is_a_longest_common_subsequence(before: list[str], after: list[str]) -> None:
+    pairs = match(before, after)
+    assert all(before[i] == after[j] for i, j in pairs)
     assert pairs == sorted(set(pairs))
     assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
-    lengths = [[0] * (len(two) + 1) for _ in range(len(one) + 1)]
-    for i, x in enumerate(one):
-        for j, y in enumerate(two):
+    lengths = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
+    for i, x in enumerate(before):
+        for j, y in enumerate(after):
             lengths[i + 1][j + 1] = lengths[i][j] + 1 if x == y else max(lengths[i][j + 1], lengths[i + 1][j])
     assert len(pairs) == lengths[-1][-1]
-
-
-@pytest.mark.timeout(10)
-@pytest.mark.parametrize("run", [".", "。", '!"', ".\n", "\n", " ", "中", "a", "**", "1. ", "(", "note "])
-def test_long_runs_of_anything_take_linear_time(run: str) -> None:
-    text = run * (100_000 // len(run)) + "a"
-    assert isinstance(lost(text, text, "b " + text[50_000:] + " c"), tuple)
-    assert isinstance(grown(text, "a", text), tuple)
 
 
 @pytest.mark.parametrize("size", [200, 30_000, 80_000])
 def test_texts_of_any_length_are_aligned(size: int) -> None:
     """Short ones exactly, longer ones by the edit distance, and of the longest the two ends."""
-    one = [f"w{k}" for k in range(size)]
-    two = ["new", *one[size // 2 :], "end"]
-    assert match(one, [*one[:50], "new", *one[60:]]) == [
+    before = [f"w{k}" for k in range(size)]
+    after = ["new", *before[size // 2 :], "end"]
+    assert match(before, [*before[:50], "new", *before[60:]]) == [
         (k, k if k < 50 else k - 9) for k in range(size) if not 50 <= k < 60
     ]
-    assert match(one, two) in ([(k, k - size // 2 + 1) for k in range(size // 2, size)], [])
+    assert match(before, after) in ([(k, k - size // 2 + 1) for k in range(size // 2, size)], [])
 
 
 def test_a_sentence_is_found_missing_in_a_long_text() -> None:
@@ -391,10 +333,7 @@ def test_the_example_of_the_documentation_says_what_it_prints() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.skipif(not (DATA / "mlqe_pe.jsonl").exists(), reason=f"no research data in {DATA}")
-def test_the_experiment_prints_its_tables() -> None:
-    command = [sys.executable, "wmt/omission.py", "--data", str(DATA), "--limit", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    printed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+def test_the_experiment_prints_its_tables(data: Path) -> None:
+    printed = "\n".join(tables(data, limit=2))
     assert printed.count("###") == 4
     assert "| +0 |" in printed

@@ -55,16 +55,11 @@ def test_sentences_and_blocks_lose_nothing(text: str, lang: str) -> None:
 @pytest.mark.parametrize(
     ("text", "lang", "count"),
     [
-        ("One. Two! Three?", "en", 3),
-        ("3.14 is not two sentences.", "en", 1),
-        ("„Eins.“ Zwei.", "de", 2),
-        ("一。二！三？", "zh", 3),
-        ("एक। दो।", "hi", 2),
-        ("Τι; Τίποτα.", "el", 2),
-        ("Que; rien.", "fr", 1),
-        ("ไป มา", "th", 2),
+        ("One. Two! Three?", "en", 3), ("3.14 is not two sentences.", "en", 1),
+        ("„Eins.“ Zwei.", "de", 2), ("一。二！三？", "zh", 3), ("एक। दो।", "hi", 2),
+        ("Τι; Τίποτα.", "el", 2), ("Que; rien.", "fr", 1), ("ไป มา", "th", 2),
         ("line\nline", "en", 2),
     ],
-)
+)  # fmt: skip
 def test_sentences_end_as_their_script_does(text: str, lang: str, count: int) -> None:
     assert len(paragraphs.sentences(text, lang)) == count

@@ -10,24 +10,13 @@ from mtagent.text import scripts
 @pytest.mark.parametrize(
     ("code", "script"),
     [
-        ("en", "Latn"),
-        ("sr", "Cyrl"),
-        ("sr-Latn", "Latn"),
-        ("zh", "Hans"),
-        ("zh-TW", "Hant"),
-        ("yue", "Hant"),
-        ("ja", "Jpan"),
-        ("ko", "Kore"),
-        ("ru-RU", "Cyrl"),
-        ("hi", "Deva"),
-        ("pa-PK", "Arab"),
-        ("ajp", ""),  # without data it is not taken for English
-        ("not a code!", ""),
-        ("", ""),
+        ("en", "Latn"), ("sr", "Cyrl"), ("sr-Latn", "Latn"), ("zh", "Hans"), ("zh-TW", "Hant"),
+        ("yue", "Hant"), ("ja", "Jpan"), ("ko", "Kore"), ("ru-RU", "Cyrl"), ("hi", "Deva"),
+        ("pa-PK", "Arab"), ("ajp", ""), ("not a code!", ""), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_the_likely_script_follows_from_language_script_and_region(code: str, script: str) -> None:
-    assert scripts.script_of(code) == script
+    assert scripts.script_of(code) == script, "a language without data is not taken for English"
 
 
 def test_languages_written_without_spaces_are_known() -> None:
@@ -40,14 +29,11 @@ def test_languages_written_without_spaces_are_known() -> None:
     ("text", "words"),
     [
         ("Don't stop, 3rd café!", ["Don", "t", "stop", "3rd", "café"]),
-        ("港口 closed", ["港", "口", "closed"]),
-        ("コーヒーabc", ["コ", "ー", "ヒ", "ー", "abc"]),
-        ("폭풍 때문에", ["폭풍", "때문에"]),
-        ("ที่นี่", ["ที่", "นี่"]),
-        ("བོད་ཡིག།", ["བོ", "ད", "ཡི", "ག"]),
+        ("港口 closed", ["港", "口", "closed"]), ("コーヒーabc", ["コ", "ー", "ヒ", "ー", "abc"]),
+        ("폭풍 때문에", ["폭풍", "때문에"]), ("ที่นี่", ["ที่", "นี่"]), ("བོད་ཡིག།", ["བོ", "ད", "ཡི", "ག"]),
         ("करता है", ["करता", "है"]),
     ],
-)
+)  # fmt: skip
 def test_words_are_whole_and_in_scripts_without_spaces_characters(text: str, words: list[str]) -> None:
     assert list(scripts.words(text)) == words
 

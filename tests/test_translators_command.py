@@ -104,12 +104,16 @@ async def test_large_lines_do_not_deadlock(command: Command) -> None:
     assert await text_of(translator, large) == large.upper()
 
 
-async def test_a_shell_string_may_hold_a_pipe() -> None:
+def test_a_shell_string_may_hold_a_pipe_and_serves_one_event_loop_after_another() -> None:
     translator = CommandTranslator("sed -u 's/cat/gato/' | sed -u 's/^/un /'")
-    try:
-        assert await text_of(translator, "cat") == "un gato"
-    finally:
-        await translator.aclose()
+
+    async def once(text: str) -> str:
+        try:
+            return await text_of(translator, text)
+        finally:
+            await translator.aclose()
+
+    assert [asyncio.run(once("cat")), asyncio.run(once("two"))] == ["un gato", "un two"]
 
 
 # --- crashes and time
@@ -173,18 +177,6 @@ async def test_closing_ends_the_command_and_a_later_draft_starts_it_again(comman
     assert await text_of(translator, "two") == "TWO"
 
 
-def test_a_command_serves_one_event_loop_after_another(tmp_path: Path) -> None:
-    translator = CommandTranslator([sys.executable, "-uc", f"import sys\n{ECHO}"])
-
-    async def once(text: str) -> str:
-        try:
-            return await text_of(translator, text)
-        finally:
-            await translator.aclose()
-
-    assert [asyncio.run(once("one")), asyncio.run(once("two"))] == ["ONE", "TWO"]
-
-
 # --- commands that hold their answers back
 
 HOLDS_BACK = "text = sys.stdin.read()\nprint(text.strip().upper())"
@@ -198,12 +190,6 @@ async def test_a_command_that_holds_back_is_run_for_each_line(
     assert await text_of(translator, "one\n\ntwo") == "ONE\n\nTWO"
     assert await text_of(translator, "three") == "THREE"
     assert starts(tmp_path) == 3
-
-
-async def test_a_failing_run_is_an_error_even_with_output(command: Command) -> None:
-    translator = command("print('partial', flush=True); sys.stderr.write('boom'); sys.exit(2)", keep_open=False)
-    with pytest.raises(TranslatorError, match="exit code 2, stderr: boom"):
-        await text_of(translator, "one")
 
 
 # --- answers that are none
@@ -225,9 +211,16 @@ async def test_a_wrong_answer_is_an_error(command: Command, keep_open: bool, ans
         await text_of(command(script, keep_open=keep_open), "one")
 
 
-async def test_no_answer_and_exit_code_0_is_an_error(command: Command) -> None:
-    with pytest.raises(TranslatorError, match="the translation is empty"):
-        await text_of(command("sys.stdin.read()", keep_open=False), "one")
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("sys.stdin.read()", "the translation is empty"),
+        ("print('partial', flush=True); sys.stderr.write('boom'); sys.exit(2)", "exit code 2, stderr: boom"),
+    ],
+)
+async def test_a_run_that_fails_or_says_nothing_is_an_error(command: Command, script: str, message: str) -> None:
+    with pytest.raises(TranslatorError, match=message):
+        await text_of(command(script, keep_open=False), "one")
 
 
 async def test_a_late_extra_line_is_noticed_at_the_next_line(command: Command) -> None:
@@ -302,16 +295,11 @@ needs_apertium = pytest.mark.skipif(
 
 @pytest.mark.extra
 @needs_apertium
-async def test_apertium_keeps_the_paragraphs() -> None:
+async def test_apertium_keeps_the_paragraphs_and_says_what_it_has() -> None:
     translator = wrap("command:apertium -u eng-spa")
     assert (await translator.draft(segment("The cat is black.\n\nThe house is white."))).text == (
         "El gato es negro.\n\nLa casa es blanca."
     )
-
-
-@pytest.mark.extra
-@needs_apertium
-async def test_apertium_with_a_wrong_direction_says_what_it_has() -> None:
     with pytest.raises(TranslatorError, match="exit code 1, stderr: Error: Mode eng-xxx does not exist"):
         await wrap("command:apertium eng-xxx").draft(segment("The cat."))
 

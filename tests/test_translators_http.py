@@ -83,20 +83,16 @@ async def test_a_text_is_sent_as_libretranslate_takes_it(server: Server, monkeyp
     assert (await translator.draft(segment("a cat\n\na dog"))).text == "A CAT\n\nA DOG"
     assert server.questions == [{"q": "a cat\n\na dog", "source": "en", "target": "es", "format": "text"}]
     await aclose(translator)
+    assert (await translator.draft(segment(" \n"))).text == " \n"
+    assert (await translator.draft(segment())).text == "A CAT", "it opens again"
+    assert (len(server.questions), server.language_questions) == (2, 1)
+    await aclose(translator)
 
 
 async def test_the_key_comes_from_the_environment(server: Server, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, "secret")
     await make().draft(segment())
     assert server.questions[0]["api_key"] == "secret"
-
-
-async def test_an_error_never_shows_the_key(server: Server, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(API_KEY, "secret")
-    server.replies = [(403, '{"error": "Invalid API key"}')]
-    with pytest.raises(TranslatorError, match=r"status 403.*Invalid API key") as caught:
-        await make().draft(segment())
-    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +106,6 @@ async def test_the_servers_own_language_codes_are_used(server: Server, make: Mak
 async def test_a_language_the_server_lacks_is_named(make: Make) -> None:
     with pytest.raises(TranslatorError, match="has no language 'is'; it has en, es, pt-BR, zh"):
         await make().draft(segment(target_lang="is"))
-
-
-async def test_the_languages_are_asked_once(server: Server, make: Make) -> None:
-    translator = make()
-    for _ in range(3):
-        await translator.draft(segment())
-    assert server.language_questions == 1
 
 
 @pytest.mark.parametrize("languages", [[], {"error": "no"}, [{"name": "English"}]])
@@ -136,7 +125,10 @@ async def test_an_unreadable_list_of_languages_is_an_error(server: Server, make:
         ("[]", "got list"),
         ("<html>", "the reply is not JSON"),
         ("", "expected a string"),
+        ("[" * 200_000 + "]" * 200_000, "the reply is not JSON"),
+        (json.dumps({"translatedText": "x" * LARGEST_REPLY}), "the reply is larger than 16,000,000 bytes"),
     ],
+    ids=range(9),
 )
 async def test_a_reply_without_a_translation_is_an_error(server: Server, make: Make, body: str, message: str) -> None:
     server.replies = [(200, body)]
@@ -146,17 +138,18 @@ async def test_a_reply_without_a_translation_is_an_error(server: Server, make: M
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_a_passing_failure_is_tried_again(server: Server, make: Make, status: int) -> None:
-    server.replies = [(status, "busy"), (status, "busy", {"Retry-After": "0"})]
+async def test_a_passing_failure_is_tried_again_after_the_pause_that_the_server_asks_for(
+    server: Server, make: Make, status: int
+) -> None:
+    server.replies = [(status, "busy"), (status, "busy", {"Retry-After": "1"})]
+    started = asyncio.get_running_loop().time()
     assert (await make().draft(segment())).text == "A CAT"
     assert len(server.questions) == 3
-
-
-async def test_a_lasting_failure_ends_after_the_attempts(server: Server, make: Make) -> None:
-    server.replies = [(503, "down for maintenance")] * 5
-    with pytest.raises(TranslatorError, match=r"status 503: down for maintenance \(after 2 attempts\)"):
+    assert asyncio.get_running_loop().time() - started >= 1
+    server.replies = [(status, "down for maintenance")] * 5
+    with pytest.raises(TranslatorError, match=rf"status {status}: down for maintenance \(after 2 attempts\)"):
         await make(attempts=2).draft(segment())
-    assert len(server.questions) == 2
+    assert len(server.questions) == 5
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 500])
@@ -167,44 +160,8 @@ async def test_what_cannot_succeed_is_not_repeated(server: Server, make: Make, s
     assert len(server.questions) == 1
 
 
-async def test_retry_after_is_honoured(server: Server, make: Make) -> None:
-    server.replies = [(429, "slow down", {"Retry-After": "1"})]
-    started = asyncio.get_running_loop().time()
-    await make().draft(segment())
-    assert asyncio.get_running_loop().time() - started >= 1
-
-
 async def test_a_server_that_is_not_there_is_named() -> None:
     translator = LibreTranslate("http://127.0.0.1:9", attempts=2, pause=0.01)
     with pytest.raises(TranslatorError, match=r"http://127\.0\.0\.1:9/languages: ClientConnector.*after 2 attempts"):
         await translator.draft(segment())
     await translator.aclose()
-
-
-async def test_a_blank_source_asks_nothing(server: Server, make: Make) -> None:
-    assert (await make().draft(segment(" \n"))).text == " \n"
-    assert server.questions == []
-    assert server.language_questions == 0
-
-
-async def test_a_closed_translator_opens_again(make: Make) -> None:
-    translator = make()
-    await translator.draft(segment())
-    await translator.aclose()
-    assert (await translator.draft(segment())).text == "A CAT"
-
-
-@pytest.mark.parametrize(
-    ("reply", "problem"),
-    [
-        ("[" * 200_000 + "]" * 200_000, "the reply is not JSON"),
-        (json.dumps({"translatedText": "x" * LARGEST_REPLY}), "the reply is larger than 16,000,000 bytes"),
-    ],
-    ids=["deep", "large"],
-)
-async def test_a_reply_that_cannot_be_read_fails_by_name(
-    server: Server, make: Callable[..., LibreTranslate], reply: str, problem: str
-) -> None:
-    server.replies.append((200, reply))
-    with pytest.raises(TranslatorError, match=problem):
-        await make().draft(Segment(id="1", source="Hello", source_lang="en", target_lang="es"))

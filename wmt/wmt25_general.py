@@ -28,7 +28,7 @@ from mtagent.cli import options as offered
 from mtagent.cli import run
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import STANDARD, replacing
-from mtagent.formats.jsonl import dumped
+from mtagent.formats.json_text import encoded
 from mtagent.jobs.inputs import files_named, refuse_overwriting, refuse_unwritable
 from mtagent.store import open_existing
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand
@@ -128,7 +128,7 @@ def written(path: Path, found: Sequence[Document], chains: Sequence[Chain], data
             line = {"doc_id": document.id, "hypothesis": hypothesis}
             if in_set := dataset or document.dataset:
                 line |= {"dataset_id": in_set, "tgt_lang": document.tgt_lang}
-            sink.write(dumped(line, path) + "\n")
+            sink.write(encoded(line) + "\n")
     return troubles
 
 

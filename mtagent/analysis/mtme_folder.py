@@ -13,10 +13,10 @@ from pathlib import Path
 from mtagent.analysis.matching import NO_SCORE, Match
 from mtagent.analysis.scores import METRICS, NO_REFERENCE, PEOPLE, RATINGS, SEGMENTS, SYSTEMS, About, Key, Side
 from mtagent.errors import OutputError
-from mtagent.formats.exports import Entry, Held, Survey, mapped, pair_name, renamed, strict_name
+from mtagent.formats.exports import RunTexts, SegmentTexts, has_break, mapped, pair_name, renamed, strict_name
 from mtagent.formats.files import replacing
 from mtagent.formats.mtme import MTME, rating_line, write_scores
-from mtagent.jobs.export import Target, has_break
+from mtagent.jobs.export import Target
 from mtagent.records import Segment
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN
@@ -97,11 +97,11 @@ class _Writer:
         if any(text is None or has_break(text) for text in texts):
             return ["sources, translations and documents are not written: not all are known, or one has a line break"]
 
-        def entries() -> Iterator[Entry]:
+        def entries() -> Iterator[SegmentTexts]:
             for segment in self._segments:
-                yield Entry(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
+                yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
 
-        remarks = MTME.export(Held("", tuple(self.systems), entries, Survey((), (), {})), folder)
+        remarks = MTME.export(RunTexts("", tuple(self.systems), entries), folder)
         return [remark for remark in remarks if remark not in renamed(self.systems)]
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:

@@ -17,7 +17,7 @@ from mtagent.formats.annotations import own_spans
 from mtagent.formats.files import lines_of
 from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.segments import PAIR, named_fields
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.tables import Dialect, all_quoted, rows
 from mtagent.metrics.scores_file import holds_objects, number_in
 from mtagent.text import languages
 
@@ -84,13 +84,12 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Cel
         raise InputError(f"{path}:1: is empty; the first line must name the columns")
     if delimiter == "," and "," not in header.text and ";" in header.text:  # as spreadsheets write where 0,5 is a half
         delimiter = ";"
-    quoted = all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
-    dialect = Dialect(delimiter, quoted or delimiter != "\t")
+    dialect = Dialect(delimiter, all_quoted(header, delimiter) or delimiter != "\t")
     names = tuple(next(rows([header], dialect, path)).cells)
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"{path}:1: two columns are called {twice!r}")
     cells = []
-    for row in table_rows(rows(lines, dialect, path), len(names), dialect, path):
+    for row in rows(lines, dialect, path, len(names)):
         values = [_with_point(cell) for cell in row.cells] if delimiter == ";" else row.cells
         cells.append(Cells(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
     return names, cells

@@ -132,10 +132,12 @@ class Calibration(Record):
 
     def settings(self) -> dict[str, Any]:
         """What results depend on, as plain data: the values, and whose ratings they are for."""
-        found: dict[str, Any] = {"signature": comparable(self.signature)}
+        settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.margin is not None:
-            found["margin"] = "never" if self.margin.value is None else self.margin.value
-        return found if self.threshold is None else {**found, "error_free": self.threshold}
+            settings["margin"] = "never" if self.margin.value is None else self.margin.value
+        if self.threshold is not None:
+            settings["error_free"] = self.threshold
+        return settings
 
 
 def write(calibration: Calibration, path: Path) -> None:
@@ -172,43 +174,38 @@ def calibrated(path: Path, gate: Gate, editor: Evaluator | None) -> tuple[Gate, 
     The margin is the judge's. The threshold is the post-editor's evaluator's, the judge's, or both's. Raises
     :class:`ConfigError` where it is neither's, and where a margin has no gate ``rate`` or another judge.
     """
-    found = read(path)
-    if not found.signature:
+    calibration = read(path)
+    margin, threshold = calibration.margin, calibration.threshold
+    if not calibration.signature:
         raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
     judge = gate.judge if isinstance(gate, RateGate) else None
-    if found.margin is not None:
-        gate = _with_margin(path, found, gate)
-    fitting = {id(one): one for one in (editor, judge) if one is not None and found.holds_for(signature_of(one))}
-    if not fitting:
-        raise _other(path, found, {"the post-editor asks": editor, "the gate asks": judge})
-    if found.margin is None and found.threshold is None:
+    if margin is not None:
+        if type(gate) is not RateGate:  # one of another class would lose what it does besides
+            raise ConfigError(
+                f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: "
+                "use --gate rate, or calibrate without --before and --after"
+            )
+        if gate.margin:
+            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
+        if not calibration.holds_for(signature_of(gate.judge)):
+            raise _made_for_another(path, calibration, {"the gate asks": gate.judge})
+        gate = RateGate(gate.judge, margin=math.inf if margin.value is None else margin.value)
+    raters = {id(rater): rater for rater in (editor, judge) if rater and calibration.holds_for(signature_of(rater))}
+    if not raters:
+        raise _made_for_another(path, calibration, {"the post-editor asks": editor, "the gate asks": judge})
+    if margin is None and threshold is None:
         raise ConfigError(f"{path}: holds no margin, and no threshold reached the wanted precision: nothing to use")
-    threshold = found.threshold
-    return gate, () if threshold is None else tuple(Threshold(one, threshold) for one in fitting.values())
+    return gate, () if threshold is None else tuple(Threshold(rater, threshold) for rater in raters.values())
 
 
-def _with_margin(path: Path, found: Calibration, gate: Gate) -> RateGate:
-    assert found.margin is not None
-    if type(gate) is not RateGate:  # one of another class would lose what it does besides
-        raise ConfigError(
-            f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: use --gate rate, "
-            "or calibrate without --before and --after"
-        )
-    if gate.margin:
-        raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
-    if not found.holds_for(signature_of(gate.judge)):
-        raise _other(path, found, {"the gate asks": gate.judge})
-    return RateGate(gate.judge, margin=math.inf if found.margin.value is None else found.margin.value)
-
-
-def _other(path: Path, found: Calibration, asked: dict[str, Evaluator | None]) -> ConfigError:
+def _made_for_another(path: Path, calibration: Calibration, raters: dict[str, Evaluator | None]) -> ConfigError:
     """The error that names both signatures, and the parts in which they differ."""
-    held = comparable(found.signature)
-    told = [f"{who} {signature_of(one)}" for who, one in asked.items() if one is not None] or ["nobody rates here"]
-    others = {part for one in asked.values() if one is not None for part in comparable(signature_of(one)).split("|")}
-    only = [part for part in held.split("|") if part not in others]
-    hint = f" (not asked like that: {', '.join(only)})" if only else ""
+    signatures = {who: signature_of(rater) for who, rater in raters.items() if rater is not None}
+    there = [f"{who} {signature}" for who, signature in signatures.items()] or ["nobody rates here"]
+    parts = {part for signature in signatures.values() for part in comparable(signature).split("|")}
+    missing = [part for part in comparable(calibration.signature).split("|") if part not in parts]
+    hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
     return ConfigError(
-        f"{path}: was calibrated for {found.signature}, but {' and '.join(dict.fromkeys(told))}{hint}; name that "
+        f"{path}: was calibrated for {calibration.signature}, but {' and '.join(there)}{hint}; name that "
         "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
     )

@@ -1,15 +1,16 @@
 """Translate → Postedit → Proofread for one segment. Start reading here.
 
-A translation is held against its source; one that is none is asked for once more, and then fails. So does a text that
-a later stage makes of it. Each later stage proposes edits to the last accepted text: the guards refuse what damages it,
-the gate decides on the rest, and the step says what became of every edit. Whatever fails, the segment keeps its last
+:func:`improve` takes the steps of a :class:`Plan` one after the other. The translate stage holds what the translator
+says against the source (:mod:`mtagent.chain.translation`). Each later stage proposes edits to the last accepted text:
+the guards refuse those that damage it (:mod:`mtagent.chain.guards`), the gate decides on the rest
+(:mod:`mtagent.chain.gate`), and the step says what became of every edit. Whatever fails, the segment keeps its last
 accepted text.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,109 +73,94 @@ class Plan:
 async def improve(segment: Segment, plan: Plan) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised."""
     work = _Work(segment, plan)
-    if not segment.source.strip():
-        return work.blank()
+    if not segment.source.strip():  # white space is its own translation
+        copied = work.step("translate", "kept", Cause(kind="blank"), text=segment.source)
+        return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
-        return work.without_translation()
+        return Chain(segment=segment, steps=(work.step(plan.stages[0], "failed", Cause(kind="no-translation")),))
+    take = {"translate": work.translate, "postedit": work.postedit, "proofread": work.proofread}
+    steps: list[Step] = []
     for stage in plan.stages:
         if stage == "translate" and segment.translation is not None:
             continue
-        step = await work.attempt(stage)
+        began, work.calls = time.perf_counter(), []
+        try:
+            step = await take[stage]()
+        except (*FATAL, OffScript):
+            raise
+        except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
+            work.calls += calls_of(error)
+            step = work.step(stage, "failed", Cause(kind="error", error=type(error).__name__, detail=str(error)))
+        steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
+        work.text = step.text
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
-    return Chain(segment=segment, steps=tuple(work.steps))
+    return Chain(segment=segment, steps=tuple(steps))
 
 
 class _Work:
-    """A segment on its way through the chain."""
+    """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
     def __init__(self, segment: Segment, plan: Plan) -> None:
         self.segment, self.plan = segment, plan
         self.text = segment.translation or ""
-        self.steps: list[Step] = []
         self.error_free = False
-        self._calls: list[Call] = []
+        self.calls: list[Call] = []
         self._ratings: dict[tuple[int, str], Rating] = {}
 
-    def blank(self) -> Chain:
-        """The chain of a source without words: the translation stays, or is the same white space."""
-        if self.segment.translation is not None:
-            return Chain(segment=self.segment)
-        step = self._step("translate", "kept", Cause(kind="blank"), text=self.segment.source)
-        return Chain(segment=self.segment, steps=(step,))
+    def step(self, stage: Stage, verdict: Verdict, cause: Cause, **fields: Any) -> Step:
+        """A step with the calls so far. The text stays, unless ``fields`` hold another."""
+        return Step(stage=stage, verdict=verdict, cause=cause, calls=tuple(self.calls), **{"text": self.text, **fields})
 
-    def without_translation(self) -> Chain:
-        """The chain of a segment that nothing can be done for."""
-        step = self._step(self.plan.stages[0], "failed", Cause(kind="no-translation"))
-        return Chain(segment=self.segment, steps=(step,))
-
-    async def attempt(self, stage: Stage) -> Step:
-        """Take one step; an error becomes a failed step that keeps the text."""
-        stages: dict[Stage, Callable[[], Awaitable[Step]]] = {
-            "translate": self._translate,
-            "postedit": self._postedit,
-            "proofread": self._proofread,
-        }
-        began, self._calls = time.perf_counter(), []
+    async def translate(self) -> Step:
+        """Have the source translated. What is no translation is asked for once more, and then fails the step."""
+        translator = self.plan.translator
+        assert translator is not None
         try:
-            step = await stages[stage]()
-        except (*FATAL, OffScript):
-            raise
-        except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
-            self._calls += calls_of(error)
-            step = self._step(stage, "failed", Cause(kind="error", error=type(error).__name__, detail=str(error)))
-        step = step.model_copy(update={"seconds": time.perf_counter() - began})
-        self.steps.append(step)
-        self.text = step.text
-        return step
-
-    async def _translate(self) -> Step:
-        assert self.plan.translator is not None
-        try:
-            text = await self._drafted(self.plan.translator)
+            text = await self._draft(translator)
         except UnusableTranslation as error:
-            if isinstance(self.plan.translator, LLMTranslator):
-                raise  # it has asked again itself, saying why
-            self._calls += error.calls
-            text = await self._drafted(self.plan.translator, again=True)
+            if isinstance(translator, LLMTranslator):
+                raise  # it has asked once more itself, for the paragraph in question
+            self.calls += error.calls
+            text = await self._draft(translator, again=True)
         lost = self._refusals(self.segment, text)
-        cause = Cause(kind="translated", by=self.plan.translator.name, guards=names(lost), detail=listed(lost) or None)
-        return self._step("translate", "kept", cause, text=text)
+        cause = Cause(kind="translated", by=translator.name, guards=names(lost), detail=listed(lost) or None)
+        return self.step("translate", "kept", cause, text=text)
 
-    async def _drafted(self, translator: Translator, again: bool = False) -> str:
+    async def _draft(self, translator: Translator, again: bool = False) -> str:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
-        asks_again = isinstance(translator, LLMTranslator)
-        more: dict[str, Any] = {"why_unusable": self._why_unusable} if asks_again else {}
-        draft = await translator.draft(self.segment, **more)
-        self._calls += draft.calls
-        text, name = checked(draft.text, translator.name), translator.name
-        if "\n" not in self.segment.source:
+        name, source = translator.name, self.segment.source
+        if isinstance(translator, LLMTranslator):
+            draft = await translator.draft(self.segment, why_unusable=lambda *attempt: listed(self._refusals(*attempt)))
+        else:
+            draft = await translator.draft(self.segment)
+        self.calls += draft.calls
+        text = checked(draft.text, name)
+        if "\n" not in source:
             text = text.strip("\r\n")
-        if not _same_lines(self.segment.source, text):
+        if _adds_lines(source, text):
             raise UnusableTranslation(f"{name} made several lines of one")
-        if not asks_again and (reason := self._why_unusable(self.segment, text, again)):
-            raise UnusableTranslation(f"{name}: {reason}")
+        if not isinstance(translator, LLMTranslator) and (damages := self._refusals(self.segment, text, again)):
+            raise UnusableTranslation(f"{name}: {listed(damages)}")
         return text
 
-    def _why_unusable(self, segment: Segment, text: str, again: bool = False) -> str | None:
-        return listed(self._refusals(segment, text, again)) or None
-
     def _refusals(self, segment: Segment, text: str, again: bool = False) -> tuple[Damage, ...]:
-        """What the guards have against ``text`` as a translation of ``segment``. Without a gate only form counts.
+        """What the guards have against ``text`` as a translation of ``segment``.
 
-        Where it was asked for ``again``, what is lost may be restored by the stages that follow, if any do.
+        A text that was asked for ``again`` may lack what a later stage can restore.
         """
         restorable = again and self.plan.stages[-1] != "translate"
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 
-    async def _postedit(self) -> Step:
-        assert self.plan.evaluator is not None
+    async def postedit(self) -> Step:
+        """Have the text rated, and correct what is marked. No error means no edit."""
         evaluator = self.plan.evaluator
+        assert evaluator is not None
         rating = await self._rate(evaluator, self.text, "editor")
-        self.error_free = self._is_error_free(evaluator, self.text)
+        self.error_free = self._is_error_free(self.text, evaluator)
         if self.error_free:
-            return self._step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
+            return self.step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
         proposal = await self.plan.corrector.propose(
             self.segment,
             self.text,
@@ -182,57 +168,49 @@ class _Work:
             suggests=suggests_edits(evaluator),
             skip_guards=self.plan.skip_translation_guards,
         )
-        self._calls += proposal.calls
-        return await self._settle("postedit", proposal.edits, proposal.text, (rating,))
+        self.calls += proposal.calls
+        return await self._settle("postedit", proposal.text, proposal.edits, (rating,))
 
-    async def _proofread(self) -> Step:
+    async def proofread(self) -> Step:
+        """Have the text reworded; the edits are what became different."""
         assert self.plan.proofreader is not None
         draft = await self.plan.proofreader.draft(
             self.segment, self.text, skip_guards=self.plan.skip_translation_guards
         )
-        self._calls += draft.calls
-        return await self._settle("proofread", edits.between(self.text, draft.text), draft.text, ())
+        self.calls += draft.calls
+        return await self._settle("proofread", draft.text, edits.between(self.text, draft.text))
 
     async def _settle(
-        self, stage: Stage, proposed_edits: tuple[Edit, ...], proposed: str, ratings: tuple[Rating, ...]
+        self, stage: Stage, proposed: str, changes: Sequence[Edit], ratings: tuple[Rating, ...] = ()
     ) -> Step:
-        """Let the guards and the gate decide on the edits that turn the text into ``proposed``."""
-        fields: dict[str, Any] = {"edits": proposed_edits, "ratings": ratings, "proposed": proposed}
-        text = proposed
-        if text != self.text and self.plan.gate.name != "none":
-            kept, text, damages = guards.screen(
-                self.segment, self.text, proposed_edits, edits.apply, skip=self.plan.skip_guards
-            )
-            fields["edits"] = tuple(kept)
-            if text == self.text:
-                cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
-                return self._step(stage, "rejected", cause, **fields)
-        if not _same_lines(self.text, text):
-            fields["edits"] = tuple(_rejected(edit, "several lines of one") for edit in fields["edits"])
-            return self._step(stage, "rejected", Cause(kind="lines"), **fields)
-        if text == self.text:
-            return self._step(stage, "unchanged", _why_unchanged(proposed_edits), **fields)
-        decision = await self.plan.gate.decide(self.segment, self.text, text, self._rate)
-        self._calls += decision.calls
-        fields["ratings"] = ratings + decision.ratings
-        if decision.keep:
-            self.error_free = self._known_error_free(text)
-            return self._step(stage, "kept", decision.cause, text=text, **fields)
-        fields["edits"] = tuple(_rejected(edit, decision.cause.sentence) for edit in fields["edits"])
-        return self._step(stage, "rejected", decision.cause, **fields)
-
-    def _known_error_free(self, text: str) -> bool:
-        """Whether the gate had ``text`` rated by one who may say so, the editor's evaluator above all, and that was
-        error-free.
-        """
-        raters = [self.plan.evaluator, *(one.evaluator for one in self.plan.thresholds)]
-        return any(self._is_error_free(rater, text) for rater in raters if rater is not None)
-
-    def _is_error_free(self, evaluator: Evaluator, text: str) -> bool:
-        """Whether ``evaluator`` has rated ``text``, and found it error-free."""
-        rating = self._ratings.get((id(evaluator), text))
-        threshold = next((one.score for one in self.plan.thresholds if one.evaluator is evaluator), None)
-        return rating is not None and is_error_free(rating, evaluator, threshold)
+        """Let the guards and the gate decide on the ``changes`` that turn the text into ``proposed``."""
+        gate, text = self.plan.gate, proposed
+        damages: tuple[Damage, ...] = ()
+        verdict: Verdict
+        if proposed != self.text and gate.name != "none":
+            changes, text, damages = guards.screen(self.segment, self.text, changes, skip=self.plan.skip_guards)
+        if text == self.text and damages:
+            verdict, cause = "rejected", Cause(kind="guards", guards=names(damages), detail=listed(damages))
+        elif text == self.text and changes:
+            outcomes = sorted({f"{edit.outcome} {edit.old!r}" for edit in changes})
+            verdict, cause = "unchanged", Cause(kind="unplaced", detail=", ".join(outcomes))
+        elif text == self.text:
+            verdict, cause = "unchanged", Cause(kind="no-edit")
+        elif _adds_lines(self.text, text):
+            verdict, cause = "rejected", Cause(kind="lines")
+        else:
+            decision = await gate.decide(self.segment, self.text, text, self._rate)
+            verdict, cause = "kept" if decision.keep else "rejected", decision.cause
+            ratings += decision.ratings
+            self.calls += decision.calls
+        if verdict == "kept":
+            raters = (self.plan.evaluator, *(threshold.evaluator for threshold in self.plan.thresholds))
+            self.error_free = self._is_error_free(text, *raters)
+        if verdict == "rejected":
+            rejected = {"outcome": "rejected", "detail": cause.sentence}
+            changes = [edit.model_copy(update=rejected) if edit.outcome == "applied" else edit for edit in changes]
+        text = text if verdict == "kept" else self.text
+        return self.step(stage, verdict, cause, text=text, proposed=proposed, edits=tuple(changes), ratings=ratings)
 
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls."""
@@ -241,25 +219,19 @@ class _Work:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         rating = await rating_by(evaluator, self.segment, text)
         self._ratings[key] = rating
-        self._calls += rating.calls
+        self.calls += rating.calls
         return rating.model_copy(update={"role": role})
 
-    def _step(self, stage: Stage, verdict: Verdict, cause: Cause, text: str | None = None, **fields: Any) -> Step:
-        text = self.text if text is None else text
-        return Step(stage=stage, text=text, verdict=verdict, cause=cause, calls=tuple(self._calls), **fields)
+    def _is_error_free(self, text: str, *evaluators: Evaluator | None) -> bool:
+        """Whether one of ``evaluators`` has rated ``text`` by now, and found it error-free."""
+        thresholds = {id(threshold.evaluator): threshold.score for threshold in self.plan.thresholds}
+        return any(
+            is_error_free(rating, evaluator, thresholds.get(id(evaluator)))
+            for evaluator in evaluators
+            if evaluator is not None and (rating := self._ratings.get((id(evaluator), text)))
+        )
 
 
-def _same_lines(before: str, after: str) -> bool:
-    """Whether a text of one line stayed one: a second line would shift all that follow in a line-aligned file."""
-    return "\n" in before or not ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))
-
-
-def _why_unchanged(proposed: Sequence[Edit]) -> Cause:
-    if not proposed:
-        return Cause(kind="no-edit")
-    outcomes = ", ".join(sorted({f"{edit.outcome} {edit.old!r}" for edit in proposed}))
-    return Cause(kind="unplaced", detail=outcomes)
-
-
-def _rejected(edit: Edit, reason: str) -> Edit:
-    return edit.model_copy(update={"outcome": "rejected", "detail": reason}) if edit.outcome == "applied" else edit
+def _adds_lines(before: str, after: str) -> bool:
+    """Whether one line became several: that would shift all lines after it in a line-aligned file."""
+    return "\n" not in before and ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))

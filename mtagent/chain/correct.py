@@ -1,7 +1,7 @@
 """From a rating to edits and the text that they lead to: what the post-edit stage proposes.
 
 The evaluator's own suggestions go first. A corrected text that it offers is taken as a whole. Spans without a
-suggestion are put to a model in one "fix these spans" request, and so is a text that was only given a score.
+suggestion are put to a model in one "fix these spans" request. A text that only got a score is revised as a whole.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class Proposal(NamedTuple):
 
 
 def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None = None) -> bool:
-    """Whether the evaluator found nothing to correct: no error but neutral ones and those of the source, or the best
-    score there is (``best_score``); or whether its score reaches the ``threshold`` that was calibrated for it.
+    """Whether the evaluator found nothing to correct.
+
+    That is: its score reaches the ``threshold`` that was calibrated for it; or it marked no errors but neutral ones and
+    those of the source; or, where it marks none, it gave the best score there is (``best_score``).
     """
     if threshold is not None and rating.score >= threshold:
         return True
@@ -82,28 +84,45 @@ class Corrector:
         there is no model to ask.
         """
         if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
-            return Proposal(_attributed(edits.between(text, rating.correction), rating.errors or ()), rating.correction)
+            changes = edits.between(text, rating.correction)
+            return Proposal(tuple(_with_error(edit, rating.errors or ()) for edit in changes), rating.correction)
         if rating.errors is None:
             return await self._revise(segment, text, rating, skip_guards)
         errors, calls = rating.errors, tuple[Call, ...]()
         if not suggests and self._llm is not None and any(map(_wants_a_fix, errors)):
             errors, calls = await self._suggest(self._llm, segment, text, errors)
         if self.strategy == "paper":
-            proposed, found = algorithm1.substitute(text, errors)
-            return Proposal(found, proposed, calls)
-        found = edits.locate(text, errors, on_ambiguous=self._on_ambiguous)
-        return Proposal(found, edits.apply(text, found), calls)
+            proposed, changes = algorithm1.substitute(text, errors)
+            return Proposal(changes, proposed, calls)
+        changes = edits.locate(text, errors, on_ambiguous=self._on_ambiguous)
+        return Proposal(changes, edits.apply(text, changes), calls)
 
     async def _suggest(
         self, llm: LLM, segment: Segment, text: str, errors: tuple[ErrorSpan, ...]
     ) -> tuple[tuple[ErrorSpan, ...], tuple[Call, ...]]:
         """``errors`` with suggestions, from one request about those that have none."""
         open_errors = [error for error in errors if _wants_a_fix(error)]
-        values = prompts.segment_values(segment, translation=text, errors=_listed(text, open_errors))
+        lines = []
+        for number, error in enumerate(open_errors, start=1):
+            before, after = error.before, error.after
+            if error.start is not None and error.end is not None:
+                before = text[max(0, error.start - _AROUND) : error.start]
+                after = text[error.end : error.end + _AROUND]
+            fields = {
+                "number": number,
+                "missing" if error.side == "omission" else "span": error.text,
+                "before": before,
+                "after": after,
+                "category": error.category,
+                "severity": error.severity,
+                "explanation": error.explanation,
+            }
+            lines.append(json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False))
+        values = prompts.segment_values(segment, translation=text, errors="\n".join(["", *lines, ""]))
         with Dialogue(llm, segment.id) as dialogue:
             fixed = await dialogue.ask(self._fix_prompt, values, "fix", lambda reply: parse_fixes(reply, open_errors))
         fixes = iter(fixed)
-        return tuple(next(fixes) if _wants_a_fix(e) else e for e in errors), tuple(dialogue.calls)
+        return tuple(next(fixes) if _wants_a_fix(error) else error for error in errors), tuple(dialogue.calls)
 
     async def _revise(self, segment: Segment, text: str, rating: Rating, skip_guards: Collection[str]) -> Proposal:
         """A corrected text for one that was only given a score."""
@@ -125,24 +144,8 @@ def _wants_a_fix(error: ErrorSpan) -> bool:
     return error.suggestion is None and error.severity != "neutral" and error.side != "source"
 
 
-def _listed(text: str, errors: Sequence[ErrorSpan]) -> str:
-    """One JSON object a line, numbered from 1."""
-    lines = [{"number": number, **_shown(text, error)} for number, error in enumerate(errors, start=1)]
-    return "\n".join(["", *(json.dumps(line, ensure_ascii=False) for line in lines), ""])
-
-
-def _shown(text: str, error: ErrorSpan) -> dict[str, str]:
-    fields: dict[str, str | None] = {"missing" if error.side == "omission" else "span": error.text}
-    before, after = error.before, error.after
-    if error.start is not None and error.end is not None:
-        before = text[max(0, error.start - _AROUND) : error.start]
-        after = text[error.end : error.end + _AROUND]
-    fields |= {"before": before, "after": after, "category": error.category, "severity": error.severity}
-    return {name: value for name, value in {**fields, "explanation": error.explanation}.items() if value}
-
-
 def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
-    """``errors`` with the suggestions in ``reply``: each is spoken of exactly once; ``null`` leaves it without one.
+    """``errors`` with the suggestions in ``reply``, which must name each exactly once; ``null`` suggests nothing.
 
     Raises :class:`UnreadableReply`.
     """
@@ -154,7 +157,22 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
         fixes[number] = fix
     if missing := [number for number in range(1, len(errors) + 1) if number not in fixes]:
         raise UnreadableReply(f"it says nothing of error {missing[0]}")
-    return tuple(_fixed(error, fixes[number]) for number, error in enumerate(errors, start=1))
+    fixed = []
+    for error, (_, fix) in zip(errors, sorted(fixes.items()), strict=True):
+        span, suggestion = fix.get("span"), fix.get("suggestion")
+        if (
+            error.side != "omission"
+            and isinstance(span, str)
+            and normalise(span.strip()) != normalise(error.text.strip())
+        ):
+            raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {span[:40]!r}")
+        if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
+            raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
+        changes: dict[str, Any] = {"suggestion": suggestion}
+        if error.side == "omission":
+            changes |= {side: fix[side] for side in ("before", "after") if isinstance(fix.get(side), str) and fix[side]}
+        fixed.append(error.model_copy(update=changes))
+    return tuple(fixed)
 
 
 def _items(data: Any) -> list[dict[str, Any]]:
@@ -181,30 +199,12 @@ def _number(value: Any, most: int) -> int:
     return int(digits)
 
 
-def _fixed(error: ErrorSpan, fix: dict[str, Any]) -> ErrorSpan:
-    named = fix.get("span")
-    if (
-        error.side != "omission"
-        and isinstance(named, str)
-        and normalise(named.strip()) != normalise(error.text.strip())
-    ):
-        raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {named[:40]!r}")
-    suggestion = fix.get("suggestion", "")
-    if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
-        raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
-    changes: dict[str, Any] = {"suggestion": suggestion}
-    if error.side == "omission":
-        changes |= {name: fix[name] for name in ("before", "after") if isinstance(fix.get(name), str) and fix[name]}
-    return error.model_copy(update=changes)
-
-
-def _attributed(found: Sequence[Edit], errors: Sequence[ErrorSpan]) -> tuple[Edit, ...]:
-    """``found``, each with the first error that lies in its place."""
-    return tuple(edit.model_copy(update={"span": _error_at(edit, errors)}) for edit in found)
-
-
-def _error_at(edit: Edit, errors: Sequence[ErrorSpan]) -> ErrorSpan | None:
-    if edit.start is None or edit.end is None:
-        return None
-    placed = [(error, error.start, error.end) for error in errors if error.start is not None and error.end is not None]
-    return next((error for error, start, end in placed if start < edit.end and end > edit.start), None)
+def _with_error(edit: Edit, errors: Sequence[ErrorSpan]) -> Edit:
+    """``edit`` with the first error that lies in its place."""
+    start, end = edit.start or 0, edit.end or 0
+    inside = (
+        error
+        for error in errors
+        if error.start is not None and error.end is not None and error.start < end and error.end > start
+    )
+    return edit.model_copy(update={"span": next(inside, None)})

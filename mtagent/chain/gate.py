@@ -58,31 +58,21 @@ class RateGate:
     name = "rate"
 
     def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
-        self._judge, self._margin = checked_evaluator(judge), margin
+        self.judge, self.margin = checked_evaluator(judge), margin
 
     @property
     def signature(self) -> str:
-        """The judge's: with it the ratings are signed by which it decides."""
-        return signature_of(self._judge)
+        """The judge's, which signs the ratings that decide."""
+        return signature_of(self.judge)
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Rate both texts and compare."""
-        old, new = await rate(self._judge, before, "before"), await rate(self._judge, after, "after")
-        judgement = Judgement(judge=self._judge.name, before=old.score, after=new.score)
+        old, new = await rate(self.judge, before, "before"), await rate(self.judge, after, "after")
+        judgement = Judgement(judge=self.judge.name, before=old.score, after=new.score)
         gain = judgement.gain or 0.0
-        margin = None if math.isinf(self._margin) else self._margin
+        margin = None if math.isinf(self.margin) else self.margin
         cause = Cause(kind="scores", judgements=(judgement,), margin=margin)
-        return Decision(gain > 0 and gain >= self._margin, cause, (old, new))
-
-    @property
-    def judge(self) -> Evaluator:
-        """Whose scores decide."""
-        return self._judge
-
-    @property
-    def margin(self) -> float:
-        """By how much the score must be higher."""
-        return self._margin
+        return Decision(gain > 0 and gain >= self.margin, cause, (old, new))
 
 
 class PairwiseGate:

@@ -1,45 +1,50 @@
 """Guards: what a change to a translation may never damage. Deterministic, no model, linear in the text's length.
 
-A guard compares source, text before and text after. Most only look at source and text, and refuse what is newly wrong
-(:func:`newly`). What a fresh translation, which has no text before it, may not be is in
+A :data:`Guard` compares source, text before and text after. Most guards are made of a :data:`Check`, which looks at
+source and text alone: they refuse the faults that are new. :data:`GUARDS` is the list of all; :func:`screen` applies
+edits, but for those that do damage. The guards over a translation that has no text before it are in
 :mod:`mtagent.chain.translation`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import pairwise
 
 import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, markup, scripts
-from mtagent.text import numbers as quantities
 from mtagent.text.commentary import grown
+from mtagent.text.edits import apply
+from mtagent.text.numbers import numbers as numbers_in
+from mtagent.text.numbers import other_numerals, quantities, unmatched
 from mtagent.text.omission import lost
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
-"""``guard(segment, before, after)`` names what going from ``before`` to ``after`` newly damages; empty = nothing."""
+"""``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
 
-Complaints = Callable[[Segment, str], Iterable[str]]
-"""``complaints(segment, text)`` lists, with repeats, what is wrong with ``text`` as a translation of the source."""
+Check = Callable[[Segment, str], Iterable[str]]
+"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
 
 
-def newly(complaints: Complaints) -> Guard:
-    """The guard that refuses what ``complaints`` says of the text after, but did not say of the text before.
+def new_faults(check: Check) -> Guard:
+    """The guard that refuses what ``check`` says of the text after, but did not say of the text before.
 
     So old damage may stay, and may be repaired, but none may be added.
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        new = Counter(complaints(segment, after))
-        if new:
-            new -= Counter(complaints(segment, before))
-        return list(new.elements())
+        faults = Counter(check(segment, after))
+        if faults:
+            faults -= Counter(check(segment, before))
+        return list(faults.elements())
 
-    guard.__doc__ = complaints.__doc__
     return guard
 
+
+# -- marks: placeholders, tags, addresses, Markdown, brackets, quotes
 
 Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
 
@@ -49,44 +54,24 @@ def keys(marks: Marks) -> Counter[str]:
     return Counter(mark.key for mark in marks)
 
 
-def unlike(source: Marks, text: Marks) -> list[str]:
-    """Complaints about marks that must be the same in source and text."""
-    return difference(keys(source), keys(text)) if source or text else []
-
-
 def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
-    """Complaints about what is lost of the source, and what the text has besides."""
+    """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
     if source == text:
         return []
     missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
     return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
 
 
-# -- markup
-
-
-def placeholders(segment: Segment, text: str) -> list[str]:
-    """The multiset of placeholders is that of the source."""
-    return unlike(markup.placeholders(segment.source), markup.placeholders(text))
+def as_in_source(marks: Callable[[str], Marks]) -> Check:
+    """The check that the text has the ``marks`` of its source, each as often, and no others."""
+    return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
 
 
 def tags(segment: Segment, text: str) -> list[str]:
     """The multiset of tags is that of the source, and none is crossed, stray or left open."""
-    wanted, there = markup.tags(segment.source), markup.tags(text)
-    if not wanted and not there:
-        return []
-    faults = Counter(markup.nesting_faults(there)) - Counter(markup.nesting_faults(wanted))
-    return unlike(wanted, there) + list(faults.elements())
-
-
-def urls(segment: Segment, text: str) -> list[str]:
-    """Every URL of the source is there, and no other."""
-    return unlike(markup.urls(segment.source), markup.urls(text))
-
-
-def emails(segment: Segment, text: str) -> list[str]:
-    """Every e-mail address of the source is there, and no other."""
-    return unlike(markup.emails(segment.source), markup.emails(text))
+    in_source, in_text = markup.tags(segment.source), markup.tags(text)
+    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
+    return difference(keys(in_source), keys(in_text)) + list(faults.elements())
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
@@ -111,55 +96,50 @@ def quotes(segment: Segment, text: str) -> list[str]:
     return [] if odd_source else ["a quotation mark has no partner"]
 
 
-# -- numbers and terms
+# -- numbers, units and terms
 
 
 def numbers(segment: Segment, text: str) -> list[str]:
     """The numbers are those of the source by value, in any locale's format."""
-    wanted, there = quantities.numbers(markup.prose(segment.source)), quantities.numbers(markup.prose(text))
-    missing, extra = quantities.unmatched(wanted, there) if wanted or there else ([], [])
-    if not missing and not extra:
-        return []
-    in_text, in_source = quantities.other_numerals(text), quantities.other_numerals(segment.source)
-    faults = [f"number {number.values[0]} is missing" for number in missing if number.values[0] not in in_text]
-    return faults + [
-        f"number {number.values[0]} is not in the source" for number in extra if number.values[0] not in in_source
+    missing, extra = unmatched(numbers_in(markup.prose(segment.source)), numbers_in(markup.prose(text)))
+    lost_values = (n.values[0] for n in missing if n.values[0] not in other_numerals(text))
+    new_values = (n.values[0] for n in extra if n.values[0] not in other_numerals(segment.source))
+    return [f"number {value} is missing" for value in lost_values] + [
+        f"number {value} is not in the source" for value in new_values
     ]
 
 
-_NEAR = 2
+_NEAR = 2  # characters between a number and its unit
 _WORD_BESIDE = regex.compile(r"[ \u00a0\u202f-]?+[\p{L}\p{Sc}%°]")
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    old, new = quantities.quantities(before), quantities.quantities(after)
-    if not old and not new:
-        return []
-    had, has, wanted = (
-        Counter((quantity.kind, quantity.unit) for quantity in side)
-        for side in (old, new, quantities.quantities(segment.source))
+    old, new, in_source = (
+        Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
+        for text in (before, after, segment.source)
     )
-    gone, added = had - has, has - had
+    removed, added = old - new, new - old
     faults = []
     for (kind, unit), count in added.items():
-        others = [other for (other_kind, other) in gone if other_kind == kind]
-        if others and wanted[kind, unit] < has[kind, unit]:
+        others = [other for (other_kind, other) in removed if other_kind == kind]
+        if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    return faults + [f"unit {unit} is missing" for kind, unit in gone & wanted if _is_bare(kind, unit, before, after)]
+    dropped = (unit for kind, unit in removed & in_source if _is_bare(kind, unit, before, after))
+    return faults + [f"unit {unit} is missing" for unit in dropped]
 
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
     """Whether a number that had ``unit`` beside it now has no word there that could spell the unit out."""
-    places = [place for place in quantities.quantities(before) if (place.kind, place.unit) == (kind, unit)]
+    places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {number.values for number in quantities.numbers(before) if number.start in reach or number.end in reach}
+    values = {number.values for number in numbers_in(before) if number.start in reach or number.end in reach}
     return any(
         not _WORD_BESIDE.match(after, number.end)
         and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start)
-        for number in quantities.numbers(after)
+        for number in numbers_in(after)
         if number.values in values
     )
 
@@ -169,15 +149,15 @@ def terms(segment: Segment, text: str) -> list[str]:
     faults = []
     for term in segment.terms:
         exact = term.case_sensitive
-        wanted = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
-        if not wanted:
+        in_source = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
+        if not in_source:
             continue
         if term.forbidden:
             word = term.target or term.source
             faults += [f"forbidden word {word!r}"] * len(markup.occurrences(word, text, case_sensitive=exact))
         elif term.target is None:
-            there = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
-            faults += [f"do-not-translate term {term.source!r} is missing"] * (wanted - there)
+            in_text = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
+            faults += [f"do-not-translate term {term.source!r} is missing"] * (in_source - in_text)
         elif not markup.occurrences(term.target, text, case_sensitive=exact, suffixes=True, inflected=True):
             faults.append(f"glossary term {term.target!r} is missing")
     return faults
@@ -188,7 +168,6 @@ def terms(segment: Segment, text: str) -> list[str]:
 _BREAKS = regex.compile(r"[ \t]*+\r?\n(?:[ \t]*+\r?\n)*+")
 
 
-@scripts.remembered
 def _breaks(text: str) -> tuple[int, ...]:
     """The line breaks between the lines of ``text``: 1 ends a line, more end a paragraph."""
     return tuple(match.group().count("\n") for match in _BREAKS.finditer(text.strip())) if "\n" in text else ()
@@ -196,11 +175,11 @@ def _breaks(text: str) -> tuple[int, ...]:
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """Line and paragraph breaks stay as they were, or come closer to those of the source."""
-    had, has, wanted = _breaks(before), _breaks(after), _breaks(segment.source)
-    if has in (had, wanted):
+    old, new, aim = _breaks(before), _breaks(after), _breaks(segment.source)
+    if new in (old, aim):
         return []
     (old_paragraphs, old_lines), (new_paragraphs, new_lines), (aim_paragraphs, aim_lines) = (
-        (sum(size > 1 for size in breaks) + 1, len(breaks) + 1) for breaks in (had, has, wanted)
+        (sum(size > 1 for size in breaks) + 1, len(breaks) + 1) for breaks in (old, new, aim)
     )
     far = abs(old_paragraphs - aim_paragraphs), abs(old_lines - aim_lines)
     near = abs(new_paragraphs - aim_paragraphs), abs(new_lines - aim_lines)
@@ -218,27 +197,20 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 
     names = ("leading white space is", "trailing white space is", "the number of tabs is")
     return [
-        f"{name} {has!r} instead of {had!r}"
-        for name, had, has, wanted in zip(names, *map(measures, (before, after, segment.source)), strict=True)
-        if has not in (had, wanted)
+        f"{name} {new!r} instead of {old!r}"
+        for name, old, new, aim in zip(names, *map(measures, (before, after, segment.source)), strict=True)
+        if new not in (old, aim)
     ]
 
 
 # -- script and characters
 
 
-def foreign_script(segment: Segment, text: str) -> list[str]:
-    """No word in a script that the target language is not written in. Latin words are another guard's matter."""
-    words = foreign.foreign_words(segment.target_lang, text)
-    return [f"{word!r} is not in the script of {segment.target_lang}" for word in words]
-
-
-_FOREIGN_SCRIPT = newly(foreign_script)
-
-
 def script(segment: Segment, before: str, after: str) -> list[str]:
-    """The target language's script stays, and no source text is copied."""
-    faults = list(_FOREIGN_SCRIPT(segment, before, after))
+    """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
+    words_before, words_after = (Counter(foreign.foreign_words(segment.target_lang, text)) for text in (before, after))
+    new = (words_after - words_before).elements()
+    faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
@@ -260,7 +232,7 @@ def control(segment: Segment, text: str) -> list[str]:
     return [f"character {code}" for code in (Counter(characters) - known).elements()]
 
 
-# -- what a model says besides
+# -- the text as a whole: loops, its end, its length
 
 _STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
 _STUTTER_LETTERS = 8
@@ -278,14 +250,12 @@ def repetition(segment: Segment, text: str) -> list[str]:
     return faults
 
 
-@scripts.remembered
 def _stutters(text: str) -> tuple[str, ...]:
     """Letters that follow themselves eight times or more within a word ("looooooooong")."""
     suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
     return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
 
 
-@scripts.remembered
 def _loops(text: str) -> int:
     """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
 
@@ -315,13 +285,13 @@ _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
-    """Final punctuation that the source has is not dropped, unless the text is worded anew."""
+    """Final punctuation that the source has is not dropped, unless the text is reworded."""
     dropped = not _FINAL.search(after[-_TAIL:]) and _FINAL.search(before[-_TAIL:])
     if not dropped or not _FINAL.search(segment.source[-_TAIL:]) or not after.strip():
         return []
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    worded_anew = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
-    return [] if worded_anew else ["the final punctuation is missing"]
+    reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
+    return [] if reworded else ["the final punctuation is missing"]
 
 
 def length(segment: Segment, before: str, after: str) -> list[str]:
@@ -332,31 +302,30 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     return [*lost(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
 
 
+# -- all guards, and the guards at work
+
 GUARDS: dict[str, Guard] = {
-    "placeholders": newly(placeholders),
-    "tags": newly(tags),
-    "urls": newly(urls),
-    "emails": newly(emails),
-    "numbers": newly(numbers),
+    "placeholders": new_faults(as_in_source(markup.placeholders)),
+    "tags": new_faults(tags),
+    "urls": new_faults(as_in_source(markup.urls)),
+    "emails": new_faults(as_in_source(markup.emails)),
+    "numbers": new_faults(numbers),
     "units": units,
-    "markdown": newly(markdown),
+    "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
-    "terms": newly(terms),
-    "brackets": newly(brackets),
-    "quotes": newly(quotes),
+    "terms": new_faults(terms),
+    "brackets": new_faults(brackets),
+    "quotes": new_faults(quotes),
     "script": script,
-    "control": newly(control),
-    "repetition": newly(repetition),
+    "control": new_faults(control),
+    "repetition": new_faults(repetition),
     "end": end,
     "length": length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
 
-# -- the guards at work
-
-_MOST_DETAILS = 100
-_LONGEST_DETAIL = 500
+_MOST_DETAILS, _LONGEST_DETAIL = 100, 500  # details of one guard, and their characters, that are kept
 
 
 class Damage(Record):
@@ -379,37 +348,23 @@ def names(damages: Iterable[Damage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(damage.guard for damage in damages))
 
 
-def damages(
-    segment: Segment,
-    before: str,
-    after: str,
-    *,
-    skip: frozenset[str] = frozenset(),
-    guards: Mapping[str, Guard] | None = None,
-) -> tuple[Damage, ...]:
+def damages(segment: Segment, before: str, after: str, *, skip: Collection[str] = frozenset()) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
-    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; ``guards`` replaces
-    :data:`GUARDS`.
+    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out.
     """
     if before == after:
         return ()
     return tuple(
         Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
-        for name, guard in (GUARDS if guards is None else guards).items()
+        for name, guard in GUARDS.items()
         if name not in skip
         for detail in guard(segment, before, after)[:_MOST_DETAILS]
     )
 
 
 def screen(
-    segment: Segment,
-    before: str,
-    edits: Sequence[Edit],
-    apply: Callable[[str, Sequence[Edit]], str],
-    *,
-    skip: frozenset[str] = frozenset(),
-    guards: Mapping[str, Guard] | None = None,
+    segment: Segment, before: str, edits: Sequence[Edit], *, skip: Collection[str] = frozenset()
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
     """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
 
@@ -418,11 +373,11 @@ def screen(
     single edits are to blame, all are refused and the text is ``before``.
     """
 
-    def text_with(chosen: Sequence[int]) -> str:
-        return apply(before, [edits[index] for index in chosen]) if chosen else before
+    def text_with(chosen: Iterable[int]) -> str:
+        return apply(before, [edits[index] for index in chosen])
 
-    def check(chosen: Sequence[int]) -> tuple[Damage, ...]:
-        return damages(segment, before, text_with(chosen), skip=skip, guards=guards) if chosen else ()
+    def check(chosen: Iterable[int]) -> tuple[Damage, ...]:
+        return damages(segment, before, text_with(chosen), skip=skip)
 
     def culprits_in(group: list[int]) -> list[int] | None:
         """The edits of ``group`` that do damage alone; ``None`` where only their combination does."""
@@ -435,24 +390,22 @@ def screen(
         return culprits if culprits and None not in halves else None
 
     applied = [index for index, edit in enumerate(edits) if edit.outcome == "applied"]
-    damage = check(applied)
-    if not damage:
+    averted = check(applied)
+    if not averted:
         return list(edits), text_with(applied), ()
     culprits = culprits_in(applied)
-    fine = [index for index in applied if index not in set(culprits or ())]
+    fine = set(applied).difference(culprits or ())
     # Two neighbours that do damage alone may be good together (both quotation marks): each pair is tried once.
-    for pair in zip(culprits or (), (culprits or ())[1:], strict=False):
-        if not set(pair) & set(fine) and not check(sorted((*fine, *pair))):
-            fine = sorted((*fine, *pair))
+    for pair in pairwise(culprits or ()):
+        if fine.isdisjoint(pair) and not check(fine.union(pair)):
+            fine |= set(pair)
     together = culprits is None or bool(check(fine))
     if together:
-        fine = []
+        fine = set()
     screened = list(edits)
-    for index in applied:
-        if index in set(fine):
-            continue
-        own = damage if together else check([index])
-        detail = f"{'together with other edits: ' if together else ''}{listed(own)}"
-        refused = {"outcome": "refused", "guards": names(own), "detail": detail}
+    for index in set(applied) - fine:
+        damage = averted if together else check([index])
+        detail = f"{'together with other edits: ' if together else ''}{listed(damage)}"
+        refused = {"outcome": "refused", "guards": names(damage), "detail": detail}
         screened[index] = edits[index].model_copy(update=refused)
-    return screened, text_with(fine), damage
+    return screened, text_with(fine), averted

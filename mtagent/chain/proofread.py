@@ -27,37 +27,22 @@ class Proofreader:
         What is no translation by the guards of the translate stage, but for those in ``skip_guards``, is asked for once
         more, with the reason, and then fails the segment.
         """
-        sources, texts = paragraphs.split(segment.source).texts, paragraphs.split(translation).texts
-        separators = paragraphs.split(translation).separators
+        sources, (texts, separators) = paragraphs.split(segment.source).texts, paragraphs.split(translation)
         if len(sources) != len(texts):
             sources, texts, separators = (segment.source,), (translation,), ("", "")
-        with Dialogue(self._llm, segment.id) as dialogue:
-            reworded = await together(
-                *(
-                    self._reword(dialogue, segment, around(segment, sources, i), pair, skip_guards)
-                    for i, pair in enumerate(zip(sources, texts, strict=True))
-                )
+
+        async def reword(i: int) -> str:
+            source, text = sources[i], texts[i]
+            if is_blank(source) and is_blank(text):
+                return text
+            values = prompts.segment_values(segment, translation=text)
+            values |= {"source": source, "context": around(segment, sources, i)}
+            paragraph = segment.model_copy(update={"source": source})
+            return await dialogue.ask(
+                self._prompt, values, "proofread", lambda reply: read_revision(reply, paragraph, text, skip=skip_guards)
             )
+
+        with Dialogue(self._llm, segment.id) as dialogue:
+            reworded = await together(*map(reword, range(len(texts))))
         text = paragraphs.join(reworded, separators)
         return Draft(text=paragraphs.like(text, translation) or text, calls=tuple(dialogue.calls))
-
-    async def _reword(
-        self,
-        dialogue: Dialogue,
-        segment: Segment,
-        context: str | None,
-        pair: tuple[str, str],
-        skip_guards: Collection[str],
-    ) -> str:
-        source, translation = pair
-        if is_blank(source) and is_blank(translation):
-            return translation
-        values = prompts.segment_values(segment, translation=translation)
-        values |= {"source": source, "context": context}
-        paragraph = segment.model_copy(update={"source": source})
-        return await dialogue.ask(
-            self._prompt,
-            values,
-            "proofread",
-            lambda reply: read_revision(reply, paragraph, translation, skip=skip_guards),
-        )

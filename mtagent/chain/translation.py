@@ -1,17 +1,17 @@
 """Guards over a translation that has no text before it: its source is all that it can be held against.
 
 So they refuse only what a real translation practically never is. How seldom they are wrong was measured on 26,000
-translations by people and systems (``docs/safety.md``).
+translations by people and systems (``docs/safety.md``). :data:`TRANSLATION_GUARDS` is the list of all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import regex
 
-from mtagent.chain.guards import Complaints, Damage, keys, listed
+from mtagent.chain.guards import Check, Damage, keys, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
@@ -19,18 +19,18 @@ from mtagent.text import commentary, markup, scripts
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
-"""A text may have three times the letters of its source and 80 more; the source six times those of the text and 30.
+"""A text may have three times the letters of its source and 80 more; its source, six times those of the text and 30.
 
 Letters are weighted by script (:func:`mtagent.text.scripts.letters`): a Chinese character says as much as three.
 """
 TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
-"""The bound in characters that stands also without guards. It comes first, so that nothing reads megabytes."""
+"""The bound in characters that holds even without guards. It is checked first, so that nothing reads megabytes."""
 
 
 def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
-    """Why ``text`` cannot be the translation of ``segment``; ``()`` = nothing speaks against it.
+    """Why ``text`` cannot be a translation of ``segment``; ``()`` = nothing speaks against it.
 
-    The guards named in ``skip`` are left out; what is no text at all is refused without them, as ``words`` or ``size``.
+    Guards named in ``skip`` are left out. What is no text at all is always refused, as ``words`` or ``size``.
     """
     if len(text) > TIMES_LONGER_AT_ALL * len(segment.source) + CHARACTERS_LONGER_AT_ALL:
         detail = f"the text has {len(text):,} characters, the source {len(segment.source):,}"
@@ -39,23 +39,23 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
         return (Damage(guard="words", detail="the source has words, and the text has none"),)
     return tuple(
         Damage(guard=name, detail=detail)
-        for name, complaints in TRANSLATION_GUARDS.items()
+        for name, check in TRANSLATION_GUARDS.items()
         if name not in skip
-        for detail in complaints(segment, text)
+        for detail in check(segment, text)
     )
 
 
 def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
     """The text that a model made of the translation ``before``, from its ``reply``.
 
-    Raises :class:`EmptyReply` for none, and :class:`UnreadableReply` for what is no translation of ``segment``: a
-    refusal, say. A fault that ``before`` has as well is no reason; lost marks are left to the guards over changes.
+    Raises :class:`EmptyReply` for an empty one, and :class:`UnreadableReply` for what is no translation of ``segment``,
+    such as a refusal. Faults that ``before`` has too do not count, and lost marks are left to the guards over changes.
     """
     text = plain_text(reply, before)
     skip = RESTORABLE.union(skip)
     if damages := refusals(segment, text, skip=skip):
-        former = {damage.guard for damage in refusals(segment, before, skip=skip)}
-        if new := [damage for damage in damages if damage.guard not in former]:
+        old = {damage.guard for damage in refusals(segment, before, skip=skip)}
+        if new := [damage for damage in damages if damage.guard not in old]:
             raise UnreadableReply(f"it is no translation of the text ({listed(new)})")
     return text
 
@@ -67,13 +67,13 @@ _SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 
 def _is_wordless(source: str, text: str) -> bool:
     """Whether the words of ``source`` became marks (``[]``, a fence) or, if they are more than two, a mere number."""
-    asked, said = markup.prose(source), markup.prose(text)
-    if scripts.LETTER.search(said) or not _HAS_WORDS.search(asked):
+    source, text = markup.prose(source), markup.prose(text)
+    if scripts.LETTER.search(text) or not _HAS_WORDS.search(source):
         return False
-    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(asked)]
-    if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(said) and said.strip(" .%") != "100":
+    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(source)]
+    if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(text) and text.strip(" .%") != "100":
         return False  # a number in words
-    return sum(words) > 2 or not _SAYS_SOMETHING.search(said)
+    return sum(words) > 2 or not _SAYS_SOMETHING.search(text)
 
 
 _CONTROL = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\u202d\u202e]")
@@ -96,10 +96,10 @@ _RULE = regex.compile(r"([^\w\s])\1{3,}+")
 
 def length(segment: Segment, text: str) -> Iterator[str]:
     """The text is no multiple and no fraction of its source, and nothing but its translation."""
-    there, wanted = scripts.letters(text), scripts.letters(segment.source)
-    is_long = there > TIMES_LONGER * wanted + LETTERS_LONGER
-    if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * there + LETTERS_SHORTER:
-        yield f"the text has {there:.0f} letters, the source {wanted:.0f}"
+    size, source_size = scripts.letters(text), scripts.letters(segment.source)
+    is_long = size > TIMES_LONGER * source_size + LETTERS_LONGER
+    if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * size + LETTERS_SHORTER:
+        yield f"the text has {size:.0f} letters, the source {source_size:.0f}"
     yield from commentary.commentary(segment.source, text, target_lang=segment.target_lang)
 
 
@@ -135,10 +135,10 @@ def placeholders(segment: Segment, text: str) -> Iterator[str]:
             return _LATEX.search(side[max(0, mark.start - 60) : mark.start]) is not None
         return mark.key.startswith(("\\", "&")) or _CURRENCY.fullmatch(mark.key) is not None
 
-    wanted, there = (
+    source_keys, text_keys = (
         keys([mark for mark in markup.placeholders(side) if not is_text(mark, side)]) for side in (segment.source, text)
     )
-    yield from (f"{key} is missing" for key in (wanted - there).elements())
+    yield from (f"{key} is missing" for key in (source_keys - text_keys).elements())
 
 
 _KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
@@ -157,23 +157,24 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     What is made of plain words and not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) is left alone:
     people translate it.
     """
-    wanted, there = (_tag_names(markup.tags(side)) for side in (segment.source, text))
-    yield from (f"{name} is missing" for name in (wanted - there).elements())
+
+    def tag_names(text: str) -> Counter[str]:
+        found = markup.tags(text)
+        closed = {tag.name for tag in found if tag.kind == "close"}
+        names: Counter[str] = Counter()
+        for tag in found:
+            is_plain = _PLAIN_NAME.fullmatch(tag.name.replace("_", "")) is not None
+            is_words = is_plain or " " in tag.key or _KEY_NAME.fullmatch(tag.name) is not None
+            is_markup = _HTML_NAMES.fullmatch(tag.name) is not None or "=" in tag.key
+            if is_markup or not is_words or (tag.name in closed and not is_plain):
+                names[f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"] += 1
+        return names
+
+    missing = tag_names(segment.source) - tag_names(text)
+    yield from (f"{name} is missing" for name in missing.elements())
 
 
-def _tag_names(tags: Sequence[markup.Tag]) -> Counter[str]:
-    closed = {tag.name for tag in tags if tag.kind == "close"}
-    names: Counter[str] = Counter()
-    for tag in tags:
-        is_plain = _PLAIN_NAME.fullmatch(tag.name.replace("_", "")) is not None
-        is_words = is_plain or " " in tag.key or _KEY_NAME.fullmatch(tag.name) is not None
-        is_markup = _HTML_NAMES.fullmatch(tag.name) is not None or "=" in tag.key
-        if is_markup or not is_words or (tag.name in closed and not is_plain):
-            names[f"<{'/' if tag.kind == 'close' else ''}{tag.name}>"] += 1
-    return names
-
-
-TRANSLATION_GUARDS: dict[str, Complaints] = {
+TRANSLATION_GUARDS: dict[str, Check] = {
     "control": control,
     "length": length,
     "script": script,

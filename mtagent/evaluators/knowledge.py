@@ -27,7 +27,7 @@ from mtagent.errors import InputError, StoreError
 from mtagent.formats.files import Line, lines_of
 from mtagent.formats.glossary import read_glossary
 from mtagent.formats.json_text import parsed_lines
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.tables import Dialect, rows
 from mtagent.records import Found, Record
 from mtagent.store.database import make_private_file, make_private_folder
 from mtagent.store.store import default_path as store_path
@@ -355,7 +355,7 @@ def _table(path: Path, title: str) -> Iterator[Entry]:
     if {"source", "target"} <= set(plain):
         read_glossary(path)  # finds what is wrong in a glossary, and says where
     titled = next((plain.index(name) for name in _TITLES if name in plain), 0)
-    for row in table_rows(rows(lines, dialect, path), len(names), dialect, path):
+    for row in rows(lines, dialect, path, len(names)):
         cells = dict(zip(names, map(str.strip, row.cells), strict=True))
         own = row.cells[titled].strip()
         told = [f"{name}: {cell}" for name, cell in cells.items() if cell and name.casefold() not in _LANGUAGES]

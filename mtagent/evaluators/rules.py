@@ -215,7 +215,7 @@ def _unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) ->
     return left
 
 
-_FINDERS = {
+_FINDERS: dict[str, Callable[[str], Sequence[scripts.Mark]]] = {
     "placeholder": markup.placeholders,
     "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
     "URL": markup.urls,

@@ -26,9 +26,8 @@ from urllib.parse import quote, urlsplit
 
 from mtagent.errors import ConfigError, SearchError, StoreError
 from mtagent.evaluators.knowledge import Knowledge
-from mtagent.llm.reply import clean, redirected
 from mtagent.records import Found
-from mtagent.text.masking import key_in, masked
+from mtagent.text.masking import clean, key_in, masked, redirected
 
 
 @runtime_checkable

@@ -14,29 +14,31 @@ format's, its object is anything with the methods of :class:`Format`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import Annotation, SpanFormat
 from mtagent.formats.bio_mqm import BIO_MQM
 from mtagent.formats.comet import COMET
-from mtagent.formats.esa import ESA
 from mtagent.formats.exports import STAGES, Export
-from mtagent.formats.files import STANDARD, lines_of, spooled
+from mtagent.formats.files import STANDARD, lines_of
 from mtagent.formats.json_text import parsed, whole_file
-from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
-from mtagent.formats.lines import Lines, read_lines
+from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
+from mtagent.formats.lines import Lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
+from mtagent.formats.pipes import spooled
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Result, SegmentDefaults
-from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, Table
-from mtagent.formats.wmt import WMT, WMT25
+from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
+from mtagent.formats.wmt import ESA, WMT, WMT25
 
 ENTRY_POINTS = "mtagent.formats"
+F = TypeVar("F", Format, RatingFormat)
 
 FORMATS: dict[str, Format] = {form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT)}
 RATING_FORMATS: dict[str, RatingFormat] = {form.name: form for form in (JSONL, MTME, MAROT)}
@@ -61,40 +63,9 @@ _UNSUPPORTED = {
 """Endings of files that are known and not read: what such a file is, and the way out."""
 
 
-def by_path(path: Path, format_name: str | None = None) -> Format:
-    """The format called ``format_name``, or else the one that the end of the file's name stands for, or ``lines``.
-
-    Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` where the name of
-    standard input or of a pipe tells nothing, and for files that are known not to be plain text.
-    """
-    if format_name is not None:
-        known = FORMATS if format_name in FORMATS else {**_installed(), **FORMATS}
-        if format_name not in known:
-            raise ConfigError(f"unknown format {format_name!r}; {_meant(format_name, sorted(known))}")
-        return known[format_name]
-    name = path.name.casefold()
-    for known in (FORMATS, _installed()):
-        if form := next((form for form in known.values() if name.endswith(form.suffixes)), None):
-            return form
-    if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
-        what = "standard input or output" if path == STANDARD else str(path)
-        names = ", ".join(sorted({*FORMATS, *_installed()}))
-        raise ConfigError(
-            f"{what}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
-        )
-    for endings, (kind, way_out) in _UNSUPPORTED.items():
-        if path.suffix[1:].casefold() in endings.split():
-            raise ConfigError(f"{path}: is {kind}, which mtagent does not read or write; {way_out}")
-    return FORMATS["lines"]
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-
-
-def _installed() -> dict[str, Format]:
-    """The formats that other installed packages offer."""
+@cache
+def installed() -> dict[str, Format]:
+    """The formats that other packages offer; a process asks for them once, and only where it needs them."""
     offered: dict[str, Format] = {}
     for entry in entry_points(group=ENTRY_POINTS):
         form = entry.load()
@@ -104,11 +75,46 @@ def _installed() -> dict[str, Format]:
     return offered
 
 
+def by_path(path: Path, format_name: str | None = None) -> Format:
+    """The format called ``format_name``, or else the one that the end of the file's name stands for, or ``lines``.
+
+    Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` where the name of
+    standard input or of a pipe tells nothing, and for files that are known not to be plain text.
+    """
+    if format_name is not None:
+        form = FORMATS.get(format_name) or installed().get(format_name)
+        if form is None:
+            known = sorted({*FORMATS, *installed()})
+            raise ConfigError(f"unknown format {format_name!r}; {_meant(format_name, known)}")
+        return form
+    if form := by_suffix(path, FORMATS) or by_suffix(path, installed()):
+        return form
+    if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
+        what = "standard input or output" if path == STANDARD else str(path)
+        names = ", ".join(sorted({*FORMATS, *installed()}))
+        raise ConfigError(
+            f"{what}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
+        )
+    for endings, (kind, way_out) in _UNSUPPORTED.items():
+        if path.suffix[1:].casefold() in endings.split():
+            raise ConfigError(f"{path}: is {kind}, which mtagent does not read or write; {way_out}")
+    return FORMATS["lines"]
+
+
+def by_suffix(path: Path, forms: Mapping[str, F]) -> F | None:
+    """The one of ``forms`` that the end of the file's name stands for."""
+    return next((form for form in forms.values() if path.name.casefold().endswith(form.suffixes)), None)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+
+
 def rating_format(output: Path, name: str | None = None) -> RatingFormat:
     """The format called ``name``, or else the one that the end of the file's name stands for, or else ``jsonl``."""
     if name is None:
-        forms = (form for form in RATING_FORMATS.values() if output.name.endswith(form.suffixes))
-        return next(forms, RATING_FORMATS["jsonl"])
+        return by_suffix(output, RATING_FORMATS) or RATING_FORMATS["jsonl"]
     if name not in RATING_FORMATS:
         raise ConfigError(f"unknown format of ratings {name!r}; {_meant(name, RATING_FORMATS)}")
     return RATING_FORMATS[name]
@@ -153,30 +159,22 @@ def texts_around(path: Path) -> list[Path]:
 
 
 __all__ = [
-    "CSV",
     "EXPORTS",
     "FORMATS",
-    "JSONL",
-    "JSONL_LENIENT",
     "RATING_FORMATS",
     "SPAN_FORMATS",
     "STANDARD",
-    "TSV",
-    "TSV_QUOTED",
     "Export",
     "Format",
-    "JsonLines",
     "Lines",
     "RatingFormat",
     "Result",
     "SegmentDefaults",
-    "SpanFormat",
     "SpanFormatName",
-    "Table",
     "by_path",
+    "by_suffix",
     "rating_format",
     "read_annotations",
-    "read_lines",
     "span_format",
     "spooled",
     "texts_around",

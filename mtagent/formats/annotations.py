@@ -12,9 +12,8 @@ from mtagent.records import ErrorSpan, Record, Severity
 from mtagent.text import mqm
 
 NO_CATEGORY = "other"
-OMISSION = "accuracy/omission"
-MISSING = "missing"
-"""What WMT's files write in place of the offsets of an omission."""
+TextSide = Literal["translation", "source"]
+"""The text that offsets in a file count in."""
 
 
 class Annotation(Record):
@@ -64,7 +63,7 @@ def error_span(
     end: int | None = None,
     text: str = "",
     category: object = None,
-    side: Literal["translation", "source"] = "translation",
+    side: TextSide = "translation",
     explanation: str | None = None,
     suggestion: str | None = None,
     penalty: object = None,
@@ -123,31 +122,10 @@ def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
     return plain + inclusive_end
 
 
-def annotation(
-    values: dict[str, Any],
-    where: str,
-    errors: tuple[ErrorSpan, ...] | None,
-    *,
-    names: tuple[str, str, str, str],
-    texts: tuple[str, str],
-    warnings: tuple[str, ...] = (),
-    note: str | None = None,
-) -> Annotation:
-    """What a record with both texts says; ``names`` are its fields of segment, document, system and rater."""
-    segment, document, system, rater = (name_field(values, name) for name in names)
-    source, translation = (text_field(values, name, where) for name in texts)
-    return Annotation(
-        where=where,
-        errors=errors,
-        segment=segment,
-        document=document,
-        system=system,
-        rater=rater,
-        source=source,
-        translation=translation,
-        warnings=warnings,
-        note=note,
-    )
+def fields_of(values: dict[str, Any], where: str, *, source: str, translation: str, **names: str) -> dict[str, Any]:
+    """The fields of an :class:`Annotation` that stand in ``values`` under other names; both texts must be there."""
+    texts = {"source": text_field(values, source, where), "translation": text_field(values, translation, where)}
+    return texts | {field: name_field(values, name) for field, name in names.items()}
 
 
 def text_field(values: dict[str, Any], name: str, where: str) -> str:
@@ -173,22 +151,21 @@ def objects_in(value: object, what: str, where: str) -> list[dict[str, Any]]:
 
 def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     """The error spans of a list in the form of this project. Raises :class:`InputError`."""
-    items = objects_in(value, "'errors'", where)
-    return tuple(_own_span(item, f"{where}: error {n} of {len(items)}") for n, item in enumerate(items, start=1))
-
-
-def _own_span(values: dict[str, Any], where: str) -> ErrorSpan:
-    try:
-        return ErrorSpan.model_validate(values)
-    except ValidationError as error:
-        details, first = error.errors(), error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    if first["type"] not in ("missing", "extra_forbidden"):
-        why = ": ".join(filter(None, [place, first["msg"].removeprefix("Value error, ").lower()]))
-        raise InputError(f"{where}: {why}")
-    lacking = [repr(detail["loc"][0]) for detail in details if detail["type"] == "missing"]
-    why = f"no {' and no '.join(lacking)}" if lacking else f"unknown field {place!r}"
     fields = ErrorSpan.model_fields
-    needed = ", ".join(name for name, field in fields.items() if field.is_required())
-    more = ", ".join(name for name, field in fields.items() if not field.is_required())
-    raise InputError(f"{where}: {why}; an error needs {needed}, and may have {more}")
+    needed = [name for name, field in fields.items() if field.is_required()]
+    items, spans = objects_in(value, "'errors'", where), []
+    for number, item in enumerate(items, start=1):
+        place = f"{where}: error {number} of {len(items)}"
+        missing, unknown = [name for name in needed if name not in item], [name for name in item if name not in fields]
+        if missing or unknown:
+            why = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {unknown[0]!r}"
+            more = ", ".join(name for name in fields if name not in needed)
+            raise InputError(f"{place}: {why}; an error needs {', '.join(needed)}, and may have {more}")
+        try:
+            spans.append(ErrorSpan.model_validate(item))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = "".join(f"{part}: " for part in first["loc"])
+            reason = first["msg"].removeprefix("Value error, ").lower()
+            raise InputError(f"{place}: {field}{reason}; correct it") from None
+    return tuple(spans)

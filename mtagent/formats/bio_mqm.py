@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from mtagent.formats.annotations import Annotation, annotation, error_span, name_field, objects_in, offset
+from mtagent.formats.annotations import Annotation, TextSide, error_span, fields_of, name_field, objects_in, offset
 from mtagent.formats.json_text import whole_file
 from mtagent.records import ErrorSpan
+
+_NAMES = {
+    **{"segment": "SEG_ID", "document": "Doc_ID", "system": "System_ID", "rater": "Annotator_ID"},
+    **{"source": "source", "translation": "target"},
+}
 
 
 class BioMqm:
@@ -29,12 +34,11 @@ class BioMqm:
             if values.get("target_errors") is not None:
                 of_source = _errors(values.get("source_errors") or [], "source", where)
                 errors = _errors(values["target_errors"], "translation", where) + of_source
-            names = ("SEG_ID", "Doc_ID", "System_ID", "Annotator_ID")
-            annotations.append(annotation(values, where, errors, names=names, texts=("source", "target")))
+            annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_NAMES)))
         return annotations
 
 
-def _errors(data: Any, side: Literal["translation", "source"], where: str) -> tuple[ErrorSpan, ...]:
+def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(
         error_span(
             where,

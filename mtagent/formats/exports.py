@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -16,11 +17,11 @@ from mtagent.formats.segments import Format, Result
 from mtagent.records import Rated, Rating, Segment, comparable
 
 
-class Entry(NamedTuple):
-    """A segment as a run holds it. A text is ``None`` where the system has no translation of it.
+class SegmentTexts(NamedTuple):
+    """A segment of a run with its text by each system, and the ratings of these texts.
 
-    ``rated`` goes by the systems in their order, and within a system by evaluator; a text that nobody rated has one
-    record without a rating.
+    A text is ``None`` where the system has no translation. The ratings go by the systems in their order, and within a
+    system by evaluator; a text that nobody rated has one record without a rating.
     """
 
     segment: Segment
@@ -28,26 +29,41 @@ class Entry(NamedTuple):
     rated: tuple[Rated, ...]
 
 
-class Survey(NamedTuple):
-    """What has to be known before a file is opened; segments are told by their ids, in order.
+@dataclass(frozen=True)
+class RunTexts:
+    """What a run holds, by system. ``segments`` reads it anew each time it is called.
 
-    ``missing`` lack a translation by any system. ``broken`` have a line break in source, reference or a translation.
-    ``referenced`` counts the references of each language pair.
+    What a format must know before it opens a file: the ids of the segments that lack a translation by any system
+    (``missing``), of those with a line break in source, reference or a translation (``broken``), and how many
+    ``references`` each language pair has.
     """
 
-    missing: tuple[str, ...]
-    broken: tuple[str, ...]
-    referenced: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a run holds. ``entries`` reads it anew each time it is called."""
-
-    run: str
+    name: str
     systems: tuple[str, ...]
-    entries: Callable[[], Iterator[Entry]]
-    survey: Survey
+    segments: Callable[[], Iterator[SegmentTexts]]
+    missing: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    references: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, name: str, systems: tuple[str, ...], segments: Callable[[], Iterator[SegmentTexts]]) -> RunTexts:
+        """The run, after a first look at all of its segments. Raises :class:`OutputError` where there is none."""
+        number, missing, broken, references = 0, [], [], Counter[str]()
+        for segment, texts, _ in segments():
+            number += 1
+            if None in texts.values():
+                missing.append(segment.id)
+            if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
+                broken.append(segment.id)
+            references[pair_name(segment)] += segment.reference is not None
+        if not number:
+            raise OutputError(f"run {name!r}: there is no segment in it to export")
+        return cls(name, systems, segments, tuple(missing), tuple(broken), references)
+
+
+def has_break(text: str) -> bool:
+    """Whether a program that reads ``text`` by lines would see more than one."""
+    return "\n" in text or "\r" in text
 
 
 class Export(Protocol):
@@ -65,7 +81,7 @@ class Export(Protocol):
     @property
     def one_system(self) -> bool: ...
 
-    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write the file ``output``, or files into the empty folder ``output``, and return remarks for the user.
 
         Raises :class:`mtagent.errors.OutputError` for what this form cannot hold.
@@ -93,14 +109,14 @@ def pair_name(segment: Segment) -> str:
     return f"{strict_name(segment.source_lang)}-{strict_name(segment.target_lang)}"
 
 
-def mapped(names: Sequence[str], plain: Callable[[str], str], output: Path) -> dict[str, str]:
+def mapped(
+    names: Sequence[str], plain: Callable[[str], str], output: Path, way_out: str = "choose one with --systems"
+) -> dict[str, str]:
     """Each of ``names`` with its ``plain`` form. Raises :class:`OutputError` where two would become one."""
     written = {name: plain(name) for name in names}
     for name in written:
         if twin := next((other for other in written if other != name and written[other] == written[name]), None):
-            raise OutputError(
-                f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: choose one with --systems"
-            )
+            raise OutputError(f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: {way_out}")
     return written
 
 
@@ -110,7 +126,13 @@ def renamed(names: dict[str, str]) -> tuple[str, ...]:
     return (f"renamed, as names there allow no '.', '-' and the like: {', '.join(changed)}",) if changed else ()
 
 
-class Raters:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """``name``, or else ``name_2``, ``name_3`` …, whichever is not ``taken``."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return name if name not in taken else next(fresh for fresh in numbered if fresh not in taken)
+
+
+class RaterNames:
     """Tells evaluators apart: of two with one name and different signatures the second is ``NAME_2``.
 
     A post-editor and a judge may be the same evaluator with different models; their scores must not be mixed.
@@ -122,43 +144,35 @@ class Raters:
         self.plain_names: dict[str, str] = {}
         self.remarks: list[str] = []
 
-    def name(self, rating: Rating) -> str:
-        """What the one who gave this rating is called."""
+    def of(self, rating: Rating) -> str:
+        """The name of the evaluator that gave this rating."""
         key = (rating.evaluator, comparable(rating.signature))
         if key not in self._names:
             plain = self.plain_names[rating.evaluator] = self._plain(rating.evaluator)
-            self._names[key] = unused(plain, self._names.values())
+            self._names[key] = free_name(plain, self._names.values())
             if self._names[key] != plain:
                 self.remarks.append(f"{self._names[key]} is another {plain}: {rating.signature}")
         return self._names[key]
 
 
-def unused(name: str, taken: Collection[str]) -> str:
-    """``name``, or else ``name_2``, ``name_3`` …, whichever is not ``taken``."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return name if name not in taken else next(fresh for fresh in numbered if fresh not in taken)
-
-
-class Stages:
+class StageFiles:
     """``RUN.STAGE.txt``, a segment a line; ``RUN.STAGE.jsonl`` for all stages where any text has a line break."""
 
     name = "stages"
     folder = True
     one_system = False
 
-    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write one file per stage."""
-        broken = held.survey.broken
-        form: Format = JSONL if broken else Lines()
-        names = mapped(held.systems, file_name, output)
+        form: Format = JSONL if run.broken else Lines()
+        names = mapped(run.systems, file_name, output)
         for system, name in names.items():
-            results = (Result(segment=entry.segment, text=entry.texts[system] or "") for entry in held.entries())
-            form.write(output / f"{file_name(held.run)}.{name}{form.suffixes[0]}", results)
-        remarks = renamed(names)
-        if broken:
-            why = f"JSON Lines, for there are segments with a line break: {len(broken)} (first: {broken[0]!r})"
-            remarks = (why, *remarks)
-        return remarks
+            results = (Result(segment=segment, text=texts[system] or "") for segment, texts, _ in run.segments())
+            form.write(output / f"{file_name(run.name)}.{name}{form.suffixes[0]}", results)
+        if not run.broken:
+            return renamed(names)
+        why = f"JSON Lines, for there are segments with a line break: {len(run.broken)} (first: {run.broken[0]!r})"
+        return (why, *renamed(names))
 
 
-STAGES = Stages()
+STAGES = StageFiles()

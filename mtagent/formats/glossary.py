@@ -5,14 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.files import lines_of
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.tables import Dialect, rows
 from mtagent.records import Term
 from mtagent.text.scripts import UNSPACED
 
@@ -73,16 +72,6 @@ class _Index:
         return numbers
 
 
-@lru_cache(maxsize=8)
-def _indexed(terms: tuple[Term, ...]) -> Glossary:
-    return Glossary(terms)
-
-
-def relevant(terms: tuple[Term, ...], source: str) -> tuple[Term, ...]:
-    """The terms that occur in ``source``; for many texts make one :class:`Glossary` instead."""
-    return _indexed(terms).relevant(source)
-
-
 def read_glossary(path: Path) -> tuple[Term, ...]:
     """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
 
@@ -101,8 +90,17 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
             raise InputError(f"{path}:1: unknown or repeated column {name!r}; the columns are {', '.join(_COLUMNS)}")
     if not {"source", "target"} <= set(names):
         raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
-    table = table_rows(rows(lines, dialect, path), len(names), dialect, path)
-    return tuple(_term(dict(zip(names, row.cells, strict=True)), f"{path}:{row.line}") for row in table)
+    terms = []
+    for row in rows(lines, dialect, path, len(names)):
+        cells, where = dict(zip(names, map(str.strip, row.cells), strict=True)), f"{path}:{row.line}"
+        source, target = cells["source"], cells["target"]
+        if not source:
+            raise InputError(f"{where}: the source term is empty")
+        if not target:
+            raise InputError(f"{where}: {source!r} has no target; a term to keep belongs on a do-not-translate list")
+        forbidden, case_sensitive = _choice(cells, "forbidden", _YES_NO, where), _choice(cells, "case", _CASE, where)
+        terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive))
+    return tuple(terms)
 
 
 def read_do_not_translate(path: Path) -> tuple[Term, ...]:
@@ -111,22 +109,8 @@ def read_do_not_translate(path: Path) -> tuple[Term, ...]:
     return tuple(Term(source=term, case_sensitive=True) for term in terms if term)
 
 
-def _term(cells: dict[str, str], where: str) -> Term:
-    source, target = cells["source"].strip(), cells["target"].strip()
-    if not source:
-        raise InputError(f"{where}: the source term is empty")
-    if not target:
-        raise InputError(f"{where}: {source!r} has no target; a term to keep belongs on a do-not-translate list")
-    return Term(
-        source=source,
-        target=target,
-        forbidden=_choice(cells, "forbidden", _YES_NO, where),
-        case_sensitive=_choice(cells, "case", _CASE, where),
-    )
-
-
 def _choice(cells: dict[str, str], column: str, choices: dict[str, bool], where: str) -> bool:
-    written = cells.get(column, "").strip().casefold()
+    written = cells.get(column, "").casefold()
     if written not in choices:
         raise InputError(f"{where}: {column} is {written!r}; use one of {', '.join(filter(None, choices))}")
     return choices[written]

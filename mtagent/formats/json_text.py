@@ -45,25 +45,25 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-_IN_CELL = "{where}: not JSON: {reason} at character {column}"
-_IN_LINE = "{where}:{column}: not JSON: {reason}"
-_IN_FILE = "{where}:{line}:{column}: not JSON: {reason}"
+def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, *, lines: bool | None = None) -> Any:
+    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``.
 
-
-def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, message: str = _IN_CELL) -> Any:
-    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``."""
+    The place of an error follows ``where``: line and column where ``text`` is a file of ``lines``, the column where it
+    is one line (``False``). Where it is but a cell (``None``), the character in it is named at the end.
+    """
     try:
         return load(text)
     except json.JSONDecodeError as error:
-        place = {"where": where, "line": error.lineno, "column": error.colno}
-        raise InputError(message.format(**place, reason=error.msg.lower())) from None
+        line = f":{error.lineno}" if lines else ""
+        column, in_cell = ("", f" at character {error.colno}") if lines is None else (f":{error.colno}", "")
+        raise InputError(f"{where}{line}{column}: not JSON: {error.msg.lower()}{in_cell}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not usable JSON: {error}") from None
 
 
 def whole_file(path: Path) -> Any:
     """The value that a whole file holds, with or without a byte order mark. Raises :class:`InputError`."""
-    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), message=_IN_FILE)
+    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), lines=True)
 
 
 def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
@@ -79,10 +79,10 @@ def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
         if blank:
             raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
         where = f"{path}:{line.number}"
-        values = parsed(line.text, where, _strict, _IN_LINE)
+        values = parsed(line.text, where, _strict, lines=False)
         if not isinstance(values, dict):
             raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
-        if any("\0" in value for value in values.values() if isinstance(value, str)):
+        if "\\u0000" in line.text and any("\0" in value for value in values.values() if isinstance(value, str)):
             raise InputError(f"{where}: an escaped NUL (\\u0000); text has none")
         yield line, values
 
@@ -90,17 +90,6 @@ def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
 def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line's number and its object; see :func:`object_lines`."""
     return ((line.number, values) for line, values in object_lines(path))
-
-
-def _strict(text: str) -> Any:
-    values = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refused)
-    if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
-        try:
-            json.dumps(values, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            code = ord(error.object[error.start])
-            raise ValueError(f"an escaped lone surrogate (\\u{code:04x})") from None
-    return values
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -111,5 +100,19 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _refused(constant: str) -> Any:
+def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_refuse)
+
+
+def _strict(text: str) -> Any:
+    values = _DECODER.decode(text)
+    if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            code = ord(error.object[error.start])
+            raise ValueError(f"an escaped lone surrogate (\\u{code:04x})") from None
+    return values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +10,20 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import byte_order_mark, replacing
+from mtagent.formats.files import Line, byte_order_mark, write_pieces
 from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
+    Fields,
     Result,
     SegmentDefaults,
     named_fields,
     paired,
-    segment,
+    segments_from,
     suggested,
-    unique,
 )
-from mtagent.records import Call, Chain, Rated, Segment, Step
-
-logger = logging.getLogger("mtagent.formats")
+from mtagent.records import Call, Chain, Rated, Segment
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
@@ -40,18 +37,12 @@ _UNRATED: dict[str, Any] = {
 
 
 class _Object(NamedTuple):
-    """A line's object, which of its keys holds which field, and the very characters it consists of."""
+    """A line with its object, the segment's id, and which of the object's keys holds which field."""
 
-    line: int
+    line: Line
     values: dict[str, Any]
     keys: dict[str, str]
-    raw: str
-    end: str
-
-    def id(self, number: int) -> str:
-        """The object's own id, or else its number."""
-        own = self.values[self.keys["id"]] if "id" in self.keys else None
-        return str(number if own is None else own)
+    id: str
 
 
 @dataclass(frozen=True)
@@ -68,53 +59,47 @@ class JsonLines:
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
-        return unique(self._segments(path, defaults), path)
-
-    def _segments(self, path: Path, defaults: SegmentDefaults) -> Iterator[tuple[int, Segment]]:
-        reported: set[str] = set()
-        for number, item in enumerate(self._objects(path), start=1):
-            for field, key in item.keys.items():
-                if key != field and key not in reported:
-                    reported.add(key)
-                    logger.info("%s: field %r is read as %s", path, key, field)
-            values = {field: item.values[key] for field, key in item.keys.items()}
-            if type(values.get("id")) is int:  # a number will do, but not true or false
-                values["id"] = item.id(number)
-            yield item.line, segment(values, defaults, number, f"{path}:{item.line}")
+        records = (
+            Fields(item.line.number, {field: item.values[key] for field, key in item.keys.items()}, item.keys)
+            for item in self._objects(path)
+        )
+        return segments_from(records, defaults, path, "field")
 
     def _objects(self, path: Path) -> Iterator[_Object]:
-        for line, values in object_lines(path):
+        for number, (line, values) in enumerate(object_lines(path), start=1):
             names = list(values)
             keys = {name: name for name in names if name in _FIELDS}
             where = f"{path}:{line.number}"
             if self.lenient:
                 keys |= {field: names[index] for field, index in named_fields(names, where).items()}
-            elif unknown := [name for name in names if name not in keys]:
-                way_out = suggested(unknown[0]) or "; --format jsonl-lenient carries unknown fields through"
-                raise InputError(f"{where}: unknown field {unknown[0]!r}{way_out}")
-            yield _Object(line.number, values, keys, line.text, line.end)
+            elif unknown := next((name for name in names if name not in keys), None):
+                way_out = suggested(unknown) or "; --format jsonl-lenient carries unknown fields through"
+                raise InputError(f"{where}: unknown field {unknown!r}{way_out}")
+            own = values[keys["id"]] if "id" in keys else None
+            yield _Object(line, values, keys, str(number if own is None else own))
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
 
         With ``like`` only the texts change; every other character of an object is copied as it is.
         """
-        count = 0
-        with replacing(path) as sink:
-            if like is None:
-                for result in results:
-                    fields = result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-                    sink.write(json.dumps({**fields, "translation": result.text}, ensure_ascii=False) + "\n")
-                    count += 1
-                return count
-            sink.write(byte_order_mark(like))
-            entries = ((item.id(number), item.line, item) for number, item in enumerate(self._objects(like), start=1))
+        if like is None:
+            plain = (
+                result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+                | {"translation": result.text}
+                for result in results
+            )
+            return write_pieces(path, "", (json.dumps(fields, ensure_ascii=False) + "\n" for fields in plain))
+        entries = ((item.id, item.line.number, item) for item in self._objects(like))
+
+        def changed() -> Iterator[str]:
             for item, result in paired(entries, results, path, like):
                 key = item.keys.get("translation", "translation")
                 same = result.text == (item.values.get(key) or "")  # no translation stays none
-                sink.write((item.raw if same else replaced(item.raw, key, result.text)) + item.end)
-                count += 1
-        return count
+                raw = item.line.text
+                yield (raw if same else replaced(raw, key, result.text)) + item.line.end
+
+        return write_pieces(path, byte_order_mark(like), changed())
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether a file that begins so holds ratings in this project's own form."""
@@ -162,9 +147,7 @@ class JsonLines:
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write an object per rating, a failed one with its ``error``; all but the dialogues, which the store has."""
-        with replacing(output) as sink:
-            for rated in ratings.read(None):
-                sink.write(dumped(as_object(rated), output) + "\n")
+        write_pieces(output, "", (_account_line(as_object(rated), output) for rated in ratings.read(None)))
         return ()
 
 
@@ -174,13 +157,38 @@ JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """A record's fields beside those of its segment and its rating."""
-    inner = [values[name] for name in ("segment", "rating") if isinstance(values.get(name), dict)]
-    own = {name: value for name, value in values.items() if name not in ("segment", "rating")}
-    return {name: value for layer in (*inner, own) for name, value in layer.items()}
+    layers = (values.get("segment"), values.get("rating"), values)
+    return {name: value for layer in layers if isinstance(layer, dict) for name, value in layer.items()}
 
 
-def _members(raw: str) -> list[tuple[str, int, int, int, int]]:
-    """The keys of the object that ``raw`` is, each with start and end (exclusive) of the key and of its value."""
+def replaced(raw: str, key: str, text: str) -> str:
+    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
+    members = _members(raw)
+    escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
+    value = json.dumps(text, ensure_ascii=escapes)
+    for member in members:
+        if member.key == key:
+            return raw[: member.value_start] + value + raw[member.value_end :]
+    comma, colon, last = "", ": ", raw.index("{") + 1
+    if members:
+        _, start, end, value_start, last = members[-1]
+        colon = raw[end:value_start]
+        comma = raw[members[-2].value_end : start] if len(members) > 1 else "," if colon == ":" else ", "
+    return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
+
+
+class _Member(NamedTuple):
+    """A member of an object as it is written: its key, and where key and value start and end (exclusive)."""
+
+    key: str
+    start: int
+    end: int
+    value_start: int
+    value_end: int
+
+
+def _members(raw: str) -> list[_Member]:
+    """The members of the object that ``raw`` is."""
     decode = json.JSONDecoder().raw_decode
 
     def skip_space(at: int) -> int:
@@ -191,38 +199,14 @@ def _members(raw: str) -> list[tuple[str, int, int, int, int]]:
     members = []
     at = skip_space(skip_space(0) + 1)
     while raw[at] != "}":
-        key, key_end = decode(raw, at)
-        start = skip_space(skip_space(key_end) + 1)
-        _, end = decode(raw, start)
-        members.append((key, at, key_end, start, end))
-        at = skip_space(end)
+        key, end = decode(raw, at)
+        value_start = skip_space(skip_space(end) + 1)
+        _, value_end = decode(raw, value_start)
+        members.append(_Member(key, at, end, value_start, value_end))
+        at = skip_space(value_end)
         if raw[at] == ",":
             at = skip_space(at + 1)
     return members
-
-
-def replaced(raw: str, key: str, text: str) -> str:
-    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
-    members = _members(raw)
-    escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
-    value = json.dumps(text, ensure_ascii=escapes)
-    for own_key, _, _, start, end in members:
-        if own_key == key:
-            return raw[:start] + value + raw[end:]
-    comma, colon, last = "", ": ", raw.index("{") + 1
-    if members:
-        _, key_start, key_end, start, last = members[-1]
-        colon = raw[key_end:start]
-        comma = raw[members[-2][-1] : key_start] if len(members) > 1 else "," if colon == ":" else ", "
-    return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
-
-
-def dumped(account: dict[str, Any], path: Path) -> str:
-    """A segment's account as JSON; a model's reply may hold a lone surrogate, on which it must not fail."""
-    try:
-        return encoded(account)
-    except ValueError as error:
-        raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
 
 
 def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
@@ -231,41 +215,44 @@ def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False
     ``messages`` adds the full requests and replies of all calls. The file appears when it is complete. Raises
     :class:`OutputError`.
     """
-    count = 0
-    with replacing(path) as sink:
-        for chain in chains:
-            sink.write(dumped(details(chain, messages=messages), path) + "\n")
-            count += 1
-    return count
+    return write_pieces(path, "", (_account_line(details(chain, messages=messages), path) for chain in chains))
+
+
+def _account_line(account: dict[str, Any], path: Path) -> str:
+    """A segment's account as a line; a model's reply may hold a lone surrogate, on which it must not fail."""
+    try:
+        return encoded(account) + "\n"
+    except ValueError as error:
+        raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
 
 
 def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
     """The account of one chain as plain data: texts, stages, edits, ratings, calls and what they cost."""
+    stages = [
+        {
+            "stage": step.stage,
+            "verdict": step.verdict,
+            "reason": step.reason,
+            "cause": step.cause.model_dump(exclude_defaults=True),
+            "text": step.text,
+            "proposed": step.proposed,
+            "edits": [edit.model_dump() for edit in step.edits],
+            # The calls stand with the step, which paid for them.
+            "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
+            "calls": [_call(call, messages) for call in step.calls],
+            "usage": step.usage.model_dump(),
+            "seconds": step.seconds,
+        }
+        for step in chain.steps
+    ]
     return {
         **_about(chain.segment),
         "given": chain.given,
         "text": chain.text,
         "changed": chain.changed,
         "error": chain.failed.reason if chain.failed else None,
-        "stages": [_stage(step, messages) for step in chain.steps],
+        "stages": stages,
         "usage": chain.usage.model_dump(),
-    }
-
-
-def _stage(step: Step, messages: bool) -> dict[str, Any]:
-    return {
-        "stage": step.stage,
-        "verdict": step.verdict,
-        "reason": step.reason,
-        "cause": step.cause.model_dump(exclude_defaults=True),
-        "text": step.text,
-        "proposed": step.proposed,
-        "edits": [edit.model_dump() for edit in step.edits],
-        # The calls stand with the step, which paid for them.
-        "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
-        "calls": [_call(call, messages) for call in step.calls],
-        "usage": step.usage.model_dump(),
-        "seconds": step.seconds,
     }
 
 

@@ -6,16 +6,16 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, error_span, is_omission
-from mtagent.formats.exports import Held, Raters, pair_name
+from mtagent.formats.exports import RaterNames, RunTexts, pair_name
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.ratings import Candidates, Ratings, place_of
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.tables import Dialect, rows
 from mtagent.records import ErrorSpan, Rated
 from mtagent.text import mqm
 
@@ -34,14 +34,7 @@ _OWN_MARKS = {"\t": "tab", "\n": "line break", "\r": "carriage return", "<v>": "
 _WAY_OUT = "use --format jsonl or mtme"
 
 
-class _Layout(NamedTuple):
-    """The names of the columns, and whether they stand in a first line of their own."""
-
-    names: list[str]
-    header: bool
-
-
-class _Marked(NamedTuple):
+class _Text(NamedTuple):
     """A text without its ``<v>`` marks, and the places that they enclosed."""
 
     text: str
@@ -52,55 +45,45 @@ class _Row(NamedTuple):
     """A row's cells by name, its texts without marks, and where it stands."""
 
     cells: dict[str, str]
-    source: _Marked
-    target: _Marked
+    source: _Text
+    target: _Text
     where: str
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        ids = ("system", "doc", "doc_seg_id", "global_seg_id", "rater")
-        return (*(self.cells.get(name, "") for name in ids), self.target.text)
 
-    @property
-    def says_no_error(self) -> bool:
-        return any(self.cells[name].strip().casefold() in _NO_ERROR for name in ("category", "severity"))
-
-
-@dataclass(frozen=True)
 class Marot:
     """Reads and writes ratings with error spans. Has no room for a score, a failed rating, or one without spans."""
 
-    name: str = "marot"
+    name = "marot"
     suffixes: tuple[str, ...] = (".tsv",)
-    folder: bool = False
-    one_system: bool = False
-    way_out: str = _WAY_OUT
+    folder = False
+    one_system = False
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether a file begins with this format's header, or with a row of it."""
-        return value is None and _layout(first) is not None
+        return value is None and bool(_columns(first))
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file, one per rater and translation. Raises :class:`InputError`."""
         first = next(lines_of(path), None)
-        layout = _layout(first.text) if first else None
-        if layout is None:
+        columns = _columns(first.text) if first else []
+        if not columns:
             raise InputError(f"{path}:1: no header with the columns {', '.join(sorted(_NEEDED))}; add it")
         groups: dict[tuple[str, ...], list[_Row]] = {}
-        for line in table_rows(rows(lines_of(path), _DIALECT, path), len(layout.names), _DIALECT, path):
-            if line.line == 1 and layout.header:
+        for line in rows(lines_of(path), _DIALECT, path, len(columns)):
+            cells, where = dict(zip(columns, line.cells, strict=True)), f"{path}:{line.line}"
+            if line.line == 1 and _columns_of_header(line.cells):
                 continue
-            cells, where = dict(zip(layout.names, line.cells, strict=True)), f"{path}:{line.line}"
             row = _Row(cells, _unmarked(cells["source"], where), _unmarked(cells["target"], where), where)
             if cells["rater"] and not cells["severity"].casefold().startswith(_TEST):
-                groups.setdefault(row.key, []).append(row)
+                ids = ("system", "doc", "doc_seg_id", "global_seg_id", "rater")
+                groups.setdefault((*(cells.get(name, "") for name in ids), row.target.text), []).append(row)
         return [_annotation(group) for group in groups.values()]
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """The output itself."""
         return (output,)
 
-    def refuse(self, candidates: Candidates, output: Path) -> None:
+    def refuse(self, candidates: Candidates, output: Path, way_out: str = _WAY_OUT) -> None:
         """A tab, a line break or a mark in a text would be taken for the file's own."""
         segment = candidates.segment
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
@@ -109,7 +92,7 @@ class Marot:
             if mark := next((name for mark, name in _OWN_MARKS.items() if mark in text), ""):
                 raise OutputError(
                     f"{output}: segment {segment.id!r}: the {what} has a {mark}, which a Marot file cannot "
-                    f"hold; {self.way_out}"
+                    f"hold; {way_out}"
                 )
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
@@ -128,74 +111,78 @@ class Marot:
                     sink.write("\t".join(re.sub(r"[\t\r\n]", " ", cell) for cell in cells) + "\n")
         return (f"{failed} failed ratings have no row in a Marot file",) if failed else ()
 
-    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write the rows of all ratings with error spans: a text that nobody marked has no row."""
-        form = Marot(way_out="use --format mtme --escape")
         marked = unmarked = 0
-        for entry in held.entries():
-            form.refuse(Candidates(segment=entry.segment, translations=entry.texts), output)
-            ratings = [rated.rating for rated in entry.rated if rated.rating is not None]
+        for segment, texts, rated in run.segments():
+            self.refuse(Candidates(segment=segment, translations=texts), output, "use --format mtme --escape")
+            ratings = [item.rating for item in rated if item.rating is not None]
             marked += sum(rating.errors is not None for rating in ratings)
             unmarked += sum(rating.errors is None for rating in ratings)
         if not marked:
             raise OutputError(
-                f"{output}: no text of run {held.run!r} has a rating with error spans: see `mtagent rate`"
+                f"{output}: no text of run {run.name!r} has a rating with error spans: see `mtagent rate`"
             )
-        raters: dict[str, Raters] = defaultdict(Raters)
+        raters: dict[str, RaterNames] = defaultdict(RaterNames)
 
-        def renamed() -> Iterator[Rated]:
+        def with_names() -> Iterator[Rated]:
             """The ratings under the names of their raters in this file; those without spans left out."""
-            for entry in held.entries():
-                for rated in entry.rated:
-                    rating = rated.rating
-                    if rating is not None and rating.errors is not None:
-                        name = raters[pair_name(entry.segment)].name(rating)
-                        rating = rating.model_copy(update={"evaluator": name})
-                    else:
-                        rating = None
-                    yield rated.model_copy(update={"rating": rating})
+            for rated in (item for entry in run.segments() for item in entry.rated):
+                rating = rated.rating
+                if rating is not None and rating.errors is not None:
+                    name = raters[pair_name(rated.segment)].of(rating)
+                    rating = rating.model_copy(update={"evaluator": name})
+                else:
+                    rating = None
+                yield rated.model_copy(update={"rating": rating})
 
-        remarks = form.write_ratings(Ratings(held.systems, lambda _: renamed()), output)
+        remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
         without = (f"ratings without a row, for their evaluator marks no spans: {unmarked}",) if unmarked else ()
-        return (*remarks, *without, *(remark for pair in raters.values() for remark in pair.remarks))
+        return (*remarks, *without, *(remark for names in raters.values() for remark in names.remarks))
 
 
 MAROT = Marot()
 
 
-def _layout(first: str) -> _Layout | None:
-    """The layout of a file that begins with the line ``first``; ``None`` if it is not one of this format."""
-    names = [cell.strip().casefold().replace(" ", "_") for cell in first.split("\t")]
+def _columns(first: str) -> list[str]:
+    """The names of the columns of a file that begins with the line ``first``; none if it is not one of this format."""
+    cells = first.split("\t")
+    if header := _columns_of_header(cells):
+        return header
+    marks = "<v>" in first or (cells[8:] and cells[8].strip().casefold() in (*_NO_ERROR, *mqm.SEVERITIES))
+    return list(_READ_AS[: len(cells)]) if len(cells) in (9, 10) and marks else []
+
+
+def _columns_of_header(cells: list[str]) -> list[str]:
+    """The names that a header gives; none if it is not one."""
+    names = [cell.strip().casefold().replace(" ", "_") for cell in cells]
     names = [_NAMES.get(name, name) for name in names]
-    if _NEEDED.issubset(names):
-        return _Layout(names, header=True)
-    headless = len(names) in (9, 10) and ("<v>" in first or names[8] in (*_NO_ERROR, *mqm.SEVERITIES))
-    return _Layout(list(_READ_AS[: len(names)]), header=False) if headless else None
+    return names if _NEEDED.issubset(names) else []
 
 
-def _unmarked(text: str, where: str) -> _Marked:
-    places, plain, end = [], "", 0
-    for mark in _MARK.finditer(text):
-        plain += text[end : mark.start()]
-        places.append((len(plain), len(plain) + len(mark[1])))
-        plain += mark[1]
-        end = mark.end()
-    plain += text[end:]
+def _unmarked(text: str, where: str) -> _Text:
+    pieces = _MARK.split(text)  # every second one stood between marks
+    plain = "".join(pieces)
     if "<v>" in plain or "</v>" in plain:
         raise InputError(f"{where}: a <v> has no </v>, or the other way round; correct the row, or delete it")
-    return _Marked(plain, places)
+    ends = list(accumulate(map(len, pieces)))
+    return _Text(plain, list(zip(ends[:-1:2], ends[1::2], strict=True)))
 
 
 def _annotation(group: list[_Row]) -> Annotation:
     """What a rater says about a translation, in one row per error."""
     first = group[0]
-    errors = [_error(row) for row in group if not row.says_no_error]
-    warnings = [warning for _, warning in errors if warning]
+    errors, warnings = [], []
+    for row in group:
+        if not any(row.cells[name].strip().casefold() in _NO_ERROR for name in ("category", "severity")):
+            error, warning = _error(row)
+            errors.append(error)
+            warnings += [f"{row.where}: {warning}"] if warning else []
     if 0 < len(errors) < len(group):
         warnings.append(f"{first.where}: the rater says that there is no error, and marks some: they count")
     return Annotation(
         where=first.where,
-        errors=tuple(error for error, _ in errors),
+        errors=tuple(errors),
         segment=first.cells.get("global_seg_id") or first.cells.get("doc_seg_id") or None,
         document=first.cells.get("doc") or None,
         system=first.cells["system"],
@@ -206,17 +193,17 @@ def _annotation(group: list[_Row]) -> Annotation:
     )
 
 
-def _error(row: _Row) -> tuple[ErrorSpan, str | None]:
+def _error(row: _Row) -> tuple[ErrorSpan, str]:
     """The error of a row, and what is odd about it."""
-    category, warning, metadata = row.cells["category"], None, _metadata(row.cells)
+    category, warning, metadata = row.cells["category"], "", _metadata(row.cells)
     in_source = bool(row.source.places) and not row.target.places
     text, places = row.source if in_source else row.target
     if not places and mqm.is_non_translation(category):
         places = [(0, len(text))]
     if not places and not is_omission(category) and not metadata.get("marked_text"):
-        warning = f"{row.where}: the error {category!r} marks no span"
+        warning = f"the error {category!r} marks no span"
     if len(places) > 1:
-        warning = f"{row.where}: the error marks {len(places)} spans; only the first one is taken"
+        warning = f"the error marks {len(places)} spans; only the first one is taken"
     start, end = places[0] if places else (None, None)
     error = error_span(
         row.where,

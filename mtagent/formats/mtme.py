@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import fsum
@@ -24,11 +24,21 @@ from typing import Any
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.formats.annotations import Annotation, error_span, objects_in, offset
-from mtagent.formats.exports import Entry, Held, Raters, mapped, pair_name, plain_name, renamed, strict_name, unused
+from mtagent.formats.exports import (
+    RaterNames,
+    RunTexts,
+    SegmentTexts,
+    free_name,
+    mapped,
+    pair_name,
+    plain_name,
+    renamed,
+    strict_name,
+)
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
 from mtagent.formats.ratings import Candidates, Place, Ratings, place_of
-from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
 
 NOT_RATED = "None"
@@ -71,13 +81,14 @@ class Mtme:
             cells = line.text.split("\t")
             if len(cells) not in (2, 3):
                 raise InputError(f"{where}: {len(cells)} columns; a line is SYSTEM⇥JSON⇥RATER or SYSTEM⇥None")
-            counts[cells[0]] += 1
+            system, rating = cells[:2]
+            counts[system] += 1
             annotations.append(
                 Annotation(
                     where=where,
-                    errors=None if cells[1] == NOT_RATED else _read_errors(parsed(cells[1], where), where),
-                    segment=str(counts[cells[0]]),
-                    system=cells[0],
+                    errors=None if rating == NOT_RATED else tuple(_errors(parsed(rating, where), where)),
+                    segment=str(counts[system]),
+                    system=system,
                     rater=cells[2] if len(cells) == 3 else None,
                 )
             )
@@ -90,13 +101,12 @@ class Mtme:
             if not len(lines) == len(source) == counts[system]:
                 numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source)} sources"
                 raise InputError(f"{path}: system {system!r} has {numbers}; they must be equally many")
-        at = Counter[str]()
-        for place, annotation in enumerate(annotations):
-            system = annotation.system or ""
-            both = {"source": source[at[system]], "translation": texts[system][at[system]]}
-            annotations[place] = annotation.model_copy(update=both)
-            at[system] += 1
-        return annotations
+        with_texts = []
+        for annotation in annotations:
+            at = int(annotation.segment or "") - 1
+            both = {"source": source[at], "translation": texts[annotation.system or ""][at]}
+            with_texts.append(annotation.model_copy(update=both))
+        return with_texts
 
     def texts_around(self, path: Path) -> list[Path]:
         """The files with sources and translations in the folders around ``path``, as far as they are there."""
@@ -112,12 +122,7 @@ class Mtme:
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
         """The files hold no texts; only the names of systems may get into each other's way."""
-        shared = Counter(plain_name(system) for system in candidates.translations)
-        if twice := [system for system in candidates.translations if shared[plain_name(system)] > 1]:
-            raise OutputError(
-                f"{output}: mtme allows no '.' and '-' in names, and without them {' and '.join(map(repr, twice))} "
-                "are the same: name them otherwise with -t NAME=FILE"
-            )
+        mapped(tuple(candidates.translations), plain_name, output, "name them otherwise with -t NAME=FILE")
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the three files."""
@@ -134,22 +139,20 @@ class Mtme:
                     spans.write(f"{name}\t{line}\n")
                     unplaced += lost
                 write_scores(name, values, scores, averages)
-        names = [f"{system} is {plain_name(system)}" for system in ratings.systems if plain_name(system) != system]
-        remarks = [f"mtme allows no '.' and '-' in names: {', '.join(names)} in the files"] if names else []
+        remarks = list(renamed({system: plain_name(system) for system in ratings.systems}))
         if unplaced:
             remarks.append(f"{unplaced} errors have no known place in the text: they stand as empty spans at its start")
         return tuple(remarks)
 
-    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write the folders. Raises :class:`OutputError` for a segment with a line break, unless ``escape``."""
-        broken = held.survey.broken
-        if broken and not self.escape:
+        if run.broken and not self.escape:
             raise OutputError(
-                f"segment {broken[0]!r} (and {len(broken) - 1} more): has a line break, and mt-metrics-eval holds a "
-                "segment a line; --escape writes \\n for it"
+                f"segment {run.broken[0]!r} (and {len(run.broken) - 1} more): has a line break, and mt-metrics-eval "
+                "holds a segment a line; --escape writes \\n for it"
             )
-        names = mapped(held.systems, strict_name, output)
-        pairs: dict[str, _Pair] = {}
+        names = mapped(run.systems, strict_name, output)
+        pairs: dict[str, _PairFiles] = {}
         with ExitStack() as stack:
 
             def create(*parts: str) -> Sink:
@@ -158,36 +161,32 @@ class Mtme:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 return stack.enter_context(replacing(path))
 
-            for entry in held.entries():
+            for entry in run.segments():
                 lp = pair_name(entry.segment)
                 if lp not in pairs:
-                    pairs[lp] = _Pair(create, lp, names, held.survey.referenced.get(lp, 0), self.escape)
+                    pairs[lp] = _PairFiles(create, lp, names, run.references.get(lp, 0), self.escape)
                 pairs[lp].add(entry)
-            remarks = [remark for pair in pairs.values() for remark in pair.finish(held.run)]
-        evaluators = {name: plain for pair in pairs.values() for name, plain in pair.raters.plain_names.items()}
+            remarks = [remark for files in pairs.values() for remark in files.finish(run.name)]
+        evaluators = {name: plain for files in pairs.values() for name, plain in files.raters.plain_names.items()}
         return (*([ESCAPED] if self.escape else []), *renamed(names | evaluators), *remarks)
 
 
 MTME = Mtme()
 
 
-def _read_errors(data: Any, where: str) -> tuple[ErrorSpan, ...]:
-    errors = []
+def _errors(data: Any, where: str) -> Iterator[ErrorSpan]:
     for error in objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where):
         start, end = offset(error.get("start"), where), offset(error.get("end"), where)
         placed = end > 0  # an empty span at the start is how this format writes an error without a place
-        errors.append(
-            error_span(
-                where,
-                severity=error.get("severity"),
-                start=start if placed else None,
-                end=end if placed else None,
-                category=error.get("category"),
-                side="source" if error.get("is_source_error") else "translation",
-                penalty=error.get("score"),
-            )
+        yield error_span(
+            where,
+            severity=error.get("severity"),
+            start=start if placed else None,
+            end=end if placed else None,
+            category=error.get("category"),
+            side="source" if error.get("is_source_error") else "translation",
+            penalty=error.get("score"),
         )
-    return tuple(errors)
 
 
 def _text_files(path: Path, systems: Iterable[str]) -> tuple[Path, dict[str, Path | None]]:
@@ -205,16 +204,16 @@ def text_file(root: Path, lp: str, system: str) -> Path | None:
 
 
 def write_scores(
-    name: str, found: Sequence[float | None], scores: Sink, averages: Sink, *, given: float | None = None
+    name: str, values: Sequence[float | None], scores: Sink, averages: Sink, *, given: float | None = None
 ) -> None:
     """Write a line per segment, and the mean of all; ``None`` = not rated. ``given`` stands in place of the mean.
 
     There is no mean where a segment is not rated: that of the others would look better or worse than the system is.
     """
-    rated = [score for score in found if score is not None]
-    for score in found:
+    for score in values:
         scores.write(f"{name}\t{score}\n")
-    if given is None and rated and len(rated) == len(found):
+    rated = [score for score in values if score is not None]
+    if given is None and rated and len(rated) == len(values):
         given = fsum(rated) / len(rated)
     averages.write(f"{name}\t{given}\n")
 
@@ -245,34 +244,36 @@ def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, tra
     return f"{json.dumps({'errors': items}, ensure_ascii=False)}\t{rater}", unplaced
 
 
-class _Pair:
+class _PairFiles:
     """The files of one language pair, as a run is written."""
 
     def __init__(
-        self, create: Callable[..., Sink], lp: str, names: dict[str, str], referenced: int, escape: bool
+        self, create: Callable[..., Sink], lp: str, names: dict[str, str], references: int, escape: bool
     ) -> None:
-        self._create, self._lp, self._names, self._referenced, self._escape = create, lp, names, referenced, escape
+        self._create, self._lp, self._names, self._with_reference, self._escape = create, lp, names, references, escape
         self._sources = create("sources", f"{lp}.txt")
-        self._references = create("references", f"{lp}.{REFERENCE}.txt") if referenced else None
+        self._references = create("references", f"{lp}.{REFERENCE}.txt") if references else None
         self._outputs = {system: create("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
         self._docs = create("documents", f"{lp}.docs")
-        self._documents, self.raters = _Documents(), Raters(strict_name)
+        self._documents, self.raters = _Documents(), RaterNames(strict_name)
         self._scores: dict[str, dict[str, list[float | None]]] = {}
         self._count = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: SegmentTexts) -> None:
         """Write the lines of one segment, and remember its scores, which stand system by system."""
         segment = entry.segment
-        self._write(self._sources, segment.source)
+        lines = [(self._sources, segment.source), *((sink, entry.texts[name]) for name, sink in self._outputs.items())]
         if self._references is not None:
-            self._write(self._references, segment.reference)
-        for system, sink in self._outputs.items():
-            self._write(sink, entry.texts[system])
+            lines.append((self._references, segment.reference))
+        for sink, text in lines:  # a text that is missing leaves its line empty
+            text = text or ""
+            sink.write((text.translate(_ESCAPES) if self._escape else text) + "\n")
         self._docs.write(f"{_bare(segment.domain)}\t{self._documents.name(segment)}\n")
         scores: dict[tuple[str, str], float] = {}
         for rated in entry.rated:
             if rated.rating is not None:
-                metric = self._metric(rated.rating)
+                seen = self._with_reference and "reference:yes" in rated.rating.signature.split("|")
+                metric = f"{self.raters.of(rated.rating)}-{REFERENCE if seen else 'src'}"
                 if metric not in self._scores:  # a default that is made for every rating would be quadratic
                     self._scores[metric] = {system: [None] * self._count for system in self._names}
                 scores[metric, rated.system] = rated.rating.score
@@ -281,19 +282,9 @@ class _Pair:
                 values.append(scores.get((metric, system)))
         self._count += 1
 
-    def _write(self, sink: Sink, text: str | None) -> None:
-        """Write one line; there is none of a text that is missing."""
-        text = text or ""
-        sink.write((text.translate(_ESCAPES) if self._escape else text) + "\n")
-
-    def _metric(self, rating: Rating) -> str:
-        """``NAME-REF`` as mt-metrics-eval wants it."""
-        seen = self._referenced and "reference:yes" in rating.signature.split("|")
-        return f"{self.raters.name(rating)}-{REFERENCE if seen else 'src'}"
-
     def finish(self, run: str) -> list[str]:
         """Write the scores, and return the remarks on this language pair."""
-        unrated = []
+        remarks = [*self.raters.remarks, *self._documents.remarks()]
         for metric, by_system in self._scores.items():
             scores, averages = (
                 self._create("metric-scores", self._lp, f"{metric}.{level}.score") for level in ("seg", "sys")
@@ -301,15 +292,15 @@ class _Pair:
             for system, values in by_system.items():
                 write_scores(self._names[system], values, scores, averages)
             if missing := sum(values.count(None) for values in by_system.values()):
-                unrated.append(
+                remarks.append(
                     f"{metric}: {missing} of {sum(map(len, by_system.values()))} texts are not rated (None), which "
                     f"mt-metrics-eval does not read as a metric's scores: `mtagent rate --run {run}` rates all"
                 )
         if run and not self._scores:
-            unrated.append("the run holds no rating of these texts: no metric-scores")
-        remarks = [*self.raters.remarks, *self._documents.remarks(), *unrated]
-        if 0 < self._referenced < self._count:
-            remarks.append(f"{self._count - self._referenced} of {self._count} segments have no reference: empty lines")
+            remarks.append("the run holds no rating of these texts: no metric-scores")
+        if 0 < self._with_reference < self._count:
+            without = self._count - self._with_reference
+            remarks.append(f"{without} of {self._count} segments have no reference: empty lines")
         return [f"{self._lp}: {remark}" for remark in remarks]
 
 
@@ -317,7 +308,7 @@ class _Documents:
     """Names of documents as mt-metrics-eval needs them: without white space, each document in one piece."""
 
     def __init__(self) -> None:
-        self._last: str | None = None
+        self._document: str | None = None
         self._name = ""
         self._used: set[str] = set()
         self._renamed: dict[str, None] = {}
@@ -325,8 +316,8 @@ class _Documents:
     def name(self, segment: Segment) -> str:
         """The name of the next segment's document."""
         document = segment.document
-        if not self._used or document != self._last:
-            self._last, self._name = document, unused(_bare(document), self._used)
+        if not self._used or document != self._document:
+            self._document, self._name = document, free_name(_bare(document), self._used)
             self._used.add(self._name)
             if document and self._name != document:
                 self._renamed[f"{document} is {self._name}"] = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
 
 from mtagent.errors import ConfigError
-from mtagent.records import Chain, ErrorSpan, Rated, Record, Segment, Stage
+from mtagent.records import Chain, ErrorSpan, Rated, Rating, Record, Segment, Stage, same_rater
 
 GIVEN, FINAL = "given", "final"
 """The systems of a chain run that are no stage: the text before any editing, and the last accepted one."""
@@ -91,6 +91,31 @@ def texts_of(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
         text = steps[stage].text if stage in steps else text
         texts[stage] = text
     return {system: texts[system] for system in systems}
+
+
+def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
+    """The ratings that the steps of ``chain`` hold, each with the text that it is about.
+
+    A step holds the editor's rating of the text before it, and then the judge's of the texts before and after; where
+    the judge is the editor, that of the text before stands once. What is not of this shape, and what is about a text
+    that was rejected or that the user has taken edits back from, is left out.
+    """
+    ratings: list[tuple[str, Rating]] = []
+    before = chain.segment.translation
+    for step in chain.steps:
+        reverted = any(edit.outcome == "reverted" for edit in step.edits)
+        if before is not None:
+            editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
+            if editor is not None:
+                ratings.append((before, editor))
+            if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
+                ratings.append((before, judged))
+            if after is not None and step.verdict == "kept" and not reverted:
+                ratings.append((step.text, after))
+        if reverted:
+            break
+        before = step.text
+    return ratings
 
 
 class Ratings(NamedTuple):

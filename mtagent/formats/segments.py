@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from pydantic import ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.records import Record, Segment
 from mtagent.text import languages
+
+logger = logging.getLogger("mtagent.formats")
 
 
 class SegmentDefaults(Record):
@@ -117,20 +120,25 @@ def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
 def suggested(unknown: str) -> str:
     """The field that was probably meant, as the end of an error message."""
     plain = unknown.strip().casefold()
-    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
     if ALIASES.get(plain, PAIR) != PAIR:
-        close = [ALIASES[plain]]
+        return f"; did you mean {ALIASES[plain]!r}?"
+    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def segment(values: Mapping[str, Any], defaults: SegmentDefaults, number: int, where: str) -> Segment:
-    """The segment that a file's ``values`` make; ``number`` is its id where they give none."""
-    fields = {"id": str(number), **defaults.model_dump(exclude_none=True)}
-    told = {field: value for field, value in values.items() if value is not None}
+def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int, where: str) -> Segment:
+    """The segment that a file's ``values`` make on top of the ``defaults``; ``number`` is its id where they give none.
+
+    Raises :class:`InputError`, beginning with ``where``.
+    """
+    own = {field: value for field, value in values.items() if value is not None}
+    fields: dict[str, Any] = {"id": str(number), **defaults}
     try:
-        if PAIR in told:
-            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(told.pop(PAIR)))
-        fields |= told
+        if PAIR in own:
+            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))
+        fields |= own
+        if type(fields["id"]) is int:  # a number will do, but not true or false
+            fields["id"] = str(fields["id"])
         for side in ("source_lang", "target_lang"):
             if side not in fields:
                 raise InputError(f"{where}: no {side}; add it to the file or give --{side.replace('_', '-')}")
@@ -144,14 +152,33 @@ def segment(values: Mapping[str, Any], defaults: SegmentDefaults, number: int, w
         raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
 
 
-def unique(segments: Iterable[tuple[int, Segment]], path: Path) -> Iterator[Segment]:
-    """Yield the segments of ``(line, segment)`` pairs; an id that comes twice is an :class:`InputError`."""
+class Fields(NamedTuple):
+    """What a file says about a segment that begins at ``line``: its values by field, and the file's names of these."""
+
+    line: int
+    values: dict[str, Any]
+    names: dict[str, str]
+
+
+def segments_from(records: Iterable[Fields], defaults: SegmentDefaults, path: Path, part: str) -> Iterator[Segment]:
+    """Yield the segment of each record.
+
+    The log says once which ``part`` of the file (column, field) is read as a field of another name.
+    Raises :class:`InputError` for values that make no segment, and for an id that comes twice.
+    """
     lines: dict[str, int] = {}
-    for line, segment in segments:
-        if segment.id in lines:
-            raise InputError(f"{path}:{line}: the id {segment.id!r} was already used in line {lines[segment.id]}")
-        lines[segment.id] = line
-        yield segment
+    reported: set[str] = set()
+    default_fields = defaults.model_dump(exclude_none=True)
+    for number, (line, values, names) in enumerate(records, start=1):
+        for field, name in names.items():
+            if name != field and name not in reported:
+                reported.add(name)
+                logger.info("%s: %s %r is read as %s", path, part, name, field)
+        item = segment(values, default_fields, number, f"{path}:{line}")
+        if item.id in lines:
+            raise InputError(f"{path}:{line}: the id {item.id!r} was already used in line {lines[item.id]}")
+        lines[item.id] = line
+        yield item
 
 
 T = TypeVar("T")

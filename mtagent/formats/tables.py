@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import csv
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.files import Line, Sink, byte_order_mark, lines_of, replacing
+from mtagent.formats.files import Line, byte_order_mark, lines_of, write_pieces
 from mtagent.formats.segments import (
     FIELDS,
     NO_DEFAULTS,
+    Fields,
     Result,
     SegmentDefaults,
     named_fields,
     paired,
-    segment,
+    segments_from,
     suggested,
-    unique,
 )
 from mtagent.records import Segment
-
-logger = logging.getLogger("mtagent.formats")
 
 # The csv module refuses cells of more than 131,072 characters; this is the most that it can take on every system.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -54,16 +51,30 @@ class Row(NamedTuple):
     end: str
 
 
-def rows(lines: Iterable[Line], dialect: Dialect, path: Path) -> Iterator[Row]:
-    """Yield the rows of a file. An empty line is a row with one empty cell.
+def rows(lines: Iterable[Line], dialect: Dialect, path: Path, columns: int | None = None) -> Iterator[Row]:
+    """Yield the rows of a file, each of ``columns`` cells, or of as many as the first row has.
 
-    Raises :class:`InputError` for misplaced quotes and for line breaks and carriage returns outside of quotes.
+    Empty lines at the end of the file are left out, but for those of a single column, which are empty cells. Raises
+    :class:`InputError` for rows of another length, for misplaced quotes, and for line breaks and carriage returns
+    outside of quotes.
     """
-    if not dialect.quoted:
-        for line in lines:
-            yield Row(line.number, line.text.split(dialect.delimiter), line.text + line.end, line.end)
-        return
-    taken: list[Line] = []
+    mark, blank = dialect.delimiter, None
+    plain = (Row(line.number, line.text.split(mark), line.text + line.end, line.end) for line in lines)
+    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else plain:
+        columns = columns or len(row.cells)
+        if columns > 1 and row.cells == [""]:
+            blank = blank or row
+            continue
+        if blank:
+            raise InputError(f"{path}:{blank.line}: an empty line between the rows; delete it")
+        if len(row.cells) != columns:
+            hint = "" if dialect.quoted or '"' not in row.raw else "; if its cells are quoted, use --format tsv-quoted"
+            raise InputError(f"{path}:{row.line}: {len(row.cells)} columns instead of {columns}{hint}")
+        yield row
+
+
+def _quoted_rows(lines: Iterable[Line], dialect: Dialect, path: Path) -> Iterator[Row]:
+    taken: list[Line] = []  # by the reader, for the present row
 
     def fed() -> Iterator[str]:
         for line in lines:
@@ -76,28 +87,13 @@ def rows(lines: Iterable[Line], dialect: Dialect, path: Path) -> Iterator[Row]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = next((told for part, told in _CSV_ERRORS.items() if part in str(error)), str(error))
+            why = next((meaning for part, meaning in _CSV_ERRORS.items() if part in str(error)), str(error))
             raise InputError(f"{path}:{taken[0].number}: {why}") from error
         if cells is None:
             return
         if taken[-1].text.endswith("\r"):  # the reader would drop it without a word
             raise InputError(f"{path}:{taken[-1].number}: {_STRAY_RETURN}")
         yield Row(taken[0].number, cells or [""], "".join(line.text + line.end for line in taken), taken[-1].end)
-
-
-def table_rows(all_rows: Iterable[Row], columns: int, dialect: Dialect, path: Path) -> Iterator[Row]:
-    """Yield rows of ``columns`` cells. Empty lines at the end of the file are left out; any other row is an error."""
-    blank: Row | None = None
-    for row in all_rows:
-        if columns > 1 and row.cells == [""]:
-            blank = blank or row
-            continue
-        if blank:
-            raise InputError(f"{path}:{blank.line}: an empty line between the rows; delete it")
-        if len(row.cells) != columns:
-            hint = "" if dialect.quoted or '"' not in row.raw else "; if its cells are quoted, use --format tsv-quoted"
-            raise InputError(f"{path}:{row.line}: {len(row.cells)} columns instead of {columns}{hint}")
-        yield row
 
 
 def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: Row | None = None) -> str:
@@ -126,45 +122,61 @@ def _quoted(cell: str) -> str:
 
 
 class Layout(NamedTuple):
-    """What the header of a table says: its dialect, its columns, and which of them holds which field."""
+    """What the header of a table says: its dialect, and which of its columns holds which field."""
 
     dialect: Dialect
-    names: tuple[str, ...]
+    header: Row
     fields: dict[str, int]
-    header: Row | None = None
 
 
 @dataclass(frozen=True)
 class Table:
     """CSV, where cells may be quoted and then hold line breaks, or plain TSV, where a quote is a character like any.
 
-    ``delimiters`` are tried on the header in this order; the first that yields a source column is the file's. A file
-    without a header is read where ``columns`` names its columns. Columns that are no fields are carried through.
+    ``delimiters`` are tried on the header in this order; the first that yields a source column is the file's. Columns
+    that are no fields are carried through.
     """
 
     name: str
     suffixes: tuple[str, ...]
     delimiters: str
     quoted: bool
-    columns: tuple[str, ...] | None = None
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
+        return segments_from(self._records(path), defaults, path, "column")
+
+    def _records(self, path: Path) -> Iterator[Fields]:
         layout, table = self._opened(path)
-        for field, index in layout.fields.items():
-            if layout.names[index] != field:
-                logger.info("%s: column %r is read as %s", path, layout.names[index], field)
+        names = {field: layout.header.cells[index] for field, index in layout.fields.items()}
+        for row in table:
+            values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
+            if values["source"] is None:
+                values["source"] = ""
+                if "translation" in values:  # nothing to translate, so the empty translation is complete
+                    values["translation"] = values["translation"] or ""
+            yield Fields(row.line, values, names)
 
-        def segments() -> Iterator[tuple[int, Segment]]:
-            for number, row in enumerate(table, start=1):
-                values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
-                if values["source"] is None:
-                    values["source"] = ""
-                    if "translation" in values:  # nothing to translate, so the empty translation is complete
-                        values["translation"] = values["translation"] or ""
-                yield row.line, segment(values, defaults, number, f"{path}:{row.line}")
-
-        return unique(segments(), path) if "id" in layout.fields else (segment for _, segment in segments())
+    def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
+        """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""
+        lines = lines_of(path)
+        header = next(lines, None)
+        if header is None:
+            raise InputError(f"{path}: is empty; the first line must name the columns")
+        quoted = self.quoted or all_quoted(header, self.delimiters[0])
+        layouts = []
+        for dialect in (Dialect(delimiter, quoted) for delimiter in self.delimiters):
+            try:
+                row = next(rows([header], dialect, path))
+            except InputError:
+                row = Row(1, [header.text], header.text, header.end)  # another delimiter may read it
+            layouts.append(Layout(dialect, row, named_fields(row.cells, f"{path}:1")))
+        layout = next((layout for layout in layouts if "source" in layout.fields), layouts[0])
+        names = layout.header.cells
+        if "source" not in layout.fields:
+            hint = next(filter(None, map(suggested, names)), "; the first line must name the columns")
+            raise InputError(f"{path}:1: no column 'source' among {', '.join(map(repr, names))}{hint}")
+        return layout, rows(lines, layout.dialect, path, len(names))
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one row per result.
@@ -172,74 +184,38 @@ class Table:
         The texts go to the translation column of ``like``, or to a new one after the others. A row that does not
         change is copied as it is; a row that does keeps its style of quoting.
         """
-        with replacing(path) as sink:
-            return self._write_like(sink, results, like) if like else self._write_plain(sink, results)
-
-    def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
-        """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""
-        lines = lines_of(path)
-        if self.columns:
-            fields = named_fields(self.columns, f"{path}: columns")
-            layout = Layout(Dialect(self.delimiters[0], self.quoted), self.columns, fields)
-        else:
-            header = next(lines, None)
-            if header is None:
-                raise InputError(f"{path}: is empty; the first line must name the columns")
-            quoted = self.quoted or all(
-                len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(self.delimiters[0])
+        if like is None:
+            plain = Dialect(self.delimiters[0], self.quoted)
+            values = (result.segment.model_dump() | {"translation": result.text} for result in results)
+            lines = (
+                rendered([fields[name] or "" for name in FIELDS], plain, f"{path}: segment {fields['id']!r}")
+                for fields in values
             )
-            layouts = [_layout(header, Dialect(delimiter, quoted), path) for delimiter in self.delimiters]
-            layout = next((layout for layout in layouts if "source" in layout.fields), layouts[0])
-        if "source" not in layout.fields:
-            listed = ", ".join(map(repr, layout.names))
-            hint = next(filter(None, map(suggested, layout.names)), "; the first line must name the columns")
-            raise InputError(f"{path}:1: no column 'source' among {listed}{hint}")
-        return layout, table_rows(rows(lines, layout.dialect, path), len(layout.names), layout.dialect, path)
-
-    def _write_plain(self, sink: Sink, results: Iterable[Result]) -> int:
-        dialect = Dialect(self.delimiters[0], self.quoted)
-        sink.write(rendered(FIELDS, dialect, f"{sink.path}: the header"))
-        count = 0
-        for result in results:
-            values = {**result.segment.model_dump(), "translation": result.text}
-            sink.write(rendered([values[name] or "" for name in FIELDS], dialect, _where(sink, result)))
-            count += 1
-        return count
-
-    def _write_like(self, sink: Sink, results: Iterable[Result], like: Path) -> int:
-        sink.write(byte_order_mark(like))
-        layout, table = self._opened(like)
-        fields, columns = layout.fields, len(layout.names)
+            return write_pieces(path, rendered(FIELDS, plain, str(path)), lines)
+        mark = byte_order_mark(like)
+        (dialect, header, fields), table = self._opened(like)
+        columns = len(header.cells)
         at = fields.get("translation", columns)  # a new column comes after the others
-        header = layout.header
-        if header and at < columns:
-            sink.write(header.raw)
-        elif header:
-            sink.write(rendered([*header.cells, "translation"], layout.dialect, f"{sink.path}: the header", header))
-        count = 0
+        head = header.raw
+        if at == columns:
+            head = rendered([*header.cells, "translation"], dialect, f"{path}: the header", header)
         entries = (
             ((row.cells[fields["id"]] if "id" in fields else "") or str(number), row.line, row)
             for number, row in enumerate(table, start=1)
         )
-        for row, result in paired(entries, results, sink.path, like):
-            cells = [*row.cells[:at], result.text, *row.cells[at + 1 :]]
-            same = cells == row.cells
-            sink.write(row.raw if same else rendered(cells, layout.dialect, _where(sink, result), row))
-            count += 1
-        return count
+
+        def changed() -> Iterator[str]:
+            for row, result in paired(entries, results, path, like):
+                cells = [*row.cells[:at], result.text, *row.cells[at + 1 :]]
+                same = cells == row.cells
+                yield row.raw if same else rendered(cells, dialect, f"{path}: segment {result.segment.id!r}", row)
+
+        return write_pieces(path, mark + head, changed())
 
 
-def _layout(header: Line, dialect: Dialect, path: Path) -> Layout:
-    """The layout if ``dialect`` is the header's; one without columns where the header cannot be read so."""
-    try:
-        row = next(rows([header], dialect, path))
-    except InputError:
-        return Layout(dialect, (header.text,), {})
-    return Layout(dialect, tuple(row.cells), named_fields(row.cells, f"{path}:1"), row)
-
-
-def _where(sink: Sink, result: Result) -> str:
-    return f"{sink.path}: segment {result.segment.id!r}"
+def all_quoted(header: Line, delimiter: str) -> bool:
+    """Whether every cell of a header stands in quotes: then those of the rows may, whatever the file is called."""
+    return all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
 
 
 CSV = Table("csv", (".csv",), ",;\t|", quoted=True)

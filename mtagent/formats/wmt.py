@@ -1,4 +1,4 @@
-"""Files of WMT's shared tasks: annotations of the evaluation task, submissions to general translation."""
+"""Files of WMT's shared tasks: annotations of the evaluation task and of ESA, submissions to general translation."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.annotations import MISSING, OMISSION, Annotation, annotation, error_span, offset
-from mtagent.formats.exports import Held, pair_name
+from mtagent.formats.annotations import Annotation, error_span, fields_of, objects_in, offset
+from mtagent.formats.exports import RunTexts, pair_name
 from mtagent.formats.files import lines_of, replacing
-from mtagent.formats.jsonl import dumped
-from mtagent.formats.tables import Dialect, rows, table_rows
+from mtagent.formats.json_text import encoded, parsed, parsed_lines
+from mtagent.formats.tables import Dialect, rows
 from mtagent.records import ErrorSpan
 
+MISSING = "missing"
+"""What WMT's files write in place of the offsets of an omission."""
+
+_OMISSION = "accuracy/omission"
+_NAMES = {
+    **{"segment": "segment_id", "document": "doc_id", "system": "system_id", "rater": "method"},
+    **{"source": "source_segment", "translation": "hypothesis_segment"},
+}
+_ESA_NAMES = {
+    **{"segment": "line_id", "document": "doc_id", "system": "system", "rater": "annotator"},
+    **{"source": "src", "translation": "tgt"},
+}
 _SPANS = ("start_indices", "end_indices", "error_types")
 _NEEDED = {"segment_id", "source_segment", "hypothesis_segment", *_SPANS}
-_DIALECT = Dialect("\t", quoted=True)
+_TSV = Dialect("\t", quoted=True)
 _NO_ERROR = "no-error"
 
 
@@ -32,17 +44,16 @@ class Wmt:
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
-        table = rows(lines_of(path), _DIALECT, path)
+        table = rows(lines_of(path), _TSV, path)
         columns = next(table).cells
         if missing := sorted(_NEEDED - set(columns)):
             raise InputError(f"{path}:1: the column {missing[0]!r} is missing")
-        names, texts = ("segment_id", "doc_id", "system_id", "method"), ("source_segment", "hypothesis_segment")
         annotations = []
-        for row in table_rows(table, len(columns), _DIALECT, path):
+        for row in table:
             cells, where = dict(zip(columns, row.cells, strict=True)), f"{path}:{row.line}"
             starts, ends, types = (cells[name].split() for name in _SPANS)
             errors = _errors(starts, ends, types, where)
-            annotations.append(annotation(cells, where, errors, names=names, texts=texts))
+            annotations.append(Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES)))
         return annotations
 
 
@@ -59,16 +70,77 @@ def _errors(starts: list[str], ends: list[str], types: list[str], where: str) ->
         if MISSING in (start, end, kind):
             # As an error type it takes the severity's place; the task weighs such an error like a minor one.
             severity = "minor" if kind == MISSING else kind
-            errors.append(error_span(where, severity=severity, category=OMISSION, side="source"))
+            errors.append(error_span(where, severity=severity, category=_OMISSION, side="source"))
         elif kind != _NO_ERROR:
             errors.append(error_span(where, severity=kind, start=offset(start, where), end=offset(end, where)))
     return tuple(errors)
 
 
-WMT = Wmt()
+class Esa:
+    """WMT24's error span annotations (ESA), whose ends are inclusive; reads error spans.
 
-BREAK = "\n\n"
-"""What WMT's documents have between two paragraphs."""
+    Two forms: Appraise's CSV of twelve columns without a header (annotator, system, line, type, two languages, score,
+    document, a flag, spans, begin, end), which holds no texts, and the JSON Lines made of it, which do.
+    """
+
+    name = "esa"
+    columns = 12
+
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether a file that begins so is one of these, in either form."""
+        if value is None:
+            return first.count(",") >= self.columns - 1 and (",TGT," in first or ",BAD," in first)
+        return isinstance(value, dict) and "esa_spans" in value
+
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file, without the control items. Raises :class:`InputError`."""
+        first = next((line.text for line in lines_of(path) if line.text.strip()), "")
+        annotations = []
+        if first.strip().startswith("{"):
+            for number, values in parsed_lines(path):
+                where, score = f"{path}:{number}", values.get("esa_score")
+                errors, warnings = _esa_errors(values.get("esa_spans"), where)
+                note = None if score is None else f"ESA score {score}"
+                about = fields_of(values, where, **_ESA_NAMES)
+                annotations.append(Annotation(where=where, errors=errors, warnings=warnings, note=note, **about))
+            return annotations
+        for row in rows(lines_of(path), Dialect(",", quoted=True), path, self.columns):
+            rater, system, line_id, kind, _, _, score, document, _, spans, _, _ = row.cells
+            if kind == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
+                continue  # a control item
+            where = f"{path}:{row.line}"
+            errors, warnings = _esa_errors(parsed(spans, where), where)
+            annotations.append(
+                Annotation(
+                    where=where,
+                    errors=errors,
+                    segment=line_id,
+                    document=document,
+                    system=system,
+                    rater=rater,
+                    warnings=warnings,
+                    note=f"ESA score {score}" if score else None,
+                )
+            )
+        return annotations
+
+
+def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str, ...]]:
+    """The errors of a segment, and a warning where the rater has left some of them undecided."""
+    errors = []
+    spans = objects_in(data, "the spans", where)
+    for span in spans:
+        start, end, severity, category = (span.get(name) for name in ("start_i", "end_i", "severity", "error_type"))
+        if MISSING in (start, end):
+            if start != end:
+                raise InputError(f"{where}: a span from {start!r} to {end!r}; both must be {MISSING!r}, or none")
+            errors.append(error_span(where, severity=severity, category=category or _OMISSION, side="source"))
+        else:
+            first, last = offset(start, where), offset(end, where, inclusive_end=True)
+            errors.append(error_span(where, severity=severity, start=first, end=last, category=category))
+    undecided = sum(str(span.get("severity")).casefold() == "undecided" for span in spans)
+    warnings = (f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else ()
+    return tuple(errors), warnings
 
 
 class Wmt25:
@@ -81,12 +153,12 @@ class Wmt25:
     folder = False
     one_system = True
 
-    def export(self, held: Held, output: Path) -> tuple[str, ...]:
+    def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write the documents in the order in which they begin."""
-        (system,) = held.systems
-        to_come: Counter[str] = Counter()
+        (system,) = run.systems
+        segments_left: Counter[str] = Counter()
         owners: dict[str, tuple[str, str | None]] = {}
-        for segment, _, _ in held.entries():
+        for segment, _, _ in run.segments():
             name, owner = segment.document or segment.id, (pair_name(segment), segment.document)
             if name in owners and (owners[name] != owner or segment.document is None):
                 raise OutputError(
@@ -94,15 +166,15 @@ class Wmt25:
                     "names of their own, also in different language pairs"
                 )
             owners[name] = owner
-            to_come[name] += 1
-        begun: dict[str, list[str]] = {}  # only documents that have begun, and wait for their end, are in memory
+            segments_left[name] += 1
+        texts: dict[str, list[str]] = {}  # only of documents that have begun, and wait for their end
         with replacing(output) as sink:
-            for segment, translations, _ in held.entries():
+            for segment, translations, _ in run.segments():
                 name = segment.document or segment.id
-                begun.setdefault(name, []).append(translations[system] or "")
-                to_come[name] -= 1
-                while begun and not to_come[first := next(iter(begun))]:
-                    sink.write(dumped({"doc_id": first, "hypothesis": _joined(begun.pop(first))}, output) + "\n")
+                texts.setdefault(name, []).append(translations[system] or "")
+                segments_left[name] -= 1
+                while texts and not segments_left[first := next(iter(texts))]:
+                    sink.write(encoded({"doc_id": first, "hypothesis": _joined(texts.pop(first))}) + "\n")
         return ()
 
 
@@ -111,10 +183,9 @@ def _joined(texts: list[str]) -> str:
 
     A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
     """
-    rest = (
-        ("" if before.endswith("\n") or after.startswith(BREAK) else BREAK) + after for before, after in pairwise(texts)
-    )
+    pairs = pairwise(texts)
+    rest = (("" if text.endswith("\n") or after.startswith("\n\n") else "\n\n") + after for text, after in pairs)
     return texts[0] + "".join(rest)
 
 
-WMT25 = Wmt25()
+WMT, ESA, WMT25 = Wmt(), Esa(), Wmt25()

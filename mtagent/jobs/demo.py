@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from mtagent.errors import InputError, ModelError
 from mtagent.evaluators.rubric_mqm import parse
 from mtagent.jobs.agent import Agent
-from mtagent.llm.protocol import Asked
+from mtagent.llm.protocol import Options
 from mtagent.records import Chain, Completion, Message, Segment
 from mtagent.text import edits, paragraphs
 
@@ -53,9 +53,9 @@ class DemoModel:
         self.replies: dict[str, dict[str, Any]] = {reply["id"]: reply for reply in replies}
         self.segments = {segment.id: segment for segment in _sample() if segment.id in self.replies}
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """The reply written for this segment and purpose."""
-        segment, purpose = asked.get("segment", ""), asked.get("purpose", "")
+        segment, purpose = options.get("segment", ""), options.get("purpose", "")
         reply = self.replies[segment]
         shown = next(message.content for message in reversed(messages) if _QUOTED.search(message.content))
         quoted = {name: text for name, _, text in _QUOTED.findall(shown)}

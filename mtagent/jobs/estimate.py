@@ -27,8 +27,8 @@ from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import Asked
-from mtagent.llm.request import Form, sent_tool
+from mtagent.llm.protocol import Options
+from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Tool, Usage
 from mtagent.text.amounts import UNKNOWN, dollars
@@ -99,10 +99,10 @@ class Listener:
         self.model = config.model or DEFAULT_MODEL
         self.heard: list[Heard] = []
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
-        schema, _, tools = Form.of(asked)
-        self.heard.append(Heard(asked.get("purpose", ""), tuple(messages), schema, tools))
+        schema, tools = options.get("schema"), tuple(options.get("tools", ()))
+        self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 

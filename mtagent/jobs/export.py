@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import filecmp
+import itertools
+import json
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mtagent import formats
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
-from mtagent.formats.exports import Entry, Held, Survey, pair_name
+from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD
-from mtagent.formats.ratings import FINAL, chosen, systems_of, texts_of
+from mtagent.formats.ratings import FINAL, chosen, ratings_of_texts, systems_of, texts_of
 from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import (
     Files,
@@ -31,12 +33,12 @@ from mtagent.jobs.inputs import (
     spooled_copies,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
-from mtagent.records import Chain, Rated, Rating, Step, same_rater
+from mtagent.records import Chain, Rated, Rating
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
 
-def held_by(run: StoredRun, wanted: Sequence[str] = ()) -> Held:
+def texts_of_run(run: StoredRun, wanted: Sequence[str] = ()) -> RunTexts:
     """What ``run`` holds of the ``wanted`` systems; all if none is named. The systems of a chain run are its stages.
 
     Raises :class:`mtagent.errors.ConfigError` for a system that is not there, :class:`OutputError` for an empty run.
@@ -44,110 +46,51 @@ def held_by(run: StoredRun, wanted: Sequence[str] = ()) -> Held:
     rating = run.kind == "rating"
     systems = chosen(run.systems() if rating else systems_of(run.chains()), wanted, f"run {run.name!r}")
 
-    def entries() -> Iterator[Entry]:
-        if rating:
-            return (_of_ratings(group, systems) for group in _by_segment(run.ratings()))
-        return (_of_chain(chain, systems) for chain in run.chains())
+    def segments() -> Iterator[SegmentTexts]:
+        return _of_ratings(run.ratings(), systems) if rating else _of_chains(run.chains(), systems)
 
-    return Held(run.name, systems, entries, _survey(run.name, entries))
+    return RunTexts.read(run.name, systems, segments)
 
 
-def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
-    """The ratings that the steps of ``chain`` hold, each with the text that it is about.
-
-    A step holds the editor's rating of the text before it, and then the judge's of the texts before and after; where
-    the judge is the editor, that of the text before stands once. What is not of this shape, and what is about a text
-    that was rejected or that the user has taken edits back from, is left out.
-    """
-    ratings: list[tuple[str, Rating]] = []
-    before = chain.segment.translation
-    for step in chain.steps:
-        reverted = any(edit.outcome == "reverted" for edit in step.edits)
-        if before is not None:
-            ratings += _of_step(step, before, counts=step.verdict == "kept" and not reverted)
-        if reverted:
-            break
-        before = step.text
-    return ratings
+def _of_chains(chains: Iterable[Chain], systems: Sequence[str]) -> Iterator[SegmentTexts]:
+    for chain in chains:
+        texts = texts_of(chain, systems)
+        by_text: dict[str | None, dict[tuple[str, str], Rating]] = defaultdict(dict)
+        for text, rating in ratings_of_texts(chain):
+            by_text[text].setdefault((rating.evaluator, rating.signature), rating)
+        rated = [
+            Rated(segment=chain.segment, system=system, translation=text or "", rating=rating)
+            for system, text in texts.items()
+            for rating in by_text[text].values() or (None,)
+        ]
+        yield SegmentTexts(chain.segment, texts, tuple(rated))
 
 
-def _of_step(step: Step, before: str, *, counts: bool) -> Iterator[tuple[str, Rating]]:
-    """The ratings of the text before a step and, where its own text ``counts``, of that."""
-    editor, judged, after = (step.rating(role) for role in ("editor", "before", "after"))
-    if editor is not None:
-        yield before, editor
-    if judged is not None and (editor is None or not same_rater(judged.signature, editor.signature)):
-        yield before, judged
-    if after is not None and counts:
-        yield step.text, after
-
-
-def _of_chain(chain: Chain, systems: Sequence[str]) -> Entry:
-    texts = texts_of(chain, systems)
-    by_text: dict[str, dict[tuple[str, str], Rating]] = {}
-    for text, rating in ratings_of_texts(chain):
-        by_text.setdefault(text, {}).setdefault((rating.evaluator, rating.signature), rating)
-    rated = [
-        Rated(segment=chain.segment, system=system, translation=text or "", rating=rating)
-        for system, text in texts.items()
-        for rating in (by_text.get(text, {}).values() if text is not None else ()) or (None,)
-    ]
-    return Entry(chain.segment, texts, tuple(rated))
-
-
-def _by_segment(ratings: Iterable[Rated]) -> Iterator[list[Rated]]:
-    """The ratings of each segment, which come one after the other, a system once."""
-    group: list[Rated] = []
-    for rated in ratings:
-        if group and (rated.segment.id != group[0].segment.id or rated.system in {other.system for other in group}):
-            yield group
-            group = []
-        group.append(rated)
-    if group:
-        yield group
-
-
-def _of_ratings(group: Sequence[Rated], systems: Sequence[str]) -> Entry:
-    by_system = {rated.system: rated for rated in group}
-    rated = tuple(by_system[system] for system in systems if system in by_system)
-    texts = {item.system: None if item.error == NO_TRANSLATION else item.translation for item in rated}
-    return Entry(group[0].segment, dict.fromkeys(systems) | texts, rated)
-
-
-def _survey(run: str, entries: Callable[[], Iterator[Entry]]) -> Survey:
-    missing, broken, referenced, segments = [], [], Counter[str](), 0
-    for segment, texts, _ in entries():
-        segments += 1
-        if None in texts.values():
-            missing.append(segment.id)
-        if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
-            broken.append(segment.id)
-        if segment.reference is not None:
-            referenced[pair_name(segment)] += 1
-    if not segments:
-        raise OutputError(f"run {run!r}: there is no segment in it to export")
-    return Survey(tuple(missing), tuple(broken), dict(referenced))
-
-
-def has_break(text: str) -> bool:
-    """Whether a program that reads ``text`` by lines would see more than one."""
-    return "\n" in text or "\r" in text
-
-
-_LEFTOVER = ".mtagent-*.tmp"
+def _of_ratings(ratings: Iterable[Rated], systems: Sequence[str]) -> Iterator[SegmentTexts]:
+    """The ratings of a segment come one after the other, a system once; another segment may have the same id."""
+    group: dict[str, Rated] = {}
+    for rated in itertools.chain(ratings, (None,)):
+        first = next(iter(group.values()), None)
+        if first and (rated is None or rated.segment.id != first.segment.id or rated.system in group):
+            own = tuple(group[system] for system in systems if system in group)
+            texts = {item.system: None if item.error == NO_TRANSLATION else item.translation for item in own}
+            yield SegmentTexts(first.segment, dict.fromkeys(systems) | texts, own)
+            group = {}
+        if rated is not None:
+            group[rated.system] = rated
 
 
 @dataclass(frozen=True)
 class Target:
     """A file or folder to write. ``force`` allows it to be there already.
 
-    ``inputs`` are the hashes of the files that the run was made from, ``store`` the file that holds it: these are never
-    replaced.
+    ``inputs`` holds the hashes of the files that the run was made from, ``store`` is the file that holds the run: these
+    are never replaced.
     """
 
     path: Path
     force: bool
-    inputs: frozenset[str]
+    inputs: Container[str]
     store: Path
 
     def refuse_taken_file(self) -> None:
@@ -168,7 +111,7 @@ class Target:
             refuse_unwritable(self.path)
             return
         refuse_unwritable(self.path / "file")
-        if not self.force and not all(entry.match(_LEFTOVER) for entry in self.path.iterdir()):
+        if not self.force and not all(entry.match(".mtagent-*.tmp") for entry in self.path.iterdir()):
             raise OutputError(f"{self.path}: is not empty; --force writes into it and replaces files of the same name")
 
     @contextmanager
@@ -230,23 +173,20 @@ def export_run(
     Where there is room for one, it is by default the ``final`` one. ``partial`` allows a run that is not complete,
     ``force`` an output that is there already. Raises :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
-    run = store.read(name)
-    if not partial:
-        refuse_incomplete(run)
+    run = _stored_run(store, name, partial)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
     (target.refuse_taken_folder if form.folder else target.refuse_taken_file)()
-    held = held_by(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
-    if form.one_system and len(held.systems) != 1:
-        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(held.systems)}")
+    texts = texts_of_run(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
+    if form.one_system and len(texts.systems) != 1:
+        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(texts.systems)}")
     if not form.folder:
-        remarks = form.export(held, output)
-        return ExportReport((*remarks, *_written(output)), held.survey.missing)
+        return ExportReport((*form.export(texts, output), *_written(output)), texts.missing)
     with target.filled() as folder:
-        remarks = form.export(held, folder)
+        remarks = form.export(texts, folder)
         written = sum(path.is_file() for path in folder.rglob("*"))
     others = sum(path.is_file() for path in output.rglob("*")) - written
     left = (f"other files in {output}, left as they are: {others}",) if others else ()
-    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), held.survey.missing)
+    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), texts.missing)
 
 
 def export_own(
@@ -265,37 +205,44 @@ def export_own(
     ``partial`` allows a run that is not complete, ``force`` outputs that are there already. Raises
     :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
-    run, inputs, database = store.read(name), stored_inputs(store, name), Path(store.database.path)
-
-    def refuse_taken(*paths: Path | None) -> None:
-        for path in paths:
-            if path is not None:
-                Target(path, force, inputs, database).refuse_taken_file()
-
-    if not partial:
-        refuse_incomplete(run)
-    if run.kind == "rating":
-        if details or like:
-            raise ConfigError(f"run {name!r} holds ratings: --details and --like are for runs with texts")
-        ratings = RatingOutput(output, format_name)
-        refuse_taken(*ratings.paths)
-        _, remarks = write_ratings(run, ratings)
-        return ExportReport((*remarks, *_written(*ratings.paths)), ())
+    run, inputs = _stored_run(store, name, partial), stored_inputs(store, name)
+    ratings = RatingOutput(output, format_name) if run.kind == "rating" else None
+    if ratings and (details or like):
+        raise ConfigError(f"run {name!r} holds ratings: --details and --like are for runs with texts")
     if same_file(output, details):
         raise ConfigError(f"{output}: texts and details cannot both go to one file")
-    refuse_taken(output, details)
+    for path in ratings.paths if ratings else filter(None, (output, details)):
+        Target(path, force, inputs, Path(store.database.path)).refuse_taken_file()
+    if ratings:
+        _, remarks = write_ratings(run, ratings)
+        return ExportReport((*remarks, *_written(*ratings.paths)), ())
     if like:
         refuse_overwriting([details], {"--like": like})
     files = Files(source=like or output, output=output, details=details)
     files.refuse_unwritable()
     form = formats.by_path(like or output, format_name or ("lines" if output == STANDARD and like is None else None))
-    told = next((known for known in formats.FORMATS.values() if output.name.endswith(known.suffixes)), form)
-    if like and format_name is None and told.name != form.name:
-        raise ConfigError(f"{output}: is {told.name}, and --like {like} is {form.name}: leave out --like, or rename -o")
+    by_name = formats.by_suffix(output, formats.FORMATS) or form
+    if like and format_name is None and by_name.name != form.name:
+        raise ConfigError(
+            f"{output}: is {by_name.name}, and --like {like} is {form.name}: leave out --like, or rename -o"
+        )
     with spooled_copies({"--like": like} if like else {}) as copies:
         write_outputs(run, form, files, like=copies.get("--like"))
     missing = tuple(chain.segment.id for chain in run.chains() if chain.given is None)
     return ExportReport(_written(output, details), missing)
+
+
+def _stored_run(store: Store, name: str, partial: bool) -> StoredRun:
+    """The run ``name``. Raises :class:`ConfigError` where segments are missing at its end, unless ``partial``."""
+    run = store.read(name)
+    counts = run.counts()
+    tried = counts.done + counts.failed
+    if not partial and counts.total is not None and tried < counts.total:
+        raise ConfigError(
+            f"run {run.name!r}: only {tried} of {counts.total} segments were tried: the command that began it goes on "
+            "with it; --partial exports what there is"
+        )
+    return run
 
 
 def _written(*paths: Path | None) -> tuple[str, ...]:
@@ -303,25 +250,6 @@ def _written(*paths: Path | None) -> tuple[str, ...]:
     return (f"written: {', '.join(files)}",) if files else ()
 
 
-def stored_inputs(store: Store, name: str) -> frozenset[str]:
-    """All that is stored about the inputs of the run ``name``, among them the hashes of its files."""
-
-    def texts_in(inputs: Any) -> Iterator[str]:
-        if isinstance(inputs, str):
-            yield inputs
-        parts = inputs.values() if isinstance(inputs, Mapping) else inputs if isinstance(inputs, list) else ()
-        for part in parts:
-            yield from texts_in(part)
-
-    return frozenset(texts_in(store.run(name).inputs))
-
-
-def refuse_incomplete(run: StoredRun) -> None:
-    """Raise :class:`ConfigError` where segments are missing at the end of ``run``."""
-    counts = run.counts()
-    tried = counts.done + counts.failed
-    if counts.total is not None and tried < counts.total:
-        raise ConfigError(
-            f"run {run.name!r}: only {tried} of {counts.total} segments were tried: the command that began it goes on "
-            "with it; --partial exports what there is"
-        )
+def stored_inputs(store: Store, name: str) -> str:
+    """What is stored about the inputs of the run ``name``, as JSON: the hashes of its files are in it."""
+    return json.dumps(store.run(name).inputs)

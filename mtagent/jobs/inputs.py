@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -21,9 +22,10 @@ from mtagent import formats
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
-from mtagent.formats.files import lines_of, refuse_pipe
+from mtagent.formats.files import lines_of
 from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
-from mtagent.formats.lines import check_counts, read_lines
+from mtagent.formats.lines import Lines, check_counts
+from mtagent.formats.pipes import refuse_pipe
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -389,7 +391,7 @@ class RatingInputs:
     def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         files = {name: path for name, path in self.translations if name in systems}
         check_counts([self.source, *files.values()])
-        segments = read_lines(self.source, None, self.reference, segment_defaults(config))
+        segments = Lines(reference=self.reference).read(self.source, segment_defaults(config))
         texts = zip(*(lines_of(path) for path in files.values()), strict=True)
         for segment, lines in islice(zip(enriched(segments, config), texts, strict=True), config.limit):
             yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
@@ -409,7 +411,7 @@ class RatingOutput:
     format: str | None = None
     force: bool = True
 
-    @property
+    @cached_property
     def kind(self) -> RatingFormat:
         """The format. Raises :class:`ConfigError` for an unknown one."""
         return formats.rating_format(self.path, self.format)

@@ -26,7 +26,7 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
-    from mtagent.llm.local import LocalServer
+    from mtagent.llm.server import LocalServer
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -83,10 +83,9 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
     """
-    offline = config.offline and given.llm is None
     config = effective(config, given)
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm, offline)
+        models = _Models(config, given, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = given.evaluator or (
             named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
@@ -128,20 +127,17 @@ async def assembled_evaluator(
 
     ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
     """
-    offline = config.offline and given.llm is None
     config = effective(config, given).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm, offline)
+        models = _Models(config, given, stack, wrap_llm)
         yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
 
 
 class _Models:
     """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
 
-    def __init__(
-        self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None, offline: bool
-    ) -> None:
-        self._config, self._given, self._stack, self._offline = config, given, stack, offline
+    def __init__(self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
+        self._config, self._given, self._stack = config, given, stack
         self._wrap = wrap_llm or within_budget(config)
         self._made: dict[ModelSettings, LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
@@ -150,7 +146,7 @@ class _Models:
 
     def get(self, role: Role | None) -> LLM | None:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
-        if self._offline:
+        if self._config.model is None:  # an effective configuration names one, unless there is none to ask
             return None
         settings = self._config.model_for(role)
         if settings not in self._made:
@@ -190,12 +186,12 @@ class _Models:
         """The server in this process, if the configuration asks for one; started once."""
         if self._config.llm in (None, "openai"):
             return None
-        from mtagent.llm.local import serve
+        from mtagent.llm.server import LocalServer
 
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
-        self._local = self._local or self._stack.enter_context(serve(path or None))
+        self._local = self._local or self._stack.enter_context(LocalServer(path or None))
         return self._local
 
 

@@ -16,8 +16,8 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, Asked, KeyedLLM, PricedLLM, SampledLLM
-from mtagent.llm.request import Form, room_of
+from mtagent.llm.protocol import LLM, KeyedLLM, Options, PricedLLM, SampledLLM
+from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Usage
 from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
@@ -63,34 +63,34 @@ class Budget:
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
-        price: PriceOf = llm.price if isinstance(llm, PricedLLM) else _unknown
         if self.limit.dollars == inf:
             return lambda usage: 0.0
-        if price(Usage(input_tokens=1, output_tokens=1)) is None:
+        if not isinstance(llm, PricedLLM) or llm.price(Usage(input_tokens=1, output_tokens=1)) is None:
             raise ConfigError(
                 f"--budget: the price of {llm.model} is not known there: name it in a price file (--prices FILE), "
                 "or limit the tokens (--token-budget N)"
             )
-        self._prices[llm.model] = price
-        return price
+        self._prices[llm.model] = llm.price
+        return llm.price
 
     def begin(self, run: str, paid: Iterable[tuple[str, Usage]]) -> None:
         """Count what ``run`` has ``paid`` before, by model. Raises :class:`ConfigError` where that is not known."""
         for model, usage in paid:
             tokens = usage.input_tokens + usage.output_tokens
-            price = self._prices.get(model, _unknown)
-            dollars = price(usage) if usage.cost is None and tokens else usage.cost
+            cost = usage.cost
+            if cost is None and tokens and model in self._prices:
+                cost = self._prices[model](usage)
             calls = f"run {run!r} has made {usage.calls} calls to {model}"
             if is_uncounted(usage):
                 raise ConfigError(
                     f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
                 )
-            if self.limit.dollars < inf and dollars is None:
+            if self.limit.dollars < inf and cost is None:
                 raise ConfigError(
                     f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
                     "the tokens instead (--token-budget N), or start another run (--name)"
                 )
-            self.spent += Amount(dollars or 0.0, tokens)
+            self.spent += Amount(cost or 0.0, tokens)
 
     async def reserve(self, worst: Amount, hint: str = "") -> None:
         """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""
@@ -143,13 +143,13 @@ class Budgeted:
         self._room = room or ASSUMED_ROOM
         self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
-        worst = self._worst(messages, Form.of(asked))
+        worst = self._worst(messages, options)
         await self._budget.reserve(worst, self._hint)
         paid = None  # a request that is cut short may have to be paid for
         try:
-            completion = await self._llm.complete(messages, **asked)
+            completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
             return completion
         except Exception as error:
@@ -159,10 +159,11 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], form: Form) -> Amount:
+    def _worst(self, messages: Sequence[Message], options: Options) -> Amount:
         """The most that a call can take."""
-        texts = [json.dumps(form.schema)] if form.schema else []
-        texts += [tool.model_dump_json() for tool in form.tools]
+        schema = options.get("schema")
+        texts = [json.dumps(schema)] if schema else []
+        texts += [tool.model_dump_json() for tool in options.get("tools", ())]
         for message in messages:
             texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
         sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)
@@ -177,7 +178,3 @@ class Budgeted:
         if self._budget.limit.dollars < inf and usage.cost is None:
             return None
         return Amount(usage.cost or 0.0, usage.input_tokens + usage.output_tokens)
-
-
-def _unknown(usage: Usage) -> None:
-    """The price of a model that says nothing about it."""

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.protocol import Asked, KeyedLLM, SampledLLM
+from mtagent.llm.protocol import KeyedLLM, Options, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
-from mtagent.llm.request import Form
 from mtagent.records import Call, Completion, Message, ToolCall, Usage
 from mtagent.store.store import Store
 
@@ -36,12 +35,11 @@ class Cached:
         # Key → the answer to come: a completion, an error, or None where the asking was given up.
         self._pending: dict[str, Future[Completion | MtagentError | None]] = {}
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
-        form = Form.of(asked)
-        # A model of a third party need not know of tools.
-        offered: dict[str, Any] = {"tools": form.tools} if form.tools else {}
-        key = self._llm.key(messages, form.schema, form.logprobs, **offered)
+        tools = options.get("tools", ())
+        more: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
+        key = self._llm.key(messages, options.get("schema"), options.get("logprobs", False), **more)
         while (pending := self._pending.get(key)) is not None:
             answer = await shield(pending)
             if isinstance(answer, Completion):
@@ -51,8 +49,8 @@ class Cached:
                 unpaid.calls = ()  # whoever waited for another's request has not paid for it
                 raise unpaid
         texts = [message.content for message in messages if message.role != "assistant"]
-        while (stored := self._store.recall(self.run_id, asked.get("segment", ""), key)) is not None:
-            if (form.tools and stored.tool_calls) or not says_nothing(stored.text, texts):
+        while (stored := self._store.recall(self.run_id, options.get("segment", ""), key)) is not None:
+            if (tools and stored.tool_calls) or not says_nothing(stored.text, texts):
                 return stored
             if not self._store.distrust(key, stored.text, "EmptyReply: it says nothing"):
                 break
@@ -60,7 +58,7 @@ class Cached:
         pending = self._pending[key] = get_running_loop().create_future()
         answer = None
         try:
-            answer = await self._ask(key, messages, asked)
+            answer = await self._ask(key, messages, options)
             return answer
         except MtagentError as error:
             answer = error
@@ -69,12 +67,12 @@ class Cached:
             del self._pending[key]
             pending.set_result(answer)
 
-    async def _ask(self, key: str, messages: Sequence[Message], asked: Asked) -> Completion:
+    async def _ask(self, key: str, messages: Sequence[Message], options: Options) -> Completion:
         """Ask the model, and put on record what came of it."""
-        began, purpose, segment = time.perf_counter(), asked.get("purpose", ""), asked.get("segment", "")
+        began, purpose, segment = time.perf_counter(), options.get("purpose", ""), options.get("segment", "")
         unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
         try:
-            completion = _storable(await self._llm.complete(messages, **asked))
+            completion = _storable(await self._llm.complete(messages, **options))
         except ModelError as error:
             failed = {"seconds": time.perf_counter() - began, "error": str(error)}
             for call in error.calls or (unanswered.model_copy(update=failed),):

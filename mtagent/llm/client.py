@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-
-import regex
+from typing import TYPE_CHECKING
 
 from mtagent.errors import (
     AuthenticationError,
@@ -29,193 +28,68 @@ from mtagent.llm.prices import price as list_price
 from mtagent.llm.reply import NO_MODEL, Failure, Reply, read_reply
 from mtagent.llm.request import (
     Body,
+    LearntParameters,
     Sampling,
-    as_text,
     estimated_tokens,
     key_of,
     request_body,
-    uses_tools,
     with_more_room,
 )
-from mtagent.llm.server import server_address, server_key
+from mtagent.llm.server import server_address
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
+if TYPE_CHECKING:
+    from mtagent.llm.transport import Transport
+
 logger = logging.getLogger(__name__)
-
-OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-OPTIONAL = (
-    *OTHER_NAME,
-    "top_p",
-    "temperature",
-    "seed",
-    "top_logprobs",
-    "logprobs",
-    "response_format",
-    "reasoning_effort",
-    "parallel_tool_calls",
-    "tool_choice",
-    "tools",
-)  # fmt: skip
-WITH_TOOLS = frozenset({"tools", "tool_choice", "parallel_tool_calls"})
-LOOSER_FORMAT = {"json_schema": "json_object", "json_object": None}
-
-_MENTION = {name: regex.compile(rf"\b{name}\b") for name in OPTIONAL}
-_MENTION["response_format"] = regex.compile(
-    r"\bresponse_format\b|json_schema|json_object|structured output|grammar|response mime type|json mode",
-    regex.IGNORECASE,
-)
-_MENTION["tools"] = regex.compile(
-    r"\btools?\b|\btool[_ ](?:choice|call|calls|calling|use|result)\b|\bfunction[_ -]call(?:s|ing)?\b", regex.IGNORECASE
-)
-_UNSUPPORTED = regex.compile(
-    r"unsupported|not support|n't support|unrecognized|unknown|unexpected|not allowed|not permitted|not available"
-    r"|not enabled|cannot both|only the default|no endpoints found|requires --",
-    regex.IGNORECASE,
-)
-_NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", regex.IGNORECASE)
-_ALSO_NO_TOOLS = (404, 500, 501)
-
-
-class LearntParameters:
-    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
-
-    def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
-        self._model = model
-        self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
-        self._formats: set[str] = set()
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The parameters that the model refused, and kinds of ``response_format``."""
-        return (*self._renamed, *sorted(self._formats))
-
-    def adapt(self, body: Body) -> Body:
-        """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
-        if not self._renamed and not self._formats:
-            return body
-        adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
-        if "tools" in self._renamed:
-            adapted = {name: value for name, value in adapted.items() if name not in WITH_TOOLS}
-            adapted["messages"] = as_text(body["messages"]) if uses_tools(body["messages"]) else body["messages"]
-        if "response_format" in adapted:
-            format_ = adapted.pop("response_format")
-            kind = str(format_.get("type")) if isinstance(format_, dict) else ""
-            looser = LOOSER_FORMAT.get(kind)
-            # OpenAI takes ``json_object`` only where a message says the word.
-            says_json = "json" in str(adapted["messages"]).lower()
-            if self._takes(kind, adapted):
-                adapted["response_format"] = format_
-            elif looser and self._takes(looser, adapted) and says_json:
-                adapted["response_format"] = {"type": looser}
-        return adapted
-
-    def learn(self, failure: Failure, sent: Body) -> bool:
-        """Learn from a failure; says whether the request, adapted again, is worth sending again."""
-        name = refused_parameter(failure, sent)
-        if name is None:
-            return False
-        if name == "response_format":
-            self._formats.add(_format_name(str(sent[name].get("type")), sent))
-        elif name not in self._renamed:
-            other = OTHER_NAME.get(name)
-            self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
-        logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
-        return True
-
-    def _takes(self, kind: str, body: Body) -> bool:
-        return kind not in self._formats and _format_name(kind, body) not in self._formats
-
-
-def _format_name(kind: str, body: Body) -> str:
-    """What is refused: some servers take this kind of ``response_format``, but not together with tools."""
-    return f"{kind} with tools" if "tools" in body else kind
-
-
-def refused_parameter(failure: Failure, sent: Body) -> str | None:
-    """The optional parameter of ``sent`` that a 400 or 422 names as unsupported, if it does.
-
-    Tools are also refused by other statuses, and where only the messages hold what became of them.
-    """
-    tools = "tools" in sent or uses_tools(sent["messages"])
-    mentions_tools = _MENTION["tools"].search(failure.message) is not None
-    if failure.status not in (400, 422):
-        no_tools = tools and failure.status in _ALSO_NO_TOOLS and mentions_tools and _NO_TOOLS.search(failure.message)
-        return "tools" if no_tools else None
-    candidates = [name for name in OPTIONAL if name in sent or (name == "tools" and tools)]
-    root = (failure.param or "").split(".")[0].split("[")[0]
-    if root == "reasoning_effort" and tools and mentions_tools:
-        root = "tools"  # "Function tools with reasoning_effort are not supported": tools can be said in words
-    if root in candidates:
-        candidates = [root]
-    unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None
-    for name in candidates:
-        # A schema that the server cannot use is no reason to fail: the reply is read tolerantly anyway.
-        if (unsupported or name == "response_format") and (name == root or _MENTION[name].search(failure.message)):
-            return name
-    return None
-
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
 FIRST_CONNECTIONS = 4
-YEAR = 366 * 86_400
-UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
-
-
-def backoff(failure: Failure, attempt: int) -> float:
-    """Seconds before the next attempt: what the server asked for, however long; else twice as long each time, with
-    jitter."""
-    most = LONGEST_THROTTLED if failure.status == 429 else LONGEST_WAIT
-    longest = min(most, FIRST_WAIT * 2.0 ** min(attempt - 1, 10))
-    seconds = random.uniform(longest / 2, longest)
-    if failure.retry_after is not None:
-        seconds = max(failure.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
-    logger.info("attempt %d failed (%s); next in %.1f s", attempt, failure.message, seconds)
-    return seconds
-
-
-def until(seconds: float, now: float) -> str:
-    """A wait in words, with the local time of its end: ``7,200 s (2 hours, until 14:35:10)``. ``now``: since 1970."""
-    if seconds > YEAR:
-        return "more than a year"
-    end = time.localtime(now + seconds)
-    day = "" if end[:3] == time.localtime(now)[:3] else "%Y-%m-%d "
-    name, size = next((name, size) for name, size in UNITS if seconds >= 1.5 * size or size == 1)
-    rounded = f"{seconds / size:,.0f} {name}, " if size > 1 else ""
-    return f"{seconds:,.0f} s ({rounded}until {time.strftime(f'{day}%H:%M:%S', end)})"
+PAUSED = Failure(RateLimited, "the server asked for a pause", 429, transient=True)
+WAYS_OUT: dict[type[ModelError], str] = {
+    AuthenticationError: "check the key in {variable} and what it may use",
+    BadRequest: "sending it again cannot help: change the settings or the request",
+    RateLimited: "no retry will be let through: check the account's quota",
+    EmptyReply: "the reply was empty twice: try another model or other settings",
+    Refused: "the model or a content filter refused to answer: try another model for this text",
+    Truncated: "the reply was cut off, also with more room: raise max_tokens or send less text",
+}
 
 
 @dataclass(slots=True)
 class Exchange:
-    """The state of one ``complete``: what was paid and failed, how often it was tried, and until when it may be."""
+    """The state of one ``complete``: what was paid and what failed, how often it was tried, until when it may be."""
 
+    clock: Clock
     deadline: float
-    started: float
     call: Call
     tools: bool
-    until: float | None = None
+    started: float
+    end: float | None = None
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
-    passing: Failure | None = None
+    last_failure: Failure | None = None
 
-    def left(self, now: float, *, begin: bool = True) -> float:
+    def left(self, begin: bool = True) -> float:
         """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
 
-        Queueing for a place before that does not count, and with ``begin=False`` there is no end of it; queueing to try
+        Queueing for a place before that does not count: with ``begin=False`` it may take for ever. Queueing to try
         again counts.
         """
-        if self.until is None and not begin:
-            return inf
-        self.until = now + self.deadline if self.until is None else self.until
-        return self.until - now
+        if self.end is None:
+            if not begin:
+                return inf
+            self.end = self.clock.now() + self.deadline
+        return self.end - self.clock.now()
 
-    def too_long(self, pause: float | None, now: float) -> bool:
+    def is_too_long(self, pause: float | None) -> bool:
         """Whether the server asks for a ``pause`` that no call can wait for.
 
-        Shorter ones, again and again, may mean this request alone: it fails at its deadline like any other.
+        Shorter ones, again and again, may concern this request alone: it fails at its deadline like any other.
         """
-        return pause is not None and pause > max(self.left(now), self.deadline / 2)
+        return pause is not None and pause > max(self.left(), self.deadline / 2)
 
 
 class OpenAIClient:
@@ -229,7 +103,7 @@ class OpenAIClient:
     ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
     every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
-    ``clock`` is for tests.
+    ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` where key or address cannot work.
     """
@@ -248,23 +122,25 @@ class OpenAIClient:
         known_as: str | None = None,
         price: Price | None = None,
         clock: Clock | None = None,
+        transport: Transport | None = None,
     ) -> None:
-        from mtagent.llm.transport import Transport  # imported here: the openai package takes more than half a second
-
         self.model = model
         self.base_url = server_address(base_url)
         self.sampling = sampling or Sampling()
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
         self._api_key_env = api_key_env
-        self._deadline = deadline
-        self._timeout = timeout
+        self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
         self._learnt = LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._reached = self._answered = False
-        self._transport = Transport(self.base_url, server_key(api_key_env, self.base_url), timeout, self._clock)
+        if transport is None:
+            from mtagent.llm.transport import Transport  # the openai package takes more than half a second
+
+            transport = Transport(self.base_url, api_key_env, timeout, self._clock)
+        self._transport = transport
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"
@@ -286,7 +162,7 @@ class OpenAIClient:
         tools: Sequence[Tool] = (),
     ) -> str:
         """A hash that names this request: model, server, settings, messages and tools."""
-        return key_of(self._body(messages, schema, logprobs, tools), self._known_as)
+        return key_of(request_body(self.model, self._parameters, messages, schema, logprobs, tools), self._known_as)
 
     async def complete(
         self,
@@ -304,8 +180,9 @@ class OpenAIClient:
         says how many. An error carries in ``calls`` what was paid before it, each attempt by itself.
         """
         call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages))
-        exchange = Exchange(self._deadline, self._clock.now(), call, bool(tools))
-        outcome = await self._converse(self._body(messages, schema, logprobs, tools), exchange)
+        exchange = Exchange(self._clock, self._deadline, call, bool(tools), self._clock.now())
+        body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
+        outcome = await self._converse(body, exchange)
         if isinstance(outcome, Failure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
@@ -327,28 +204,31 @@ class OpenAIClient:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
 
-    def _body(self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool]) -> Body:
-        return request_body(self.model, self._parameters, messages, schema, logprobs, tools)
-
     async def _converse(self, body: Body, exchange: Exchange) -> Reply | Failure:
         """A usable reply; one that says nothing or cannot be read and one that was cut off get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
             outcome = await self._persist(body, exchange)
-            if isinstance(outcome, Failure) and not outcome.answered:
-                was_cut = Truncated not in chances and outcome.kind is BadRequest
-                return replace(outcome, kind=Truncated) if was_cut else outcome
-            usage = Usage(calls=1, cost=None) if isinstance(outcome, Failure) else self._priced(outcome)
-            exchange.paid.append(usage)
-            if isinstance(outcome, Failure):
-                failure, said = outcome, exchange.call
-            elif outcome.problem is None:
-                return outcome
-            else:
+            usage = Usage(calls=1, cost=None)
+            if isinstance(outcome, Reply):
+                if outcome.usage is not None:
+                    cost = self.price(outcome.usage)
+                    if cost is None and outcome.model != self.model:  # an alias, or the name of a deployment
+                        cost = self._price(outcome.model, outcome.usage, self.base_url)
+                    usage = outcome.usage if cost is None else outcome.usage.model_copy(update={"cost": cost})
+                exchange.paid.append(usage)
+                if outcome.problem is None:
+                    return outcome
                 failure = Failure(outcome.problem, outcome.detail, 200, answered=True)
-                said = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
+                call = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
+            elif outcome.answered:
+                exchange.paid.append(usage)
+                failure, call = outcome, exchange.call
+            else:
+                was_cut_off = Truncated not in chances and outcome.kind is BadRequest
+                return replace(outcome, kind=Truncated) if was_cut_off else outcome
             error = f"{failure.kind.__name__}: {failure.message or 'no text'}"
-            exchange.failed.append(said.model_copy(update={"usage": usage, "error": error}))
+            exchange.failed.append(call.model_copy(update={"usage": usage, "error": error}))
             chance = EmptyReply if failure.kind is ServerError else failure.kind
             if chance not in chances:
                 return failure
@@ -360,7 +240,7 @@ class OpenAIClient:
         """A reply, after leaving out what the model does not take, and trying again what may pass, until the deadline.
 
         A server that knows no tools may say so with a 500, which will not pass. An address where no connection was
-        ever made is given up early: it is wrong, more likely than a server that will be back.
+        ever made is given up early: it is more likely wrong than a server that will be back.
         """
         attempt = 0
         while True:
@@ -375,8 +255,14 @@ class OpenAIClient:
             nobody_there = outcome.unreachable and not self._reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
                 return outcome
-            seconds = backoff(outcome, attempt)
-            if seconds > exchange.left(self._clock.now()):
+            # Twice as long each time, with jitter, but what the server asks for, however long.
+            most = LONGEST_THROTTLED if outcome.status == 429 else LONGEST_WAIT
+            longest = min(most, FIRST_WAIT * 2 ** min(attempt - 1, 10))
+            seconds = random.uniform(longest / 2, longest)
+            if outcome.retry_after is not None:
+                seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
+            logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome.message, seconds)
+            if seconds > exchange.left():
                 return outcome
             with self.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
@@ -384,52 +270,42 @@ class OpenAIClient:
     async def _ask_once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
+        outcome: Reply | Failure
         try:
-            async with self.limiter.slot(tokens, lambda begin: exchange.left(self._clock.now(), begin=begin)) as slot:
-                seconds = min(self._timeout, max(1.0, exchange.left(self._clock.now())))
+            async with self.limiter.slot(tokens, exchange.left) as slot:
+                seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 payload = await self._transport.post(sent, seconds)
                 if isinstance(payload, Failure):
-                    outcome: Reply | Failure = payload
+                    outcome = payload
                 else:
-                    asked = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
-                    outcome = read_reply(payload, self.model, tools=exchange.tools, asked=asked)
+                    texts = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
+                    outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
                 self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
                 if not isinstance(outcome, Failure):
                     usage = outcome.usage
                     slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
-                    too_long = exchange.too_long(outcome.retry_after, self._clock.now())
-                    slot.throttled(outcome.retry_after, everybody=too_long)
+                    slot.throttled(outcome.retry_after, everybody=exchange.is_too_long(outcome.retry_after))
             if isinstance(outcome, Failure) and outcome.transient:
-                exchange.passing = replace(outcome, retry_after=None)
+                exchange.last_failure = replace(outcome, retry_after=None)
             return outcome
         except PauseTooLong as pause:
-            asked_for = "the server asked for a pause"
-            return Failure(RateLimited, asked_for, 429, transient=True, retry_after=pause.seconds)
+            return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
-            return exchange.passing or Failure(RateLimited, "the server asked for a pause", 429, transient=True)
-
-    def _priced(self, reply: Reply) -> Usage:
-        if reply.usage is None:
-            return Usage(calls=1, cost=None)
-        cost = self._price(self.model, reply.usage, self.base_url)
-        if cost is None and reply.model != self.model:  # an alias, or the name of a deployment
-            cost = self._price(reply.model, reply.usage, self.base_url)
-        return reply.usage if cost is None else reply.usage.model_copy(update={"cost": cost})
+            return exchange.last_failure or PAUSED
 
     def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
         """The error, with model, server, status, the server's words, and the way out."""
-        wait, now = failure.retry_after, self._clock.now()
-        if failure.transient and wait is not None and exchange.too_long(wait, now):
+        wait, left = failure.retry_after, exchange.left()
+        if failure.transient and wait is not None and exchange.is_too_long(wait):
             error = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
-                f"{until(wait, self._clock.wall())}, and a call may wait {exchange.deadline:.0f} s (--deadline). What "
+                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (--deadline). What "
                 "was finished is stored: the same command after that time goes on from there"
             )
             error.seconds = wait
             return error
-        left = exchange.left(now)
         if wait is not None and wait > left:
             way_out = (
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
@@ -458,11 +334,13 @@ class OpenAIClient:
         return kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
 
 
-WAYS_OUT: dict[type[ModelError], str] = {
-    AuthenticationError: "check the key in {variable} and what it may use",
-    BadRequest: "sending it again cannot help: change the settings or the request",
-    RateLimited: "no retry will be let through: check the account's quota",
-    EmptyReply: "the reply was empty twice: try another model or other settings",
-    Refused: "the model or a content filter refused to answer: try another model for this text",
-    Truncated: "the reply was cut off, also with more room: raise max_tokens or send less text",
-}
+def _until(seconds: float, now: float) -> str:
+    """A wait in words, with the local time of its end: ``7,200 s (2 hours, until 14:35:10)``. ``now``: since 1970."""
+    if seconds > 366 * 86_400:
+        return "more than a year"
+    end = time.localtime(now + seconds)
+    day = "" if end[:3] == time.localtime(now)[:3] else "%Y-%m-%d "
+    units = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
+    name, size = next((name, size) for name, size in units if seconds >= 1.5 * size or size == 1)
+    rounded = f"{seconds / size:,.0f} {name}, " if size > 1 else ""
+    return f"{seconds:,.0f} s ({rounded}until {time.strftime(f'{day}%H:%M:%S', end)})"

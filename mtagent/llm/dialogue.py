@@ -21,7 +21,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """The results in order. The first error cancels the others, waits for them, and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
+            tasks = [group.create_task(coroutine) for coroutine in work]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
@@ -82,8 +82,8 @@ class Dialogue:
                 if last or not isinstance(error, UnreadableReply | EmptyReply):
                     raise
                 again = AGAIN.format(reason=error)
-            said = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
-            messages = (*messages, Message(role="assistant", content=said), Message(role="user", content=again))
+            shown = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
+            messages = (*messages, Message(role="assistant", content=shown), Message(role="user", content=again))
         raise AssertionError
 
     async def send(

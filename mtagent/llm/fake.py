@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 from mtagent.errors import OffScript
-from mtagent.llm.protocol import Asked
-from mtagent.llm.request import Form, Sampling, request_key
+from mtagent.llm.protocol import Options
+from mtagent.llm.request import key_of, request_body
 from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 Answer = str | Completion | Exception
@@ -20,10 +20,10 @@ class Request:
     """What a fake was asked."""
 
     messages: tuple[Message, ...]
-    schema: Schema | None
-    logprobs: bool
-    purpose: str
-    segment: str
+    schema: Schema | None = None
+    logprobs: bool = False
+    purpose: str = ""
+    segment: str = ""
     tools: tuple[Tool, ...] = ()
 
 
@@ -40,7 +40,7 @@ class _Keyed:
         tools: Sequence[Tool] = (),
     ) -> str:
         """A hash that names this request, as that of the real client does."""
-        return request_key(self.model, None, Sampling(), messages, schema, logprobs, tools)
+        return key_of(request_body(self.model, {}, messages, schema, logprobs, tools))
 
 
 class ScriptedLLM(_Keyed):
@@ -57,19 +57,19 @@ class ScriptedLLM(_Keyed):
         self._reply: Reply | None = replies if callable(replies) else None
         self._left: list[Answer] = [] if callable(replies) else list(reversed(list(replies)))
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """The next reply; see :class:`mtagent.llm.protocol.LLM`."""
-        schema, logprobs, tools = Form.of(asked)
-        purpose, segment = asked.get("purpose", ""), asked.get("segment", "")
-        self.requests.append(Request(tuple(messages), schema, logprobs, purpose, segment, tools))
+        fields: dict[str, Any] = {**options, "tools": tuple(options.get("tools", ()))}
+        request = Request(tuple(messages), **fields)
+        self.requests.append(request)
         if self._reply is not None:
-            answer = self._reply(messages, purpose)
+            answer = self._reply(messages, request.purpose)
         elif self._left:
             answer = self._left.pop()
         else:
-            text = messages[-1].content if messages else ""
-            asked_for = f"request {len(self.requests)} (purpose {purpose!r}): {text[:200]!r}"
-            raise OffScript(f"no scripted reply left for {asked_for}")
+            text = messages[-1].content[:200] if messages else ""
+            number = len(self.requests)
+            raise OffScript(f"no scripted reply left for request {number} (purpose {request.purpose!r}): {text!r}")
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, Completion):
@@ -87,8 +87,8 @@ class ForbiddenLLM(_Keyed):
 
     model = "forbidden"
 
-    async def complete(self, messages: Sequence[Message], **asked: Unpack[Asked]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Raise."""
         text = messages[-1].content[:200] if messages else ""
-        who = f"{asked.get('purpose', '')!r} of segment {asked.get('segment', '')!r}"
+        who = f"{options.get('purpose', '')!r} of segment {options.get('segment', '')!r}"
         raise OffScript(f"nothing may be asked here, but {who} asks {text!r}")

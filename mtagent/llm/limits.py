@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from math import inf
-from typing import Self
+
+MINUTE = 60.0
+LEAST_PATIENCE, MOST_PATIENCE = 2, 5
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, where the server does not say
 
 
 class Clock:
@@ -25,11 +29,6 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
-
-
-MINUTE = 60.0
-LEAST_PATIENCE, MOST_PATIENCE = 2, 5
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, where the server does not say
 
 
 class PauseTooLong(Exception):
@@ -110,18 +109,13 @@ class Limiter:
         """Seconds for which nobody is admitted, because the server asked for it; 0 where it did not."""
         return max(0.0, self._paused_until - self._clock.now()) if self._paused_until else 0.0
 
-    def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> Slot:
-        """A place for one request, as an async context. ``tokens`` is what the request will take, as far as known.
+    @asynccontextmanager
+    async def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> AsyncIterator[Slot]:
+        """A place for one request, after the end of a pause, and when concurrency and rates allow it.
 
-        ``left(paused)`` says how many seconds it may still wait: for the end of a pause that the server wants, or else
-        for its turn.
-        """
-        return Slot(self, tokens, left)
-
-    async def enter(self, tokens: int, left: Callable[[bool], float]) -> tuple[int, list[Reservation]]:
-        """Wait for the end of a pause, for a place and for the rates; returns the request's number.
-
-        Leave again with :meth:`leave`. Raises :class:`PauseTooLong` and :class:`NoPlaceInTime`.
+        ``tokens`` is what the request will take, as far as known. ``left(paused)`` says how many seconds it may still
+        wait: for the end of a pause that the server wants, or else for its turn. Raises :class:`PauseTooLong` and
+        :class:`NoPlaceInTime`.
         """
         while True:
             while wait := self.pause:
@@ -133,28 +127,49 @@ class Limiter:
             else:
                 self.active += 1
             booked: list[Reservation] = []
+            sent = False
             try:
                 for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
                     if rate is not None:
                         booked.append(rate.reserve(amount))
-                        await booked[-1].wait(self._clock, left(False))
-                if not self.pause:
+                        if (wait := booked[-1].time - self._clock.now()) > left(False):
+                            raise NoPlaceInTime
+                        if wait > 0:
+                            await self._clock.sleep(wait)
+                if not self.pause:  # none has begun meanwhile
+                    sent = True
                     self._admitted += 1
-                    return self._admitted, booked
-            except BaseException:
-                self._give_back(booked)
-                raise
-            self._give_back(booked)
+                    yield Slot(self, self._admitted, booked)
+                    return
+            finally:
+                if not sent:
+                    for reservation in booked:
+                        reservation.correct(0)
+                self.active -= 1
+                self._admit()
 
-    def _give_back(self, booked: list[Reservation]) -> None:
-        for reservation in booked:
-            reservation.correct(0)
-        self.leave()
+    async def _queue(self, seconds: float) -> None:
+        """Wait for a place, and take it."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(None if seconds == inf else seconds):
+                try:
+                    await turn
+                except asyncio.CancelledError:
+                    if turn.done() and not turn.cancelled():
+                        self.active -= 1
+                        self._admit()
+                    raise
+        except TimeoutError:
+            raise NoPlaceInTime from None
 
-    def leave(self) -> None:
-        """Give the place back."""
-        self.active -= 1
-        self._admit()
+    def _admit(self) -> None:
+        while self._waiting and self.active < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.active += 1
+                turn.set_result(None)
 
     def throttled(self, number: int, retry_after: float | None, *, everybody: bool) -> None:
         """The server turned away request ``number``; ``everybody``: certainly not for a reason of its own."""
@@ -194,57 +209,27 @@ class Limiter:
             self.limit += 1
             self._admit()
 
-    async def _queue(self, seconds: float) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            async with asyncio.timeout(None if seconds == inf else seconds):
-                try:
-                    await turn
-                except asyncio.CancelledError:
-                    if turn.done() and not turn.cancelled():
-                        self.leave()
-                    raise
-        except TimeoutError:
-            raise NoPlaceInTime from None
 
-    def _admit(self) -> None:
-        while self._waiting and self.active < self.limit:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self.active += 1
-                turn.set_result(None)
-
-
+@dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one request (``async with limiter.slot() as slot``)."""
+    """A place for one request, which tells the limiter how it went."""
 
-    __slots__ = ("_booked", "_left", "_limiter", "_number", "_tokens")
-
-    def __init__(self, limiter: Limiter, tokens: int, left: Callable[[bool], float]) -> None:
-        self._limiter = limiter
-        self._tokens = tokens
-        self._left = left
-
-    async def __aenter__(self) -> Self:
-        self._number, self._booked = await self._limiter.enter(self._tokens, self._left)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._limiter.leave()
+    limiter: Limiter
+    number: int
+    booked: list[Reservation]
 
     def succeeded(self, tokens: int | None) -> None:
         """The server answered, and counted ``tokens``; where it did not count, the estimate stands."""
-        if self._limiter.counts_tokens and tokens is not None:
-            self._booked[-1].correct(tokens)
-        self._limiter.succeeded(self._number)
+        if self.limiter.counts_tokens and tokens is not None:
+            self.booked[-1].correct(tokens)
+        self.limiter.succeeded(self.number)
 
     def throttled(self, retry_after: float | None, *, everybody: bool = False) -> None:
         """The server turned the request away, and perhaps said when to come back (seconds).
 
         ``everybody``: nobody is admitted until then; otherwise only if it turns away one request after the other.
         """
-        self._limiter.throttled(self._number, retry_after, everybody=everybody)
+        self.limiter.throttled(self.number, retry_after, everybody=everybody)
 
 
 class Rate:
@@ -254,46 +239,33 @@ class Rate:
         self._limit = limit
         self._clock = clock
         self._reserved: deque[Reservation] = deque()
-        self._total = 0.0
+        self.total = 0.0  # of what is reserved
 
     def reserve(self, amount: float) -> Reservation:
         """Book ``amount`` at the earliest time that has room; an amount above the limit gets a minute of its own."""
         now = self._clock.now()
         time = max(now, self._reserved[-1].time) if self._reserved else now
-        while self._reserved and (self._reserved[0].time + MINUTE <= now or self._total + amount > self._limit):
+        while self._reserved and (self._reserved[0].time + MINUTE <= now or self.total + amount > self._limit):
             oldest = self._reserved.popleft()
-            self._total -= oldest.amount
+            oldest.correct(0)
             oldest.rate = None
             time = max(time, oldest.time + MINUTE)
         reservation = Reservation(self, time, amount)
         self._reserved.append(reservation)
-        self._total += amount
+        self.total += amount
         return reservation
 
-    def change(self, by: float) -> None:
-        """A booked amount turned out to be different."""
-        self._total += by
 
-
+@dataclass(slots=True)
 class Reservation:
-    """An amount that is booked at a time."""
+    """An amount that is booked at a time; it counts as long as it has a ``rate``."""
 
-    __slots__ = ("amount", "rate", "time")
-
-    def __init__(self, rate: Rate, time: float, amount: float) -> None:
-        self.rate: Rate | None = rate
-        self.time = time
-        self.amount = amount
-
-    async def wait(self, clock: Clock, most: float = inf) -> None:
-        """Sleep until the booked time; raises :class:`NoPlaceInTime` at once where that takes more than ``most``."""
-        if (wait := self.time - clock.now()) > most:
-            raise NoPlaceInTime
-        if wait > 0:
-            await clock.sleep(wait)
+    rate: Rate | None
+    time: float
+    amount: float
 
     def correct(self, amount: float) -> None:
         """Replace the estimate by what was really used."""
         if self.rate is not None:
-            self.rate.change(amount - self.amount)
+            self.rate.total += amount - self.amount
             self.amount = amount

@@ -93,15 +93,10 @@ class Prompt(Record):
     @cached_property
     def _prefix_names(self) -> tuple[str, ...]:
         """The variables that system message and examples depend on."""
-        names = (self.variables - {part.quote for part in self.user}) | {
-            name
-            for name in (
-                *(name for part in self.system for name in part.names),
-                *(name for example in self.examples for name in (example.when, example.unless)),
-            )
-            if name
-        }
-        return tuple(sorted(names | {"lp"} if any(example.lp for example in self.examples) else names))
+        system = (name for part in self.system for name in part.names)
+        conditions = (name for example in self.examples for name in (example.when, example.unless) if name)
+        of_users = self.variables - {part.quote for part in self.user}
+        return tuple(sorted({"lp", *system, *conditions, *of_users}))
 
     @cached_property
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
@@ -110,22 +105,18 @@ class Prompt(Record):
     def render(self, values: Values) -> tuple[Message, ...]:
         """System message, examples, and the user's message last. Raises :class:`PromptError` for a missing variable."""
         key = tuple(values.get(name) for name in self._prefix_names)
-        if key not in self._prefixes:
-            self._prefixes[key] = self._prefix(dict(zip(self._prefix_names, key, strict=True)))
+        if key not in self._prefixes:  # the same for a language pair, so that providers can cache it
+            shared = dict(zip(self._prefix_names, key, strict=True))
+            messages = [Message(role="system", content=self._join(self.system, shared))]
+            pair = shared["lp"]
+            has_pair = pair is not None and any(example.lp == pair for example in self.examples)
+            for example in self.examples:
+                of_pair = example.lp is None or (example.lp == pair if has_pair else example.default)
+                if of_pair and _applies(example, shared):
+                    content = self._join(self.user, {**shared, **example.values})
+                    messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
+            self._prefixes[key] = tuple(messages)
         return (*self._prefixes[key], Message(role="user", content=self._join(self.user, values)))
-
-    def _prefix(self, values: Values) -> tuple[Message, ...]:
-        """System message and examples: the same for a language pair, so that providers can cache them."""
-        messages = [Message(role="system", content=self._join(self.system, values))]
-        pair = values.get("lp")
-        known = pair is not None and any(example.lp == pair for example in self.examples)
-        for example in self.examples:
-            of_pair = example.lp is None or (example.lp == pair if known else example.default)
-            if of_pair and _applies(example, values):
-                content = self._join(self.user, {**values, **example.values})
-                messages.append(Message(role="user", content=content))
-                messages.append(Message(role="assistant", content=example.reply))
-        return tuple(messages)
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""

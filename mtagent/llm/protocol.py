@@ -37,8 +37,8 @@ class LLM(Protocol):
         ...
 
 
-class Asked(TypedDict, total=False):
-    """What :meth:`LLM.complete` may be given besides messages, for those who pass it on: ``**asked: Unpack[Asked]``.
+class Options(TypedDict, total=False):
+    """The options of :meth:`LLM.complete`, for those who pass them on: ``**options: Unpack[Options]``.
 
     What was not given is not passed on either: a model of a third party need not know of tools.
     """

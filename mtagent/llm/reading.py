@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import json_repair
@@ -33,7 +32,7 @@ def plain_text(reply: str, like: str) -> str:
     :class:`EmptyReply` where nothing is left, and :class:`UnreadableReply` for one that is cut off while thinking, or
     that holds broken or control characters which ``like`` has not.
     """
-    text = _without_thoughts(whole_characters(reply), like).strip()
+    text = _after_thoughts(whole_characters(reply), like).strip()
     if not like.lstrip().startswith("```"):
         text = _without_fence(text)
     tagged = _TAGGED.match(text)
@@ -54,17 +53,17 @@ def is_blank(text: str) -> bool:
     return _INVISIBLE.fullmatch(text) is not None
 
 
-def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
+def says_nothing(reply: str, request: Iterable[str] = ()) -> bool:
     """Whether nothing is left of ``reply`` without thoughts, tags, fences and invisible characters.
 
-    ``asked`` are the texts that it answers: what stands there word for word may be the answer, and where they speak of
-    thinking tags, such tags are not taken for thoughts.
+    ``request`` holds the texts that it answers: what stands there word for word may be the answer, and where they speak
+    of thinking tags, such tags are not taken for thoughts.
     """
     text, before = reply.strip(), None
     while text != before:
         before = text
         try:
-            text = _without_thoughts(text, "").strip()
+            text = _after_thoughts(text, "").strip()
         except UnreadableReply:  # cut off while thinking
             text = ""
         tagged = _TAGGED.match(text)
@@ -74,7 +73,7 @@ def says_nothing(reply: str, asked: Iterable[str] = ()) -> bool:
     if not is_empty and not is_blank(text):  # a tag that nobody closes may be a text: <laughs>
         return False
     shown = reply.strip()
-    return is_blank(shown) or not any(shown in one or _THOUGHTS.search(one) for one in asked)
+    return is_blank(shown) or not any(shown in text or _THOUGHTS.search(text) for text in request)
 
 
 def whole_characters(text: str) -> str:
@@ -94,7 +93,7 @@ def _without_fence(text: str) -> str:
     return (fenced[1] or "").strip() if fenced else text
 
 
-def _without_thoughts(reply: str, like: str) -> str:
+def _after_thoughts(reply: str, like: str) -> str:
     """What comes after the thoughts at the start of ``reply``; some servers leave out the tag that opens them."""
     tags = list(_THOUGHTS.finditer(reply))
     if not tags or _THOUGHTS.search(like):
@@ -267,9 +266,16 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
     """
     answer = whole_characters(text).strip().removeprefix("\ufeff").strip()
     try:
-        read = _read_any(answer, last)
+        try:
+            whole = _DECODER.decode(answer)
+        except (ValueError, RecursionError):
+            read = _search(without_thoughts(answer), last)
+        else:
+            read = _search(whole, last) if isinstance(whole, str) else Answer(whole, alone=True)
     except RecursionError:
         _fail(_TOO_DEEP, answer)
+    if not isinstance(read.value, dict | list):
+        _fail("no JSON object or list in the reply", answer)
     if _depth_above(read.value, DEEPEST):
         _fail(_TOO_DEEP, answer)
     if "\\u" in text:
@@ -279,23 +285,43 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
     return read
 
 
-def _read_any(answer: str, last: bool) -> Answer:
-    try:
-        whole = _DECODER.decode(answer)
-    except (ValueError, RecursionError):
-        return _search(without_thoughts(answer), last)
-    if isinstance(whole, str):
-        return _search(whole, last)
-    if isinstance(whole, dict | list):
-        return Answer(whole, alone=True)
-    return _fail("no JSON object or list in the reply", answer)
-
-
 def _search(answer: str, last: bool) -> Answer:
-    groups = list(_groups(_values(answer), answer))
+    """The best of the values in ``answer``: with ``last`` the last of those that hold the most, else the last of those
+    that rank highest: on lines of their own, then by what they hold.
+    """
+    # Values that follow each other without a word between them are one: JSON lines are a list.
+    runs: list[list[_Value]] = []
+    for value in _values(answer):
+        if not runs or not _BETWEEN.fullmatch(answer, runs[-1][-1].end, value.start):
+            runs.append([])
+        runs[-1].append(value)
+    groups: list[_Value] = []
+    for run in runs:
+        parts = [part.value for part in run]
+        alike = all(part == parts[0] for part in parts)
+        if not alike and not all(isinstance(part, dict | Pairs) for part in parts):
+            _fail("several JSON values in the reply", answer)
+        groups.append(_Value(run[0].start, run[-1].end, parts[0] if alike else parts))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
-    best = _last(groups, answer) if last else _best(groups, answer)
+    ends = [0, *(group.end for group in groups)]
+    starts = [*(group.start for group in groups), len(answer)]
+    gaps = [answer[end:start] for end, start in zip(ends, starts, strict=True)]
+
+    def rank(number: int) -> tuple[bool, int, int]:
+        before, after = gaps[number], gaps[number + 1]
+        on_own_lines = (
+            not last
+            and _LINE_START.fullmatch(before.rpartition("\n")[2]) is not None
+            and ("\n" in before or number == 0)
+            and _LINE_END.fullmatch(after.partition("\n")[0]) is not None
+            and ("\n" in after or number == len(groups) - 1)
+        )
+        return on_own_lines, _substance(groups[number].value), number
+
+    best = groups[max(range(len(groups)), key=rank)]
+    if last and best.value and not groups[-1].value:  # may be the conclusion, or none
+        _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
     concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
     before, after = answer[: best.start].rpartition("\n")[2], answer[best.end :].partition("\n")[0]
     is_alone = _LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after)
@@ -341,45 +367,6 @@ def _read(source: str, scanned: Scan, answer: str) -> Any:
     except (ValueError, RecursionError):
         _fail("the JSON in the reply is broken", answer)
     return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
-
-
-def _groups(values: Iterable[_Value], answer: str) -> Iterator[_Value]:
-    """Values that follow each other without a word between them, as one: JSON lines are a list."""
-    groups: list[list[_Value]] = []
-    for value in values:
-        if not groups or not _BETWEEN.fullmatch(answer, groups[-1][-1].end, value.start):
-            groups.append([])
-        groups[-1].append(value)
-    for group in groups:
-        said = [part.value for part in group]
-        alike = all(value == said[0] for value in said)
-        if not alike and not all(isinstance(value, dict | Pairs) for value in said):
-            _fail("several JSON values in the reply", answer)
-        yield _Value(group[0].start, group[-1].end, said[0] if alike else said)
-
-
-def _best(groups: list[_Value], answer: str) -> _Value:
-    """The last of those that rank highest: on lines of their own, then by what they hold."""
-    ends = [0, *(group.end for group in groups)]
-    starts = [*(group.start for group in groups), len(answer)]
-    gaps = [answer[end:start] for end, start in zip(ends, starts, strict=True)]
-    alone = [
-        _LINE_START.fullmatch(before.rpartition("\n")[2]) is not None
-        and ("\n" in before or number == 0)
-        and _LINE_END.fullmatch(after.partition("\n")[0]) is not None
-        and ("\n" in after or number == len(groups) - 1)
-        for number, (before, after) in enumerate(pairwise(gaps))
-    ]
-    best = max(range(len(groups)), key=lambda number: (alone[number], _substance(groups[number].value), number))
-    return groups[best]
-
-
-def _last(groups: list[_Value], answer: str) -> _Value:
-    """The last of those that hold the most. An empty list after them may be the conclusion, or none: it is refused."""
-    best = max(enumerate(groups), key=lambda numbered: (_substance(numbered[1].value), numbered[0]))[1]
-    if best.value and not groups[-1].value:
-        _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
-    return best
 
 
 def _substance(value: Any) -> int:

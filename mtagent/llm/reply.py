@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import regex
 
@@ -23,14 +24,9 @@ from mtagent.errors import (
     Truncated,
 )
 from mtagent.llm.reading import says_nothing, whole_characters
-from mtagent.llm.request import read_tool_calls
 from mtagent.records import TokenLogprob, ToolCall, Usage
-from mtagent.text.masking import masked, masked_data
+from mtagent.text.masking import clean, masked_data, redirected
 
-LONGEST_MESSAGE = 400
-_LONGEST_READ = 20_000
-_BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
-CONFLICTS_AND_TIMEOUTS = (408, 409)
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 FILTERED = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
 NO_MODEL = frozenset({"model_not_found", "model_not_available", "DeploymentNotFound"})
@@ -40,15 +36,19 @@ _SAYS_NO_MODEL = regex.compile(
     r"|\b(?:invalid|unknown|no such) model\b|not a valid model|no endpoints found for",
     regex.IGNORECASE | regex.DOTALL,
 )
+MOST_TOKENS = 10**9
+"""No request reads or writes more tokens: a larger number is no count."""
+LONGEST_NAME = 200
+ID_LENGTH = 9  # some chat templates take no other length
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A request that brought no usable reply. ``transient``: the same request may succeed later.
 
-    ``unreachable``: there was no connection at all. ``answered``: the server did its work, which is to be paid for, and
-    what it sent is of no use. ``retry_after`` is the number of seconds that the server asks to wait. ``param`` and
-    ``code`` are the server's own words. Holds only text: never an exception, a request or a header, so that no key can
+    ``unreachable``: there was no connection at all. ``answered``: the server did its work, which has to be paid for,
+    but what it sent is of no use. ``retry_after`` is the number of seconds that the server asks to wait. ``param`` and
+    ``code`` are the server's own words. Holds only text, never an exception, a request or a header, so that no key can
     leak through it.
     """
 
@@ -74,34 +74,30 @@ def status_failure(status: int, headers: Mapping[str, str], body: object, *, now
         message = redirected(location, key, "make it the base URL")
     else:
         message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
-    kind, transient = _class_of(status, code, message)
-    wait = retry_after(headers, now) if transient else None
-    return Failure(kind, message, status, transient, wait, param, code)
-
-
-def _class_of(status: int, code: str | None, message: str) -> tuple[type[ModelError], bool]:
+    kind: type[ModelError] = BadRequest
+    transient = False
     if code in FILTERED:
-        return Refused, False
-    if status in (401, 403):
-        return AuthenticationError, False
-    if status == 429:
-        return RateLimited, code not in NO_MONEY
-    if status >= 500 or status in CONFLICTS_AND_TIMEOUTS:
-        return ServerError, True
-    if code in NO_MODEL or (status in (400, 404, 410) and _SAYS_NO_MODEL.search(message)):
-        return ModelNotFound, False
-    return BadRequest, False
+        kind = Refused
+    elif status in (401, 403):
+        kind = AuthenticationError
+    elif status == 429:
+        kind, transient = RateLimited, code not in NO_MONEY
+    elif status >= 500 or status in (408, 409):  # a timeout, a conflict
+        kind, transient = ServerError, True
+    elif code in NO_MODEL or (status in (400, 404, 410) and _SAYS_NO_MODEL.search(message)):
+        kind = ModelNotFound
+    return Failure(kind, message, status, transient, retry_after(headers, now) if transient else None, param, code)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); ``None`` if unreadable."""
-
-    def number(name: str) -> float | None:
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
-            value = float(headers.get(name) or "")
+            seconds = float(headers.get(name) or "") / unit
         except ValueError:
-            return None
-        return value if math.isfinite(value) and value >= 0 else None
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
 
     def date(name: str) -> float | None:
         try:
@@ -109,50 +105,17 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         except (ValueError, OverflowError):
             return None
 
-    if (milliseconds := number("retry-after-ms")) is not None:
-        return milliseconds / 1000
-    if (seconds := number("retry-after")) is not None:
-        return seconds
-    # The server's own clock, where it tells it, so that a wrong clock on either side does no harm.
+    # By the server's own clock where it tells it, so that a wrong clock on either side does no harm.
     end, sent = date("retry-after"), date("date")
     return None if end is None else max(0.0, end - (now if sent is None else sent))
 
 
-def clean(text: str, key: str) -> str:
-    """``text`` in one line, without the key or anything that looks like one, shortened.
-
-    Bytes that broke a connection (``b'…'``) are left out: of a broken answer nobody knows what they hold.
-    """
-    text = masked(_BYTES.sub("b'…'", " ".join(text[:_LONGEST_READ].split())), key)
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
-
-
-def redirected(location: str, key: str, way_out: str) -> str:
-    """What to say of a redirect to ``location``. None is followed: the key and the texts would go to whoever is there.
-
-    What the address holds beside host and path is not shown.
-    """
-    try:
-        parts = urlsplit(location)
-    except ValueError:
-        parts = urlsplit("")
-    host = parts.netloc.rpartition("@")[2]
-    to = f"{parts.scheme or 'http'}://{host}{parts.path}" if host else parts.path or "elsewhere"
-    where = f"the server redirects to {clean(to, key)}"
-    return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
-
-
 def words_of(value: object) -> str:
-    """What a server says, as text that every store and terminal takes, whatever it is."""
+    """What a server says, whatever it is, as text that every store and terminal takes."""
     try:
         return whole_characters(str(value))
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
         return "(unreadable)"
-
-
-MOST_TOKENS = 10**9
-"""More tokens than this no request reads or writes: a larger number is no count."""
-LONGEST_NAME = 200
 
 
 class Reply(NamedTuple):
@@ -171,18 +134,17 @@ class Reply(NamedTuple):
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-def read_reply(payload: object, model: str, *, tools: bool = False, asked: Iterable[str] = ()) -> Reply | Failure:
+def read_reply(payload: object, model: str, *, tools: bool = False, request: Iterable[str] = ()) -> Reply | Failure:
     """Read a reply body; one without choices is a failure that may pass.
 
-    A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``asked`` are the texts
-    of the request (see :func:`mtagent.llm.reading.says_nothing`). What belongs to a reply besides its text (names,
-    usage, log-probabilities) does no harm where it is odd: it is cleaned or left out.
+    A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``request`` holds the
+    texts of the request (see :func:`mtagent.llm.reading.says_nothing`). What belongs to a reply besides its text
+    (names, usage, log-probabilities) does no harm where it is odd: it is cleaned or left out.
     """
     try:
         choice = payload["choices"][0]  # type: ignore[index]
         message = choice["message"]
-        refusal = message.get("refusal")
-        content = message.get("content")
+        refusal, content = message.get("refusal"), message.get("content")
         if isinstance(content, list):  # parts
             content = "".join(part.get("text") or "" for part in content)
         elif not isinstance(content, str | None):
@@ -196,22 +158,21 @@ def read_reply(payload: object, model: str, *, tools: bool = False, asked: Itera
         detail = f"an error in place of a reply: {words_of(error)}" if error else "a reply without choices"
         return Failure(ServerError, clean(detail, ""), 200, transient=True)
     assert isinstance(payload, Mapping)
-    usage = payload.get("usage")
     problem: type[ModelError] | None = None
     detail = ""
     if refusal or finish_reason == "content_filter":
         problem, detail = Refused, clean(words_of(refusal or ""), "")
     elif finish_reason == "length":
         problem = Truncated
-    elif not tool_calls and says_nothing(text, asked):
-        called = "it calls a tool although none was offered" if message.get("tool_calls") else ""
-        problem, detail = EmptyReply, clean(f"it holds only {text.strip()!r}", "") if text.strip() else called
+    elif not tool_calls and says_nothing(text, request):
+        unoffered = "it calls a tool although none was offered" if message.get("tool_calls") else ""
+        problem, detail = EmptyReply, clean(f"it holds only {text.strip()!r}", "") if text.strip() else unoffered
     return Reply(
         text,
         _name(payload.get("model"), model),
         finish_reason,
-        read_usage(usage) if isinstance(usage, Mapping) else None,
-        _logprobs(choice.get("logprobs")),
+        read_usage(payload.get("usage")),
+        _read_logprobs(choice.get("logprobs")),
         problem,
         detail,
         tool_calls,
@@ -223,7 +184,35 @@ def _name(value: object, default: str) -> str:
     return whole_characters(value[:LONGEST_NAME]) if isinstance(value, str) and value else default
 
 
-def _logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
+def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The tool calls of a reply's ``message``, in the shapes that servers give them; ``()`` for none.
+
+    Arguments may be text or an object, and ids may be missing or given twice; a name that is not text becomes ``""``.
+    Raises ``TypeError``, ``AttributeError`` and ``RecursionError`` for what is no tool call at all.
+    """
+    items = message.get("tool_calls") or []
+    if not items and (former := message.get("function_call")):
+        items = [{"function": former}]
+    calls: dict[str, ToolCall] = {}
+    for item in items:
+        function = item.get("function") or item
+        name, id_ = (
+            whole_characters(value) if isinstance(value, str) else ""
+            for value in (function.get("name"), item.get("id"))
+        )
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        arguments = whole_characters(arguments) if arguments.strip() else "{}"
+        if not id_ or id_ in calls:
+            # The same for the same reply: the next request, and so its key in the call cache, repeats it.
+            content = json.dumps([name, arguments, len(calls)])
+            id_ = hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
+        calls[id_] = ToolCall(id=id_, name=name, arguments=arguments)
+    return tuple(calls.values())
+
+
+def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
     """All of them, or ``None`` where any is missing or no number: half of them would give a wrong sum."""
     tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not tokens or not isinstance(tokens, list):
@@ -239,34 +228,36 @@ def _logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
     return tuple(read)
 
 
-def read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    """The ``usage`` object as a record of one call; the cost is left unknown. ``None`` where it cannot be counted on.
+def read_usage(usage: object) -> Usage | None:
+    """The ``usage`` object as a record of one call; the cost is left unknown. ``None`` where it cannot be relied on.
 
-    That takes a number of prompt tokens (no request has 0), and one of completion tokens, which may also follow from
-    the total where it is absent. Some servers count reasoning in the total only: whatever the total holds beyond the
-    prompt was put out. Text, fractions, negative and impossible numbers are no counts; 12.0 is one.
+    It needs a number of prompt tokens (no request has 0), and one of completion tokens, which may also follow from the
+    total where it is absent. Some servers count reasoning in the total only: whatever the total holds beyond the prompt
+    is output. Text, fractions, negative and impossible numbers are no counts; 12.0 is one.
     """
-    prompt, output, total = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion", "total"))
-    if output is None and usage.get("completion_tokens") is None and prompt is not None and total is not None:
-        output = total - prompt
-    if not prompt or output is None or output < 0:
+
+    def count(name: str, details: str | None = None) -> int | None:
+        where = usage.get(details) if details and isinstance(usage, Mapping) else usage
+        value = where.get(name) if isinstance(where, Mapping) else None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+    prompt, output, total = (count(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    if not prompt:
         return None
-    cached = _count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens")
+    assert isinstance(usage, Mapping)
+    if usage.get("completion_tokens") is None and total is not None:
+        output = total - prompt
+    if output is None or output < 0:
+        return None
+    cached = count("cached_tokens", "prompt_tokens_details") or count("prompt_cache_hit_tokens") or 0
     return Usage.model_construct(
         calls=1,
         reused=0,
         input_tokens=prompt,
-        cached_tokens=min(cached or 0, prompt),
+        cached_tokens=min(cached, prompt),
         output_tokens=max(output, (total or 0) - prompt),
-        reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens") or 0,
+        reasoning_tokens=count("reasoning_tokens", "completion_tokens_details") or 0,
         cost=None,
     )
-
-
-def _count(where: object, name: str) -> int | None:
-    """The count of this name, if it is one."""
-    value = where.get(name) if isinstance(where, Mapping) else None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
-    return value if counts else None

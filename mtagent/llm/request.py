@@ -1,17 +1,27 @@
-"""What is sent to a model: settings, tools, messages; and a hash that names it."""
+"""What is sent to a model: settings, messages and tools, less what the server refuses; and a hash that names it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import regex
 from pydantic import Field
 
-from mtagent.llm.protocol import LLM, Asked, SampledLLM
-from mtagent.llm.reading import whole_characters
-from mtagent.records import Message, Record, Schema, Tool, ToolCall
+from mtagent.llm.protocol import LLM, SampledLLM
+from mtagent.llm.reply import Failure
+from mtagent.llm.server import OPENAI
+from mtagent.records import Message, Record, Schema, Tool
+
+logger = logging.getLogger(__name__)
+
+Body = dict[str, Any]
+KEY_TAG = "request-1"
+MORE_ROOM = 4096
+LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 class Sampling(Record):
@@ -39,9 +49,6 @@ def settings_of(llm: LLM) -> list[str]:
     return [f"{name}:{value}" for name, value in llm.sampling.parameters().items()]
 
 
-ID_LENGTH = 9  # some chat templates take no other length
-
-
 def sent_tool(tool: Tool) -> dict[str, Any]:
     """A tool as it stands in a request."""
     return {"type": "function", "function": tool.model_dump()}
@@ -55,45 +62,66 @@ def sent_message(message: Message) -> dict[str, Any]:
         for call in message.tool_calls:
             try:
                 readable = isinstance(json.loads(call.arguments), dict)
-            except (ValueError, RecursionError):  # a server that reads the arguments of former turns would stumble
+            except (ValueError, RecursionError):  # some servers parse the arguments of earlier turns, and would fail
                 readable = False
             arguments = call.arguments if readable else json.dumps({"unreadable": call.arguments})
-            function = {"name": call.name, "arguments": arguments}
-            calls.append({"id": call.id, "type": "function", "function": function})
-        # Several servers refuse an empty text here, and all take null.
-        sent |= {"content": message.content or None, "tool_calls": calls}
+            calls.append({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+        sent |= {"content": message.content or None, "tool_calls": calls}  # some servers refuse an empty text here
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
 
 
-def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The tool calls of a reply's ``message``, in the shapes that servers give them; ``()`` for none.
+def request_body(
+    model: str,
+    parameters: Body,
+    messages: Sequence[Message],
+    schema: Schema | None,
+    logprobs: bool,
+    tools: Sequence[Tool] = (),
+) -> Body:
+    """The body of a chat completion request."""
+    body: Body = {"model": model, "messages": [sent_message(message) for message in messages], **parameters}
+    if schema is not None:
+        json_schema = {"name": "reply", "schema": schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    if logprobs:
+        body["logprobs"] = True
+    if tools:
+        body["tools"] = [sent_tool(tool) for tool in tools]
+    return body
 
-    Arguments may be text or an object, and ids may be missing or given twice; a name that is no text is none. Raises
-    ``TypeError``, ``AttributeError`` and ``RecursionError`` for what is no tool call at all.
+
+def key_of(body: Body, base_url: str | None = None) -> str:
+    """A name for a request: equal for equal requests, different as soon as anything that is sent differs.
+
+    It is the tagged SHA-256 of the body and the server (``None`` = OpenAI's), over canonical JSON.
     """
-    listed = message.get("tool_calls") or []
-    former = message.get("function_call")
-    if not listed and former:
-        listed = [{"function": former}]
-    calls: dict[str, ToolCall] = {}
-    for item in listed:
-        function = item.get("function") or item
-        name, id_ = (
-            whole_characters(value) if isinstance(value, str) else ""
-            for value in (function.get("name"), item.get("id"))
-        )
-        arguments = function.get("arguments")
-        if not isinstance(arguments, str):
-            arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-        arguments = whole_characters(arguments) if arguments.strip() else "{}"
-        if not id_ or id_ in calls:
-            # The same for the same reply: the next request, and so its key in the call cache, repeats it.
-            content = json.dumps([name, arguments, len(calls)])
-            id_ = hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
-        calls[id_] = ToolCall(id=id_, name=name, arguments=arguments)
-    return tuple(calls.values())
+    server = (base_url or OPENAI).rstrip("/")
+    canonical = json.dumps([server, body], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return f"{KEY_TAG}:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
+
+
+def room_of(parameters: Body) -> int | None:
+    """The most tokens that a reply may have; ``None`` where the request sets no limit."""
+    return next((int(parameters[name]) for name in LIMITS if name in parameters), None)
+
+
+def with_more_room(body: Body, output_tokens: int) -> Body:
+    """``body`` with twice the room for the reply; at least 4,096 tokens where nothing was set."""
+    for name in LIMITS:
+        if name in body:
+            return {**body, name: 2 * body[name]}
+    return {**body, "max_tokens": max(MORE_ROOM, 2 * output_tokens)}
+
+
+def estimated_tokens(body: Body) -> int:
+    """The tokens that a request may take: a quarter of its characters, and the room for the reply."""
+    tools = [body["tools"]] if "tools" in body else []
+    tools += [message["tool_calls"] for message in body["messages"] if message.get("tool_calls")]
+    characters = sum(len(message["content"] or "") for message in body["messages"])
+    characters += sum(len(json.dumps(part, ensure_ascii=False)) for part in tools)
+    return characters // 4 + (room_of(body) or 0)
 
 
 def uses_tools(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -101,10 +129,10 @@ def uses_tools(messages: Sequence[Mapping[str, Any]]) -> bool:
     return any(message["role"] == "tool" or "tool_calls" in message for message in messages)
 
 
-def as_text(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Sent ``messages`` with every tool call and every answer to one as plain text.
+def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Sent ``messages`` with tool calls, and the answers to them, as plain text.
 
-    Answers in a row become one turn of the user: many chat templates want the roles to alternate.
+    Answers in a row become one turn of the user, since many chat templates want the roles to alternate.
     """
     names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls", ())}
     plain: list[dict[str, Any]] = []
@@ -125,85 +153,108 @@ def as_text(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return plain
 
 
-Body = dict[str, Any]
-OPENAI = "https://api.openai.com/v1"
-KEY_TAG = "request-1"
-MORE_ROOM = 4096
-ROOM = ("max_completion_tokens", "max_tokens")
+OPTIONAL = (
+    "max_tokens",
+    "max_completion_tokens",
+    "top_p",
+    "temperature",
+    "seed",
+    "top_logprobs",
+    "logprobs",
+    "response_format",
+    "reasoning_effort",
+    "parallel_tool_calls",
+    "tool_choice",
+    "tools",
+)  # fmt: skip
+_OTHER_LIMIT = dict(zip(LIMITS, reversed(LIMITS), strict=True))
+_MENTION = {name: regex.compile(rf"\b{name}\b") for name in OPTIONAL}
+_MENTION["response_format"] = regex.compile(
+    r"\bresponse_format\b|json_schema|json_object|structured output|grammar|response mime type|json mode",
+    regex.IGNORECASE,
+)
+_MENTION["tools"] = regex.compile(
+    r"\btools?\b|\btool[_ ](?:choice|call|calls|calling|use|result)\b|\bfunction[_ -]call(?:s|ing)?\b", regex.IGNORECASE
+)
+_UNSUPPORTED = regex.compile(
+    r"unsupported|not support|n't support|unrecognized|unknown|unexpected|not allowed|not permitted|not available"
+    r"|not enabled|cannot both|only the default|no endpoints found|requires --",
+    regex.IGNORECASE,
+)
+_NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", regex.IGNORECASE)
 
 
-class Form(NamedTuple):
-    """What is sent of a request besides its messages."""
+def refused_parameter(failure: Failure, sent: Body) -> str | None:
+    """The optional parameter of ``sent`` that a 400 or 422 names as unsupported, if it does.
 
-    schema: Schema | None
-    logprobs: bool
-    tools: tuple[Tool, ...]
-
-    @classmethod
-    def of(cls, asked: Asked) -> Form:
-        """The form of what :meth:`mtagent.llm.protocol.LLM.complete` was given."""
-        return cls(asked.get("schema"), asked.get("logprobs", False), tuple(asked.get("tools", ())))
-
-
-def request_body(
-    model: str,
-    parameters: Body,
-    messages: Sequence[Message],
-    schema: Schema | None,
-    logprobs: bool,
-    tools: Sequence[Tool] = (),
-) -> Body:
-    """The body of a chat completion request."""
-    body: Body = {"model": model, "messages": [sent_message(message) for message in messages], **parameters}
-    if schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": "reply", "schema": schema, "strict": True},
-        }
-    if logprobs:
-        body["logprobs"] = True
-    if tools:
-        body["tools"] = [sent_tool(tool) for tool in tools]
-    return body
+    Tools are also refused with other statuses, and where only the messages still hold traces of them.
+    """
+    tools = "tools" in sent or uses_tools(sent["messages"])
+    mentions_tools = _MENTION["tools"].search(failure.message) is not None
+    if failure.status not in (400, 422):
+        no_tools = tools and failure.status in (404, 500, 501) and mentions_tools and _NO_TOOLS.search(failure.message)
+        return "tools" if no_tools else None
+    candidates = [name for name in OPTIONAL if name in sent or (name == "tools" and tools)]
+    root = (failure.param or "").split(".")[0].split("[")[0]
+    if root == "reasoning_effort" and tools and mentions_tools:
+        root = "tools"  # "Function tools with reasoning_effort are not supported": tools can be said in words
+    if root in candidates:
+        candidates = [root]
+    unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None
+    for name in candidates:
+        # A schema that the server cannot use is no reason to fail: the reply is read tolerantly anyway.
+        if (unsupported or name == "response_format") and (name == root or _MENTION[name].search(failure.message)):
+            return name
+    return None
 
 
-def request_key(
-    model: str,
-    base_url: str | None,
-    sampling: Sampling,
-    messages: Sequence[Message],
-    schema: Schema | None,
-    logprobs: bool,
-    tools: Sequence[Tool] = (),
-) -> str:
-    """A name for the request: equal for equal requests, different as soon as anything that is sent differs."""
-    return key_of(request_body(model, sampling.parameters(), messages, schema, logprobs, tools), base_url)
+class LearntParameters:
+    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
+
+    def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
+        self._model = model
+        self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
+        self._formats: set[str] = set()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parameters that the model refused, and kinds of ``response_format``."""
+        return (*self._renamed, *sorted(self._formats))
+
+    def adapt(self, body: Body) -> Body:
+        """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
+        if not self._renamed and not self._formats:
+            return body
+        adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
+        if "tools" in self._renamed:
+            for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                adapted.pop(name, None)
+            if uses_tools(body["messages"]):
+                adapted["messages"] = tools_in_words(body["messages"])
+        if "response_format" in adapted:
+            formats = [adapted.pop("response_format")]
+            # OpenAI takes ``json_object`` only where a message says the word.
+            if formats[0].get("type") == "json_schema" and "json" in str(adapted["messages"]).lower():
+                formats.append({"type": "json_object"})
+            for format_ in formats:
+                if self._formats.isdisjoint({format_.get("type"), _format_name(format_, adapted)}):
+                    return {**adapted, "response_format": format_}
+        return adapted
+
+    def learn(self, failure: Failure, sent: Body) -> bool:
+        """Learn from a failure. Returns whether the request, adapted again, is worth sending again."""
+        name = refused_parameter(failure, sent)
+        if name is None:
+            return False
+        if name == "response_format":
+            self._formats.add(_format_name(sent[name], sent))
+        elif name not in self._renamed:
+            other = _OTHER_LIMIT.get(name)
+            self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
+        logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
+        return True
 
 
-def key_of(body: Body, base_url: str | None) -> str:
-    """The tagged SHA-256 of a request body and the server it goes to, over canonical JSON."""
-    server = (base_url or OPENAI).rstrip("/")
-    canonical = json.dumps([server, body], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return f"{KEY_TAG}:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
-
-
-def with_more_room(body: Body, put_out: int) -> Body:
-    """``body`` with twice the room for the reply, at least 4,096 tokens where nothing was set."""
-    name = next((name for name in ROOM if name in body), None)
-    if name is None:
-        return {**body, "max_tokens": max(MORE_ROOM, 2 * put_out)}
-    return {**body, name: 2 * body[name]}
-
-
-def estimated_tokens(body: Body) -> int:
-    """Tokens that a request may take: a quarter of its characters, and the room for the reply."""
-    tools = [body["tools"]] if "tools" in body else []
-    tools += [message["tool_calls"] for message in body["messages"] if message.get("tool_calls")]
-    characters = sum(len(message["content"] or "") for message in body["messages"])
-    characters += sum(len(json.dumps(part, ensure_ascii=False)) for part in tools)
-    return characters // 4 + (room_of(body) or 0)
-
-
-def room_of(parameters: Body) -> int | None:
-    """The tokens that a reply may have; ``None`` where the request sets no limit."""
-    return next((int(parameters[name]) for name in ROOM if name in parameters), None)
+def _format_name(format_: Mapping[str, Any], body: Body) -> str:
+    """What is refused: some servers take this kind of ``response_format``, but not together with tools."""
+    return f"{format_.get('type')} with tools" if "tools" in body else str(format_.get("type"))

@@ -1,4 +1,4 @@
-"""The one place where the ``openai`` package is used, and where its exceptions end.
+"""One exchange with a server. Here alone is the ``openai`` package used, and here its exceptions end.
 
 They carry the request with its headers, so none of them may go on from here, not even as the context of another.
 """
@@ -16,24 +16,19 @@ import aiohttp
 import httpx2
 import openai
 
-from mtagent.errors import (
-    BadRequest,
-    ConfigError,
-    ServerError,
-)
+from mtagent.errors import BadRequest, ConfigError, ServerError
 from mtagent.llm.limits import Clock
-from mtagent.llm.reply import Failure, clean, status_failure
-from mtagent.llm.request import ROOM, Body
-from mtagent.text.masking import KeyFilter, masked_reply
+from mtagent.llm.reply import Failure, status_failure
+from mtagent.llm.request import Body, room_of
+from mtagent.llm.server import server_key
+from mtagent.text.masking import KeyFilter, clean, masked_reply
 
 LONGEST_CONNECT = 30.0
-
 UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-
 
 SMALLEST_BOUND = 1_000_000
 LONGEST_ERROR = 100_000
-ASSUMED_ROOM = 16_384  # tokens, where the request sets no limit
+ROOM_WITHOUT_LIMIT = 16_384  # tokens
 TOKEN_BYTES = 64  # as JSON, and generously: a token is four characters or so, thoughts may come beside it
 LOGPROB_BYTES = 512
 TOP_LOGPROB_BYTES = 256
@@ -41,37 +36,28 @@ TOP_LOGPROB_BYTES = 256
 
 def reply_bound(body: Body) -> int:
     """The most bytes that a reply to ``body`` is read for."""
-    room = next((int(body[name]) for name in ROOM if name in body), ASSUMED_ROOM)
     logprobs = LOGPROB_BYTES + TOP_LOGPROB_BYTES * int(body.get("top_logprobs") or 0) if body.get("logprobs") else 0
-    return max(SMALLEST_BOUND, room * (TOKEN_BYTES + logprobs))
+    return max(SMALLEST_BOUND, (room_of(body) or ROOM_WITHOUT_LIMIT) * (TOKEN_BYTES + logprobs))
 
 
-class ReplyBuffer:
-    """What is read of one reply: at most ``bound`` bytes; ``content`` stays ``None`` where there are more."""
-
-    __slots__ = ("bound", "content")
-
-    def __init__(self, bound: int) -> None:
-        self.bound = bound
-        self.content: bytes | None = None
+_BOUND: ContextVar[int] = ContextVar("_BOUND")
 
 
-_BUFFER: ContextVar[ReplyBuffer] = ContextVar("_BUFFER")
+class TooLarge(Exception):
+    """A reply has more bytes than it can be meant to have."""
 
 
 class BoundedClient(openai.DefaultAioHttpClient):
-    """The package's HTTP client, except that it stops reading where a body is larger than it can be meant to be.
+    """The package's HTTP client, which reads bodies without bounds, except that this one stops reading.
 
-    What counts is the size after decompression. The body goes to the :class:`ReplyBuffer` of the request that is under
-    way, and not through the package, which would read it without bounds. Of an error only the beginning is read.
+    What counts is the size after decompression. Of an error only the beginning is read.
     """
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        """The response to ``request``, closed, and without the body where it is no error."""
-        buffer = _BUFFER.get()
+        """The response to ``request``, read and closed. Raises :class:`TooLarge`."""
         response = await super().send(request, stream=True, **options)
         failed = response.status_code >= 300
-        bound = LONGEST_ERROR if failed else buffer.bound
+        bound = LONGEST_ERROR if failed else _BOUND.get()
         parts: list[bytes] = []
         size = 0
         try:
@@ -82,19 +68,18 @@ class BoundedClient(openai.DefaultAioHttpClient):
                     break
         finally:
             await response.aclose()
-        content, headers = b"".join(parts), response.headers
-        if failed:
-            kept = {name: headers[name] for name in headers if name not in ("content-encoding", "content-length")}
-            return type(response)(response.status_code, headers=kept, content=content[:bound], request=response.request)
-        if size <= bound:
-            buffer.content = content
-        return type(response)(response.status_code, headers={}, content=b"", request=response.request)
+        if size > bound and not failed:
+            raise TooLarge(f"the reply is larger than {bound:,} bytes, which nobody asked for")
+        encoding = ("content-encoding", "content-length")
+        headers = {name: response.headers[name] for name in response.headers if failed and name not in encoding}
+        content = b"".join(parts)[:bound]
+        return type(response)(response.status_code, headers=headers, content=content, request=response.request)
 
 
 class Transport:
-    """Posts chat completions to one server."""
+    """Posts chat completions to one server, with the key in the environment variable ``api_key_env``."""
 
-    def __init__(self, base_url: str, key: str, timeout: float, clock: Clock) -> None:
+    def __init__(self, base_url: str, api_key_env: str, timeout: float, clock: Clock) -> None:
         try:
             httpx2.URL(base_url)
         except httpx2.InvalidURL:
@@ -102,50 +87,49 @@ class Transport:
             raise ConfigError(f"{message}: write for example http://localhost:8000/v1") from None
         self._base_url, _, query = base_url.partition("?")
         self._path = f"/chat/completions?{query}" if query else "/chat/completions"
-        self._key = key
-        self._timeout = timeout
-        self._clock = clock
+        self._key = server_key(api_key_env, base_url)
+        self._timeout, self._clock = timeout, clock
         self._client: openai.AsyncOpenAI | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: Body, seconds: float) -> object | Failure:
         """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
-        buffer = ReplyBuffer(reply_bound(body))
-        token = _BUFFER.set(buffer)
+        token = _BOUND.set(reply_bound(body))
         try:
             async with asyncio.timeout(seconds):
-                await self._openai().post(self._path, cast_to=object, body=body)
-            if buffer.content is None:
-                return self._useless(f"the reply is larger than {buffer.bound:,} bytes, which nobody asked for")
-            return masked_reply(_parsed(buffer.content), self._key)
+                response = await self._openai().post(self._path, cast_to=httpx2.Response, body=body)
+            return masked_reply(_parsed(response.content), self._key)
         except openai.APIStatusError as error:
             now = self._clock.wall()
             return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
+        except TooLarge as error:
+            return self._failure(str(error), answered=True)
         except TimeoutError:
             return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
         except (openai.APIError, aiohttp.ClientError, OSError) as error:
             causes: list[BaseException] = [error]
             while (cause := causes[-1].__cause__) is not None:
                 causes.append(cause)
-            unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)
-            words = str(causes[-1]) or type(causes[-1]).__name__  # the outer ones only say that a request failed
-            if type(causes[-1]) is ssl.SSLError and causes[-1].reason == "WRONG_VERSION_NUMBER":
+            innermost = causes[-1]  # the outer ones only say that a request failed
+            words = str(innermost) or type(innermost).__name__
+            if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
                 words += "; the server does not seem to speak https at this address: write http://"
+            unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)
             return self._failure(f"no connection, or it broke: {words}", unreachable=unreachable)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             return self._failure(f"the reply is not JSON: {error}")
         except RecursionError:
-            return self._useless("the reply is JSON that is nested too deep")
+            return self._failure("the reply is JSON that is nested too deep", answered=True)
         except UnicodeEncodeError:
             return Failure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
         finally:
-            _BUFFER.reset(token)
+            _BOUND.reset(token)
 
-    def _failure(self, what: str, *, unreachable: bool = False) -> Failure:
-        return Failure(ServerError, clean(what, self._key), transient=True, unreachable=unreachable)
-
-    def _useless(self, what: str) -> Failure:
-        return Failure(ServerError, clean(what, self._key), 200, answered=True)
+    def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> Failure:
+        """What may pass; or a reply of no use, which was ``answered``."""
+        status = 200 if answered else 0
+        what = clean(what, self._key)
+        return Failure(ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered)
 
     def _openai(self) -> openai.AsyncOpenAI:
         """The client of the running event loop: connections do not survive their loop."""

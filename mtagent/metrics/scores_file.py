@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from mtagent import __version__
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats import comet
+from mtagent.formats.comet import COMET
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of, refuse_pipe
+from mtagent.formats.files import lines_of
 from mtagent.formats.json_text import parsed, whole_file
+from mtagent.formats.pipes import refuse_pipe
 from mtagent.metrics.protocol import Metric
 from mtagent.records import UNIT_DIGITS, Score, Segment
 
@@ -95,7 +96,7 @@ def _of_object(value: Any, where: str) -> FileScore:
 
 
 def _of_comet(data: Any, path: Path) -> Iterator[FileScore]:
-    if not comet.recognised(data):
+    if not COMET.recognises("", data):
         raise InputError(
             f'{path}: is neither the JSON of comet-score, {{FILE: [{{"COMET": 0.8, "mt": …}}]}}, nor lines'
         )

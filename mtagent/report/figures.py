@@ -16,8 +16,7 @@ import numpy as np
 
 from mtagent.analysis.comparison import Cell, Comparison, Row
 from mtagent.analysis.score import digits
-from mtagent.formats.ratings import FINAL, GIVEN, systems_of, texts_of
-from mtagent.jobs.export import ratings_of_texts
+from mtagent.formats.ratings import FINAL, GIVEN, ratings_of_texts, systems_of, texts_of
 from mtagent.records import Chain, Rating, Severity, Stage, Usage
 from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import regex
 
-from mtagent.text.omission import Units, changed, match, quoted
+from mtagent.text.omission import Units, difference, match, quoted
 from mtagent.text.scripts import letters
 
 LENGTH_LIMIT = 1.6
@@ -171,12 +171,12 @@ _ADDED = {
 def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``after`` newly says beyond a translation of ``source``; ``()`` = fine.
 
-    Told are commentary at the beginning or end, labels, notes, code fences, lists of alternatives, reasoning, and a
-    text that is far longer than both ``source`` and ``before``. What source or ``before`` had already is no complaint.
+    These are commentary at the beginning or end, labels, notes, code fences, lists of alternatives, reasoning, and a
+    text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
     """
     del target_lang  # the signs are looked for in all languages
-    come = changed(before, after)[1]
-    if before.split() == after.split() or (len(come) <= SMALL_ADDITION and come.replace(" ", "").isalpha()):
+    _, added = difference(before, after)
+    if before.split() == after.split() or (len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha()):
         return ()
     complaints = []
     size, allowed = letters(after), LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK

@@ -20,12 +20,12 @@ def plain(text: str) -> str:
 
 def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
     """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
-    told = "".join(
+    fields = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{plain(value) if isinstance(value, str) else f"{value:.6g}"}"'
         for name, value in attributes.items()
         if value is not None
     )
-    return f"<{tag}{told}>{content}</{tag}>" if content else f"<{tag}{told}/>"
+    return f"<{tag}{fields}>{content}</{tag}>" if content else f"<{tag}{fields}/>"
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
@@ -35,7 +35,7 @@ def visible(text: str, *, one_line: bool = False) -> str:
     characters. Marks of direction (U+200E, U+200F) stay: they move nothing but their neighbours.
     """
     acting = _NOT_ON_A_LINE if one_line else _NOT_SHOWN
-    return acting.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), text)
+    return acting.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
 def harmless(cell: str) -> str:

@@ -11,7 +11,7 @@ from mtagent.records import Segment
 from mtagent.text import markup, paragraphs, scripts
 
 UNKNOWN = "und"
-"""The language of texts whose language nobody says."""
+"""The code for a language that is not known."""
 
 # -- another script
 
@@ -72,7 +72,7 @@ def runs_of(words: Run, size: int) -> list[Run]:
 
 
 def is_name(run: Run) -> bool:
-    """Names, titles and tokens of a user interface are rightly copied: hardly a small word in them."""
+    """Whether a run is a name, a title or a token of a user interface, which are rightly copied: few small words."""
     return any(word != word.swapcase() for word in run) and 2 * sum(word[0].islower() for word in run) < len(run)
 
 
@@ -95,15 +95,18 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
 
 
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
-    """The paragraphs, however short, that are newly the source's own. A name may be, if half of it was there before."""
+    """The paragraphs, however short, that the edit took over from the source.
+
+    A name may be taken over if half of its words stood there before.
+    """
     if is_within_language(segment):
         return []
     new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
     copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
-    there = set(scripts.words(markup.prose(before)))
+    words_before = set(scripts.words(markup.prose(before)))
 
     def may_stay(words: Run) -> bool:
-        return not words or (is_name(words) and 2 * sum(word in there for word in words) >= len(words))
+        return not words or (is_name(words) and 2 * sum(word in words_before for word in words) >= len(words))
 
     return [text for text in copies if not may_stay(scripts.words(markup.prose(text)))]
 
@@ -147,19 +150,18 @@ def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
     """
     if translation is None:
         return ("missing",)
-    wanted = segment.reference or ""
+    lang, reference = segment.target_lang, segment.reference or ""
     if not translation.strip():
-        return ("empty",) if segment.source.strip() or wanted.strip() else ()
-    copies = len(copied_runs(segment, translation)) > len(copied_runs(segment, wanted))
-    copies = copies or bool(wanted and copied_paragraphs(segment, wanted, translation))
-    lang = segment.target_lang
-    strange = foreign_share(lang, translation) - foreign_share(lang, wanted) >= _FOREIGN_SHARE
-    if wanted.strip():
-        strange = strange or script_drop(segment, wanted, translation) is not None
+        return ("empty",) if segment.source.strip() or reference.strip() else ()
+    copied = len(copied_runs(segment, translation)) > len(copied_runs(segment, reference))
+    copied = copied or bool(reference and copied_paragraphs(segment, reference, translation))
+    strange = foreign_share(lang, translation) - foreign_share(lang, reference) >= _FOREIGN_SHARE
+    if reference.strip():
+        strange = strange or script_drop(segment, reference, translation) is not None
     else:
         share = share_in_script(segment, translation)
         strange = strange or (share is not None and share < _LEAST_SHARE)
-    return (*(("copied",) if copies else ()), *(("script",) if strange else ()))
+    return (*(("copied",) if copied else ()), *(("script",) if strange else ()))
 
 
 def translated_share(segment: Segment, translation: str) -> float:

@@ -11,6 +11,8 @@ import regex
 
 from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, alphabet, remembered
 
+# -- placeholders
+
 _PLAIN = regex.compile(
     r"""
     %%
@@ -107,6 +109,8 @@ def placeholders(text: str) -> tuple[Mark, ...]:
     return tuple(sorted(marks, key=lambda mark: mark.start))
 
 
+# -- tags
+
 _TAG = regex.compile(
     r"""
     <(?P<close>/?) (?P<name>[A-Za-z_][\w.-]*+ (?::[\w.-]++)?+) (?=[\s/>])
@@ -173,6 +177,8 @@ def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
     return faults + [f"<{name}> is not closed" for name in stack]
 
 
+# -- URLs and e-mail addresses
+
 # In scripts without spaces, and in Korean, the sentence goes on right behind the URL.
 _URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]"
 _URL = regex.compile(
@@ -210,6 +216,8 @@ def emails(text: str) -> tuple[Mark, ...]:
     addresses = ((match.group().rstrip(".-"), match.start()) for match in _EMAIL.finditer(text))
     return tuple(Mark(address, start, start + len(address)) for address, start in addresses)
 
+
+# -- Markdown
 
 _BLOCK = regex.compile(
     r"""
@@ -266,6 +274,8 @@ def markdown_marks(text: str) -> Counter[str]:
     return +marks
 
 
+# -- brackets and quotation marks
+
 _OPENING = dict(zip("([{（［【「『《〈", ")]})]】」』》〉", strict=True))
 _CLOSING = dict(zip(")]}）］】」』》〉", ")]})]】」』》〉", strict=True))
 _PAIRS_PLAIN = {"（": "(", "［": "[", "）": ")", "］": "]"}
@@ -298,6 +308,9 @@ def double_quotes(text: str) -> tuple[Mark, ...]:
     if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞'‘’`"):
         return ()
     return tuple(Mark(match.group(), match.start(), match.end()) for match in _QUOTE.finditer(text))
+
+
+# -- words
 
 
 @remembered

@@ -16,10 +16,12 @@ import regex
 MASK = "[key]"
 SHORT = 8
 """A configured key of fewer characters is masked only where it stands as a word: ``key`` also stands in ``monkey``."""
+LONGEST_MESSAGE = 400
 
 _DEEPEST = 50
 _NAME_LENGTH = 64
 _LONGEST = 20_000
+_BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
 
 _SHAPES = regex.compile(
     r"""(?<![A-Za-z0-9])(?:
@@ -71,6 +73,30 @@ def masked(text: str, key: str = "", *, hexadecimal: bool = True) -> str:
     return _HEX.sub(MASK, text) if hexadecimal else text
 
 
+def clean(text: str, key: str) -> str:
+    """``text`` in one line, without the key or anything that looks like one, shortened.
+
+    Bytes that broke a connection (``b'…'``) are left out: nobody knows what a broken answer holds.
+    """
+    text = masked(_BYTES.sub("b'…'", " ".join(text[:_LONGEST].split())), key)
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def redirected(location: str, key: str, way_out: str) -> str:
+    """What to say of a redirect to ``location``, of which only host and path are shown.
+
+    None is followed: key and texts would go to whoever is there.
+    """
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        parts = urlsplit("")
+    host = parts.netloc.rpartition("@")[2]
+    to = f"{parts.scheme or 'http'}://{host}{parts.path}" if host else parts.path or "elsewhere"
+    where = f"the server redirects to {clean(to, key)}"
+    return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
+
+
 _masked_name = lru_cache(maxsize=1024)(masked)  # the names of fields and models come again in every reply
 
 
@@ -98,22 +124,21 @@ def masked_reply(payload: Any, key: str = "") -> object:
 
     Its text is never altered: a translation may hold whatever the source holds.
     """
+
+    def masked_but(fields: Mapping[str, Any], *written: str) -> dict[str, Any]:
+        rest = masked_data({name: item for name, item in fields.items() if name not in written}, key)
+        return {**rest, **{name: fields[name] for name in written if name in fields}}
+
+    def masked_choice(choice: Any) -> Any:
+        if not isinstance(choice, Mapping) or not isinstance(choice.get("message"), Mapping):
+            return masked_data(choice, key)
+        message = masked_but(choice["message"], "content", "tool_calls")
+        return {**masked_but(choice, "message", "logprobs"), "message": message}
+
     choices = payload.get("choices") if isinstance(payload, Mapping) else None
     if not isinstance(choices, list):
         return masked_data(payload, key)
-    about = masked_data({name: item for name, item in payload.items() if name != "choices"}, key)
-    return {**about, "choices": [_masked_choice(choice, key) for choice in choices]}
-
-
-def _masked_choice(choice: Any, key: str) -> Any:
-    if not isinstance(choice, Mapping) or not isinstance(choice.get("message"), Mapping):
-        return masked_data(choice, key)
-    message = choice["message"]
-    written = {name: message[name] for name in ("content", "tool_calls") if name in message}
-    said = {name: item for name, item in message.items() if name not in written}
-    about = {name: item for name, item in choice.items() if name not in ("message", "logprobs")}
-    kept = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
-    return {**masked_data(about, key), **kept, "message": {**masked_data(said, key), **written}}
+    return {**masked_but(payload, "choices"), "choices": [masked_choice(choice) for choice in choices]}
 
 
 @lru_cache(maxsize=16)

@@ -40,20 +40,6 @@ Scale = Literal["1-4", "1-8", "1-100"]
 SEVERITIES: tuple[Severity, ...] = ("neutral", "minor", "major", "critical")
 """From harmless to worst."""
 
-RUBRIC_CATEGORIES = (
-    "addition",
-    "mistranslation",
-    "omission",
-    "untranslated text",
-    "grammar",
-    "inconsistency",
-    "punctuation",
-    "word order",
-    "terminology",
-    "style",
-)
-"""The ten error categories of RUBRIC-MQM."""
-
 _WEIGHTS: dict[str, dict[Severity, float]] = {
     "mqm": {"neutral": 0, "minor": 1, "major": 5, "critical": 25},
     "gemba": {"neutral": 0, "minor": 1, "major": 5, "critical": 25},

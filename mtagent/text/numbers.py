@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import regex
 
 from mtagent.text.scripts import remembered
+
+# -- numbers
 
 _NUMBER = regex.compile(
     r"""
@@ -35,8 +37,6 @@ _MULTIPLIER = regex.compile(
     r"[ \u00a0\u202f-]?+(?:" + "|".join(f"(?P<e{power}>{words})" for power, words in _MULTIPLIERS) + ")",
     flags=regex.IGNORECASE,
 )
-_LONGEST_VALUE = 400
-"""Longer digit strings are compared as they stand."""
 
 
 class Number(NamedTuple):
@@ -105,8 +105,7 @@ def numbers(text: str) -> tuple[Number, ...]:
                 part = (_canonical(digits.group()),)
                 numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
             continue
-        multiplier = _MULTIPLIER.match(text, match.end()) if len(token) < _LONGEST_VALUE else None
-        if multiplier:
+        if multiplier := _MULTIPLIER.match(text, match.end()):
             power = int(str(multiplier.lastgroup)[1:])
             for value in values:
                 whole, _, fraction = value.partition(".")
@@ -138,23 +137,51 @@ def other_numerals(text: str) -> frozenset[str]:
     return frozenset(values)
 
 
-class Unmatched(NamedTuple):
-    """Numbers without a partner: those of the one text, and those of the other."""
-
-    missing: list[Number]
-    extra: list[Number]
+# -- pairs of numbers
 
 
-def unmatched(ours: tuple[Number, ...], theirs: tuple[Number, ...]) -> Unmatched:
-    """Pair the numbers of two texts by value, each at most once; what is left has no partner in the other text."""
+def unmatched(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+    """The numbers of two texts that have no partner in the other: ours, and theirs.
+
+    Numbers are paired by value, each at most once: first those with the same readings, then those that share one.
+    """
     same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
-    ours_left, theirs_left = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
-    left = _pair_by_value(ours_left, theirs_left)
-    if left.missing and left.extra:
-        left = _pair_by_parts(left.missing, left.extra)
-        extra, missing = _pair_by_parts(left.extra, left.missing)
-        left = Unmatched(missing, extra)
-    return left
+    ours, theirs = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    for index, number in enumerate(theirs):
+        for value in number.values:
+            waiting[value].append(index)
+    taken: set[int] = set()
+    missing = []
+    for number in ours:
+        for value in number.values:
+            while waiting[value] and waiting[value][-1] in taken:
+                waiting[value].pop()
+            if waiting[value]:
+                taken.add(waiting[value].pop())
+                break
+        else:
+            missing.append(number)
+    extra = [number for index, number in enumerate(theirs) if index not in taken]
+    if missing and extra:
+        missing, extra = _pair_by_parts(missing, extra)
+        extra, missing = _pair_by_parts(extra, missing)
+    return missing, extra
+
+
+def _pair_by_parts(joined: list[Number], singles: list[Number]) -> tuple[list[Number], list[Number]]:
+    """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
+    free = Counter(number.parts for number in singles if len(number.parts) == 1)
+    used: Counter[tuple[str, ...]] = Counter()
+    left = []
+    for number in joined:
+        parts = Counter((part,) for part in number.parts)
+        if len(number.parts) > 1 and max(map(len, number.parts)) <= 3 and parts <= free:
+            free -= parts
+            used += parts
+        else:
+            left.append(number)
+    return left, _without(singles, used, lambda number: number.parts)
 
 
 def _without(
@@ -171,40 +198,7 @@ def _without(
     return rest
 
 
-def _pair_by_value(ours: list[Number], theirs: list[Number]) -> Unmatched:
-    """Pair numbers that share one of their readings."""
-    waiting: defaultdict[str, list[int]] = defaultdict(list)
-    for index, number in enumerate(theirs):
-        for value in number.values:
-            waiting[value].append(index)
-    taken: set[int] = set()
-    missing = []
-    for number in ours:
-        for value in number.values:
-            while waiting[value] and waiting[value][-1] in taken:
-                waiting[value].pop()
-            if waiting[value]:
-                taken.add(waiting[value].pop())
-                break
-        else:
-            missing.append(number)
-    return Unmatched(missing, [number for index, number in enumerate(theirs) if index not in taken])
-
-
-def _pair_by_parts(joined: list[Number], singles: list[Number]) -> Unmatched:
-    """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
-    free = Counter(number.parts for number in singles if len(number.parts) == 1)
-    used: Counter[tuple[str, ...]] = Counter()
-    left = []
-    for number in joined:
-        parts = Counter((part,) for part in number.parts)
-        if len(number.parts) > 1 and max(map(len, number.parts)) <= 3 and parts <= free:
-            free -= parts
-            used += parts
-        else:
-            left.append(number)
-    return Unmatched(left, _without(singles, used, lambda number: number.parts))
-
+# -- quantities
 
 # Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).
 _UNITS = """

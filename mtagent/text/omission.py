@@ -14,7 +14,7 @@ from math import inf, log
 from typing import NamedTuple
 
 import regex
-from rapidfuzz.distance import LCSseq, Levenshtein
+from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
 
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import letters, word_pattern, words
@@ -39,7 +39,7 @@ class Stretch(NamedTuple):
 def lost(
     source: str, before: str, after: str, *, target_lang: str = "", strictness: float = STRICTNESS
 ) -> tuple[str, ...]:
-    """Complaints about text of ``before`` that ``after`` newly lacks, the lost text quoted; ``()`` = fine.
+    """Complaints about text of ``before`` that ``after`` lacks, with the lost text in quotes; ``()`` = fine.
 
     A rewrite that keeps the content passes, and so does taking away what ``source`` never said. ``target_lang`` is a
     BCP-47 code; it says how sentences end in languages that mark them unlike others (Greek, Thai, Lao). ``strictness``
@@ -94,8 +94,8 @@ def cut_or_missing(source: str, before: str, after: str, lang: str) -> list[Stre
 
 def is_small(before: str, after: str) -> bool:
     """Whether what was taken away is too little to hold a sentence or half of one."""
-    gone, _ = changed(before, after)
-    return len(gone) <= SMALL_EDIT and not ends_sentence(gone) and letters(gone) <= SMALL_EDIT
+    removed, _ = difference(before, after)
+    return len(removed) <= SMALL_EDIT and not ends_sentence(removed) and letters(removed) <= SMALL_EDIT
 
 
 # -- a single cut
@@ -107,23 +107,23 @@ TORN_SHARE = 0.1
 SHARE, LETTERS = 0.4, 9
 """Share and number of letters from which a missing beginning or middle is a loss: a word or two may be needless."""
 OVERLONG, LONG_ENOUGH = 1.25, 0.8
-"""Text before / source from which there is surplus to remove, and text after / source that must remain."""
+"""A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
 _SLOPE = 15.0
 _SAYS = regex.compile(r"[\p{L}\p{N}]")
 
 
-def only_takes(gone: str, come: str) -> bool:
-    """Whether an edit that puts ``come`` for ``gone`` takes words away and puts none."""
-    return len(gone) >= TAIL_LETTERS and _SAYS.search(come) is None and _SAYS.search(gone) is not None
+def is_mere_cut(removed: str, added: str) -> bool:
+    """Whether an edit that puts ``added`` for ``removed`` takes words away and puts none."""
+    return len(removed) >= TAIL_LETTERS and _SAYS.search(added) is None and _SAYS.search(removed) is not None
 
 
 def may_be_large(before: str, after: str) -> bool:
-    """Whether what is gone may be a large share of its line; a look that costs next to nothing."""
+    """Whether what is removed may be a large share of its line; a look that costs next to nothing."""
     head, tail = shared_ends(before, after)
     end = len(before) - tail
     line_end = before.find("\n", end)
     line = (len(before) if line_end < 0 else line_end) - before.rfind("\n", 0, head)
-    return end - head >= TORN_SHARE / 2 * line and only_takes(*changed(before, after))
+    return end - head >= TORN_SHARE / 2 * line and is_mere_cut(*difference(before, after))
 
 
 def cut(source: str, before: str, after: str) -> Stretch | None:
@@ -131,22 +131,22 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
 
     No loss: few letters, what the source never said (``before`` was over-long), and a phrase said twice.
     """
-    gone, come = changed(before, after)
-    if not only_takes(gone, come):
+    removed, added = difference(before, after)
+    if not is_mere_cut(removed, added):
         return None
     head, tail = shared_ends(before, after)
     end = len(before) - tail
     at_end = _SAYS.search(before, end) is None
     kept = set(words(after.casefold()))
-    torn = at_end and len(gone.split()) > 1 and not kept <= set(words(before.casefold()))
+    torn = at_end and len(removed.split()) > 1 and not kept <= set(words(before.casefold()))
     least, limit = (TAIL_LETTERS, TAIL_SHARE) if at_end else (LETTERS, SHARE)
-    if letters(gone) < least:
+    if letters(removed) < least:
         return None
     if not torn:
-        said_twice = set(words(gone.casefold())) <= kept and letters(after) >= LONG_ENOUGH * letters(source)
+        said_twice = set(words(removed.casefold())) <= kept and letters(after) >= LONG_ENOUGH * letters(source)
         if said_twice or had_surplus(source, before, after):
             return None
-    share = letters(gone) / letters(before)
+    share = letters(removed) / letters(before)
     while head and _SAYS.match(before, head - 1) and _SAYS.match(before, head):  # quote the torn word as a whole
         head -= 1
     return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)))
@@ -154,8 +154,8 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
 
 def had_surplus(source: str, before: str, after: str) -> bool:
     """Whether ``before`` says more than ``source``, and ``after`` still says enough."""
-    said = letters(source)
-    return letters(before) >= OVERLONG * said and letters(after) >= LONG_ENOUGH * said
+    source_size = letters(source)
+    return letters(before) >= OVERLONG * source_size and letters(after) >= LONG_ENOUGH * source_size
 
 
 # -- sentence by sentence, or paragraph by paragraph
@@ -186,11 +186,11 @@ class Features(NamedTuple):
 
 WEIGHTS = Features(-1.7, 9.4, 1.2, 21.6, 0.8, 2.1, 0.4, 0.26)
 BIAS = -4.8
-"""With these the log-odds of a loss are 0 where 2 % of good texts are refused."""
+"""With these weights and this bias, the log-odds of a loss are 0 where 2 % of good texts are refused."""
 STEM = 5
 """The first letters of a word, which its inflected forms share."""
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
-"""A gap is a loss by itself where the texts are more alike elsewhere, more letters are gone, less came instead."""
+"""A gap is a loss by itself where the texts are more alike elsewhere, more letters are removed, and less is added."""
 _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
@@ -231,17 +231,17 @@ class Units:
 
 
 class Gap(NamedTuple):
-    """Words ``low`` to ``high`` of ``before`` between two neighbouring matches; letters gone, and come instead."""
+    """Words ``low`` to ``high`` of ``before`` between two neighbouring matches; the letters removed and added there."""
 
     low: int
     high: int
-    gone: int
-    come: int
+    removed: int
+    added: int
 
     @property
     def net(self) -> int:
-        """Letters gone that nothing came for."""
-        return max(0, self.gone - self.come)
+        """Letters removed beyond those that were added."""
+        return max(0, self.removed - self.added)
 
 
 class Comparison:
@@ -262,10 +262,10 @@ class Comparison:
             for (i, j), (next_i, next_j) in pairwise([(-1, -1), *pairs, (old, new)])
         )
         self._gap = max(gaps, key=lambda gap: gap.net)
-        differs = before.size + after.size - 2 * self._matched[-1] - self._gap.gone - self._gap.come
+        differs = before.size + after.size - 2 * self._matched[-1] - self._gap.removed - self._gap.added
         self._alike = _clip(1 - 2 * differs / max(1, before.size + after.size), 0, 1)
         self._shrunk = _clip(log(letters(source.text) / letters(after.text)), 0, 1)
-        in_source, in_before, in_after = (Counter(_names(units.text)) for units in (source, before, after))
+        in_source, in_before, in_after = (_names(units.text) for units in (source, before, after))
         shared = in_source & in_before
         self._lost_names = {name for name, count in shared.items() if in_after[name] < count}
         self._fewer = min(len(source), len(before)) > len(after)
@@ -292,16 +292,16 @@ class Comparison:
         matched = self._matched[high] - self._matched[low]
         missing = _clip((size - stands) / size, -1, 1)
         hole = max(0.0, missing)
-        said, elsewhere = size, 1.0
+        source_size, elsewhere = size, 1.0
         if len(self.source) == len(self.before):
             _, source_low, source_high = self.source.units[index]
-            said = self.source.size_of(source_low, source_high)
-            elsewhere = (self.source.size - said + 20) / (max(0, self.after.size - stands) + 20)
+            source_size = self.source.size_of(source_low, source_high)
+            elsewhere = (self.source.size - source_size + 20) / (max(0, self.after.size - stands) + 20)
         touches_gap = low < self._gap.high and high > self._gap.low
         return Features(
             missing=missing,
             missing_amid_kept=hole * (self._matched[-1] - matched + 5) / (self.before.size - size + 10),
-            short_here=_clip(log((said + 8) / (elsewhere * stands + 8)), -1, 2),
+            short_here=_clip(log((source_size + 8) / (elsewhere * stands + 8)), -1, 2),
             missing_below_source=hole * self._shrunk,
             names_lost=min(3, len(self._lost_names.intersection(_names(text)))) if self._lost_names else 0,
             fewer_units=float(self._fewer),
@@ -312,9 +312,8 @@ class Comparison:
     def _bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
         gap = self._gap
-        if not gap.net or gap.come > REPLACED * gap.gone or self._had_surplus:
-            return None
-        if self._is_kept_or_surplus(gap.low, gap.high):
+        replaced = gap.added > REPLACED * gap.removed
+        if not gap.net or replaced or self._had_surplus or self._is_kept_or_surplus(gap.low, gap.high):
             return None
         net = gap.net * letters(self.before.text) / self.before.size
         evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net / WIDE))
@@ -339,10 +338,9 @@ class Comparison:
         return bool(mine) and kept >= STILL_THERE * len(mine)
 
 
-def _names(text: str) -> list[str]:
+def _names(text: str) -> Counter[str]:
     """What a translation leaves as it is: names in Latin letters, numbers, pictures, question marks."""
-    names: list[str] = _NAME.findall(text.casefold().translate(_MARKS))
-    return names
+    return Counter(_NAME.findall(text.casefold().translate(_MARKS)))
 
 
 def _clip(value: float, low: float, high: float) -> float:
@@ -376,23 +374,11 @@ def match(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
 
 def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
     """Length of the common beginning of two texts, and of the common end of what follows it."""
-    head = _common(before, after)
-    return head, _common(before[head:][::-1], after[head:][::-1])
+    head = Prefix.similarity(before, after)
+    return head, Postfix.similarity(before[head:], after[head:])
 
 
-def _common(one: Sequence[str], two: Sequence[str]) -> int:
-    """Length of the common beginning, found by halving."""
-    low, high = 0, min(len(one), len(two))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def changed(before: str, after: str) -> tuple[str, str]:
+def difference(before: str, after: str) -> tuple[str, str]:
     """What stands between the common beginning and the common end of two texts."""
     head, tail = shared_ends(before, after)
     return before[head : len(before) - tail], after[head : len(after) - tail]

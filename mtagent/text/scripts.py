@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import regex
 
 if TYPE_CHECKING:
     from langcodes import Language
-
-Answer = TypeVar("Answer")
-
-REMEMBERED_LENGTH = 20_000
-"""Of longer texts only the last four are remembered, so that the caches stay small."""
 
 
 class Mark(NamedTuple):
@@ -25,15 +19,9 @@ class Mark(NamedTuple):
     end: int
 
 
-def remembered(find: Callable[[str], Answer]) -> Callable[[str], Answer]:
-    """``find`` with a cache: a chain asks about the same few strings again and again."""
-    cached, recent = lru_cache(maxsize=512)(find), lru_cache(maxsize=4)(find)
-
-    def look_up(text: str) -> Answer:
-        return cached(text) if len(text) <= REMEMBERED_LENGTH else recent(text)
-
-    look_up.__doc__ = find.__doc__
-    return look_up
+# A segment at work asks about the same few texts again and again: its source, the texts before and after, and these
+# without their marks. So few answers are kept that their size stays a small multiple of the longest texts'.
+remembered = lru_cache(maxsize=16)
 
 
 @remembered
@@ -45,26 +33,11 @@ def alphabet(text: str) -> frozenset[str]:
 # -- the script of a language
 
 UNSPACED_SCRIPTS = (
-    "Hani",
-    "Hira",
-    "Kana",
-    "Thai",
-    "Laoo",
-    "Khmr",
-    "Mymr",
-    "Tibt",
-    "Tale",
-    "Talu",
-    "Lana",
-    "Tavt",
-    "Java",
-    "Bali",
-)
-"""The scripts (ISO 15924) that put no spaces between words.
-
-They are those whose lines Unicode breaks between any two characters (Han, kana), by a dictionary (Thai and its
-neighbours, class SA of UAX 14) or by syllables (Tibetan, Javanese, Balinese). Hangul is not among them: Korean has
-spaces between words.
+    "Hani", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Tale", "Talu", "Lana", "Tavt", "Java", "Bali",
+)  # fmt: skip
+"""The scripts (ISO 15924) that put no spaces between words: those whose lines Unicode breaks between any two characters
+(Han, kana), by a dictionary (Thai and its neighbours, class SA of UAX 14) or by syllables (Tibetan, Javanese,
+Balinese). Hangul is not among them: Korean has spaces between words.
 """
 UNSPACED = "".join(rf"\p{{{script}}}" for script in UNSPACED_SCRIPTS) + "ーｰ"
 """The characters of :data:`UNSPACED_SCRIPTS` as the inside of a character class of :mod:`regex`.
@@ -83,15 +56,13 @@ _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
 IN_SEVERAL_SCRIPTS = frozenset(
     ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]
 )
-"""Languages whose script must be named."""
-_ALSO_IN_ANOTHER_SCRIPT = frozenset(
-    [
-        "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha",
-        "hak", "iu", "jv", "kaa", "kab", "knc", "kok", "kr", "lad", "man", "min", "mni",
-        "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su", "tmh", "tzm", "zgh",
-    ]
-)  # fmt: skip
-"""Written in a second script here and there. Who names no script means the usual one, but may get the other."""
+"""Languages that are written in several scripts alike, so that the script must be named."""
+_ALSO_IN_ANOTHER_SCRIPT = frozenset([
+    "ace", "ban", "ber", "bjn", "bm", "bug", "cdo", "cr", "crh", "ff", "gag", "ha", "hak", "iu", "jv", "kaa", "kab",
+    "knc", "kok", "kr", "lad", "man", "min", "mni", "nan", "oj", "pi", "rif", "rom", "sa", "sat", "shi", "su",
+    "tmh", "tzm", "zgh",
+])  # fmt: skip
+"""Languages that are sometimes written in a second script. A code without a script means the usual one."""
 
 
 def known_language(lang: str) -> Language | None:
@@ -136,7 +107,7 @@ def only_script_of(lang: str) -> str:
 
 
 def has_spaces(lang: str) -> bool:
-    """Whether ``lang`` separates words by spaces, as all languages do whose script is not known to put none."""
+    """Whether ``lang`` puts spaces between words; true where nothing is known of its script."""
     script = script_of(lang)
     return _MIXED_SCRIPTS.get(script, (script,))[0] not in UNSPACED_SCRIPTS
 
@@ -217,7 +188,7 @@ _NO_SPACE_BESIDE = regex.compile(f"[{UNSPACED}{_WIDE_PUNCTUATION}]")
 
 
 def is_spaced(char: str) -> bool:
-    """Whether a space may stand beside ``char``: not in scripts that write words without spaces, and in their marks."""
+    """Whether a space may stand beside ``char``: not beside letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
 
 

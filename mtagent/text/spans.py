@@ -45,7 +45,19 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Finding]:
     if not unsure:
         return findings
     view = normalised(text)
-    for i, alike in zip(unsure, view.find([_normalised_error(errors[i]) for i in unsure]), strict=True):
+    alike_errors = [
+        errors[i].model_copy(
+            update={
+                "text": normalise(errors[i].text),
+                "before": normalise(errors[i].before or ""),
+                "after": normalise(errors[i].after or ""),
+                "start": None,  # offsets do not survive
+                "end": None,
+            }
+        )
+        for i in unsure
+    ]
+    for i, alike in zip(unsure, view.find(alike_errors), strict=True):
         # A span that stands only inside words as it is written may be one word in another case; but not one or two
         # letters: "t" in "ist" does not mean the T of "T-Shirt".
         exact = findings[i].places
@@ -57,27 +69,25 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Finding]:
 
 
 class View:
-    """A text to search in, and for a normalised one the way back to the original offsets."""
+    """A text to search in. A normalised one knows the way back to the offsets of the original."""
 
     def __init__(self, text: str, starts: Sequence[int] = (), ends: Sequence[int] = ()) -> None:
         self.text, self._starts, self._ends = text, starts, ends
         self._places: dict[str, tuple[list[Place], list[Place]]] = {}
 
     def original(self, place: Place) -> Place:
-        """``place`` in the text that this one was made of: whole characters."""
-        if not self._starts:
-            return place
+        """``place`` in the text that this normalised one was made of: whole characters."""
         start = self._starts[place.start]
         return Place(start, start if place.start == place.end else self._ends[place.end - 1])
 
     def find(self, errors: Sequence[ErrorSpan]) -> list[Finding]:
         """What each of ``errors`` may mean in this text."""
-        in_context = [_with_context(error) for error in errors]
-        needles = {needle for known in in_context for needle, _ in known} | {error.text for error in errors}
+        contexts = [_with_context(error) for error in errors]
+        needles = {needle for context in contexts for needle, _ in context} | {error.text for error in errors}
         starts = occurrences(self.text, needles)
-        return [self._find_one(error, known, starts) for error, known in zip(errors, in_context, strict=True)]
+        return [self._finding(error, context, starts) for error, context in zip(errors, contexts, strict=True)]
 
-    def _find_one(self, error: ErrorSpan, known: list[tuple[str, int]], starts: dict[str, list[int]]) -> Finding:
+    def _finding(self, error: ErrorSpan, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> Finding:
         span = error.text
         if not span:
             return Finding((), False, "the span is empty")
@@ -89,7 +99,7 @@ class View:
         everywhere, whole = self._places[span]
         if not everywhere:
             return Finding((), False, "the span is not in the text")
-        hinted = self._by_context(span, known, starts)
+        hinted = self._by_context(span, context, starts)
         if len(hinted) == 1:
             return Finding(tuple(hinted), True, by_context=True)
         if hinted:
@@ -102,13 +112,13 @@ class View:
             )
         return Finding(tuple(whole), False, f"the span stands in {len(whole)} places")
 
-    def _by_context(self, span: str, known: list[tuple[str, int]], starts: dict[str, list[int]]) -> list[Place]:
+    def _by_context(self, span: str, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> list[Place]:
         """The places with the context on both sides; if there are none, with the context on either.
 
         An edge inside a word counts only where the context on that side was found.
         """
         both, either = set[Place](), set[Place]()
-        for needle, shift in known:
+        for needle, shift in context:
             left, right = shift > 0, len(needle) - shift > len(span)
             for at in starts[needle]:
                 place = Place(at + shift, at + shift + len(span))
@@ -239,11 +249,3 @@ def _normal(cluster: str) -> str:
     if cluster.isspace():
         return cluster if _LINE_BREAK.match(cluster) else " "
     return unicodedata.normalize("NFC", cluster).translate(_ALIKE).casefold()
-
-
-def _normalised_error(error: ErrorSpan) -> ErrorSpan:
-    """``error`` as it must look in a normalised view; offsets do not survive."""
-    before, after = normalise(error.before or ""), normalise(error.after or "")
-    return error.model_copy(
-        update={"text": normalise(error.text), "before": before, "after": after, "start": None, "end": None}
-    )

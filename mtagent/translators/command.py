@@ -33,14 +33,15 @@ TAIL = 400
 HOLDS_BACK = frozenset({"apertium"})
 """Programs known to answer only when their input ends."""
 
-# Correctness before speed: so long after each answer a second line still counts as surplus. It bounds a command to
-# some 200 lines a second, which is faster than any neural system.
+# Correctness before speed: a second line that comes so soon after an answer still counts as surplus. It bounds a
+# command to some 200 lines a second, which is faster than any neural system.
 _SURPLUS_WAIT = 0.005
 _START_WAIT = 0.2  # how long, once after its start, a command may greet before the first line is sent to it
 _GRACE = 1.0
 _CHUNK = 65536
 _LONGEST_ANSWER = 2**30
 _SHOWN = 200
+_SURPLUS = "wrote more than one line for one line of the source"
 
 
 class ProcessEnded(Exception):
@@ -80,29 +81,28 @@ class OpenProcess:
         """Whether the command has closed its output or has ended."""
         return self._process.returncode is not None or self._stdout.at_eof()
 
-    async def quiet_start(self) -> None:
-        """Wait, once, whether the command writes something unasked: then it is :class:`OutOfStep`."""
-        if not self._greeted:
-            self._greeted = True
-            if banner := await self._read_within(_START_WAIT):
-                raise OutOfStep(f"wrote {_shown(banner)} before any line was sent to it")
-
     async def ask(self, sent: bytes) -> bytes:
         """The line that answers ``sent``, without its terminator.
 
         Raises :class:`ProcessEnded` where none comes, and :class:`OutOfStep` where more than one has come.
         """
         if late := await self._read_within(0):
-            shown = f"{_shown(late)} came after an earlier answer, which may be wrong too"
-            raise OutOfStep(f"wrote more than one line for one line of the source: {shown}")
+            raise OutOfStep(f"{_SURPLUS}: {_shown(late)} came after an earlier answer, which may be wrong too")
         self._send(sent)
         try:
             answer = await self._stdout.readuntil(self._terminator)
         except asyncio.IncompleteReadError:
             raise await self._failure() from None
         if surplus := await self._read_within(_SURPLUS_WAIT):
-            raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(answer + surplus)}")
+            raise OutOfStep(f"{_SURPLUS}: {_shown(answer + surplus)}")
         return answer.removesuffix(self._terminator)
+
+    async def quiet_start(self) -> None:
+        """Wait, once, whether the command writes something unasked, and raise :class:`OutOfStep` if it does."""
+        if not self._greeted:
+            self._greeted = True
+            if banner := await self._read_within(_START_WAIT):
+                raise OutOfStep(f"wrote {_shown(banner)} before any line was sent to it")
 
     async def last_answer(self, sent: bytes = b"") -> bytes:
         """Send this, end the input, and return the line that the command writes until it ends."""
@@ -112,7 +112,7 @@ class OpenProcess:
         if await self._process.wait():
             raise await self._failure()
         if b"\n" in answer or b"\0" in answer:
-            raise OutOfStep(f"wrote more than one line for one line of the source: {_shown(answer)}")
+            raise OutOfStep(f"{_SURPLUS}: {_shown(answer)}")
         return answer
 
     async def close(self) -> None:
@@ -145,15 +145,13 @@ class OpenProcess:
         return output
 
     async def _failure(self) -> ProcessEnded:
-        await self._process.wait()
+        code = await self._process.wait()
         await self._listening
-        said = self._stderr.decode("utf-8", "replace").strip()
-        return ProcessEnded(
-            f"exit code {self._process.returncode}, " + (f"stderr: {said}" if said else "nothing on stderr")
-        )
+        stderr = self._stderr.decode("utf-8", "replace").strip()
+        return ProcessEnded(f"exit code {code}, " + (f"stderr: {stderr}" if stderr else "nothing on stderr"))
 
     async def _listen(self) -> None:
-        """Keep the end of what the command says on stderr."""
+        """Keep the end of what the command writes on stderr."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(_CHUNK):
             self._stderr = (self._stderr + chunk)[-TAIL:]
@@ -170,8 +168,8 @@ class CommandTranslator:
 
     ``command`` is a string for the shell, or a sequence of arguments. ``keep_open=None`` finds out: where the first
     line is not answered within ``patience`` seconds, the input is closed, and a command that answers then is run once
-    for each line from there on. ``null_flush`` sends a line feed and NUL after each line, and reads up to
-    NUL. ``timeout`` is in seconds for each line. A command that ends early is started again once for each line.
+    for each line from there on. ``null_flush`` sends a line feed and NUL after each line, and reads up to NUL.
+    ``timeout`` is in seconds for each line. A command that ends early is started again once for each line.
 
     Standard output is for translations alone. A banner at the start, and a second line that comes with an answer, fail
     the segment, and the command is started anew, so that the next line gets its own answer. A message that is
@@ -200,8 +198,7 @@ class CommandTranslator:
         self._command = command
         self._keep_open = False if keep_open is None and Path(words[0]).name in HOLDS_BACK else keep_open
         self._sent_after = b"\n\0" if null_flush else b"\n"
-        self._timeout = timeout
-        self._patience = patience
+        self._timeout, self._patience = timeout, patience
         self._open: OpenProcess | None = None
         self._turns_open = Turns()
         self._turns_once = Turns(os.cpu_count() or 1)
@@ -235,9 +232,10 @@ class CommandTranslator:
             raise TranslatorError(f"{self.name}: cannot be started: {failure}") from failure
 
     async def _answer(self, line: bytes) -> bytes:
-        if not self._runs_once():
+        """The answer of the command that is kept open; where it cannot be, of one that is run for this line."""
+        if self._keep_open in (None, True):
             async with self._turns_open:
-                if not self._runs_once():  # another task may have found out meanwhile
+                if self._keep_open in (None, True):  # another task may have found out meanwhile
                     try:
                         return await self._ask_open(line)
                     except ProcessEnded:
@@ -250,9 +248,6 @@ class CommandTranslator:
             finally:
                 await process.close()
 
-    def _runs_once(self) -> bool:
-        return self._keep_open is False
-
     async def _ask_open(self, line: bytes) -> bytes:
         """Ask the command that is kept open; find out with the first line whether it can be."""
         if self._open is not None and (self._open.ended or self._open.loop is not asyncio.get_running_loop()):
@@ -263,7 +258,7 @@ class CommandTranslator:
         try:
             await process.quiet_start()
             async with asyncio.timeout(self._timeout):
-                if self._keep_open is not None:
+                if self._keep_open:
                     return await process.ask(line)
                 try:
                     async with asyncio.timeout(self._patience):

@@ -6,17 +6,15 @@ import asyncio
 import json
 import os
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
-from mtagent.llm.reply import clean, redirected
+from mtagent.llm.server import address_problem
 from mtagent.records import Draft, Segment
-from mtagent.text.masking import key_in, masked, masked_data
+from mtagent.text.masking import clean, masked, masked_data, redirected
 from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
-
 
 API_KEY = "LIBRETRANSLATE_API_KEY"
 """The environment variable with the server's key, where it wants one."""
@@ -30,7 +28,7 @@ LONGEST_ERROR = 100_000
 class LibreTranslate:
     """A LibreTranslate server as a :class:`mtagent.translators.protocol.Translator`.
 
-    ``url`` is the server's address (``http://localhost:5000``). The languages the server offers are asked once; a
+    ``url`` is the server's address (``http://localhost:5000``). The server is asked for its languages once; a
     segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
     lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
     that doubles from ``pause`` seconds. No redirect is followed. Raises :class:`TranslatorError` with the status and
@@ -47,25 +45,11 @@ class LibreTranslate:
         attempts: int = 4,
         pause: float = 0.5,
     ) -> None:
-        if secret := key_in(url):
-            raise ConfigError(
-                f"the address of the LibreTranslate server holds {secret}: "
-                f"put the key in the environment variable {API_KEY}"
-            )
-        try:
-            parts = urlsplit(url)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable or not url.isprintable() or " " in url:
-            raise ConfigError(
-                f"{masked(repr(url))} is not the address of a server: write for example http://localhost:5000"
-            )
+        if problem := address_problem(url, variable=API_KEY, example="http://localhost:5000"):
+            raise ConfigError(f"the address of the LibreTranslate server {problem}")
         self.name = name
-        self._url = url.rstrip("/").removesuffix("/translate")
-        self._timeout = timeout
-        self._attempts = attempts
-        self._pause = pause
+        self._url = url.strip().rstrip("/").removesuffix("/translate")
+        self._timeout, self._attempts, self._pause = timeout, attempts, pause
         self._turns = Turns(in_flight)
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,8 +78,8 @@ class LibreTranslate:
         """The server's own code for ``language``."""
         if not self._codes:
             reply = await self._ask("GET", "/languages")
-            listed = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
-            codes: list[Any] = [item.get("code") for item in listed]
+            items = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
+            codes: list[Any] = [item.get("code") for item in items]
             if not codes or not all(isinstance(code, str) for code in codes):
                 raise TranslatorError(
                     f"{self.name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
@@ -138,14 +122,14 @@ class LibreTranslate:
                         return json.loads(text) if text.strip() else None
                     location = response.headers.get("Location")
                     if 300 <= response.status < 400 and location:
-                        said = redirected(location, _key(), "write it after libretranslate:")
+                        message = redirected(location, _key(), "write it after libretranslate:")
                     else:
-                        said = clean(content.decode(errors="replace"), _key())[:200] or "no message"
-                    failure = f"status {response.status}: {said}"
+                        message = clean(content.decode(errors="replace"), _key())[:200] or "no message"
+                    failure = f"status {response.status}: {message}"
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
-                    asked = response.headers.get("Retry-After", "")
-                    wait = min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else wait
+                    pause = response.headers.get("Retry-After", "")
+                    wait = min(float(pause), _LONGEST_WAIT) if pause.isdecimal() else wait
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:

@@ -74,9 +74,12 @@ class LLMTranslator:
 
 def _repeats(instructions: str, text: str) -> bool:
     """Whether ``text`` holds a run of words of ``instructions``."""
-    words, runs = scripts.words(text), scripts.words(instructions)
-    found = {runs[at : at + _REPEATED_WORDS] for at in range(len(runs) - _REPEATED_WORDS + 1)}
-    return any(words[at : at + _REPEATED_WORDS] in found for at in range(len(words) - _REPEATED_WORDS + 1))
+
+    def runs(text: str) -> set[object]:
+        words = scripts.words(text)
+        return {words[at : at + _REPEATED_WORDS] for at in range(len(words) - _REPEATED_WORDS + 1)}
+
+    return not runs(text).isdisjoint(runs(instructions))
 
 
 def around(segment: Segment, texts: tuple[str, ...], i: int) -> str | None:

@@ -84,7 +84,8 @@ class Simulator:
         self._received += 1
         number = self._received
         body = json.loads(await request.read())
-        answer = await self._answer(request, body, number)
+        key = request.headers.get("authorization", "").removeprefix("Bearer ")
+        answer = await self.answer(body, number, key)
         response = web.Response(status=answer.status or 500, headers=answer.headers)
         response.headers["x-request-id"] = f"req_{number}"
         sent = await self._send(request, response, answer)
@@ -113,8 +114,8 @@ class Simulator:
             return False
         return True
 
-    async def _answer(self, request: web.Request, body: Body, number: int) -> Answer:
-        key = request.headers.get("authorization", "").removeprefix("Bearer ")
+    async def answer(self, body: Body, number: int = 0, key: str = "") -> Answer:
+        """The answer to the request of this number, as it would go over the wire."""
         if self.settings.api_key is not None and key != self.settings.api_key:
             return self._status(Fault("status", 401), body, key)
         if (wait := self._over_limit()) is not None:

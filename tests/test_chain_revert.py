@@ -17,9 +17,9 @@ def edit(text: str, old: str, new: str) -> Edit:
     return Edit(old=old, new=new, start=start, end=start + len(old), outcome="applied")
 
 
-def step(stage: Stage, text: str, *found: Edit) -> Step:
-    after = edits.apply(text, found)
-    return Step(stage=stage, text=after, edits=found, verdict="kept", cause="better")
+def step(stage: Stage, text: str, *changes: Edit) -> Step:
+    after = edits.apply(text, changes)
+    return Step(stage=stage, text=after, edits=changes, verdict="kept", cause="better")
 
 
 def chain(translation: str = "one two three four") -> Chain:

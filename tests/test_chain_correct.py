@@ -13,7 +13,7 @@ from mtagent.chain.correct import Corrector, is_error_free, parse_fixes
 from mtagent.config import Fix
 from mtagent.errors import ConfigError, UnreadableReply
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.records import ErrorSpan, Rating, Segment, Step
 
 TEXT = "Die Klinik bleibt zu, also sammeln Sie Ihre Ergebnisse spätestens heute ab."
 SEGMENT = Segment(
@@ -31,6 +31,7 @@ def span(text: str, **fields: Any) -> ErrorSpan:
 VERB, LATEST = span("sammeln"), span(" spätestens", severity="minor", category="accuracy/addition")
 MISSING = span("on Friday", side="omission", category="accuracy/omission")
 THREE = (VERB, MISSING, LATEST)
+SUGGESTED, BETTER = VERB.model_copy(update={"suggestion": "holen"}), TEXT.replace("sammeln", "holen")
 
 
 def fixes(*suggestions: str | None, **context: str) -> str:
@@ -52,8 +53,13 @@ class Fixed:
 
 
 def rating(errors: Sequence[ErrorSpan] | None, score: float = -11, correction: str | None = None) -> Rating:
-    found = None if errors is None else tuple(errors)
-    return Rating(evaluator="fixed", score=score, errors=found, correction=correction, explanation="Not good.")
+    spans = None if errors is None else tuple(errors)
+    return Rating(evaluator="fixed", score=score, errors=spans, correction=correction, explanation="Not good.")
+
+
+async def postedited(rating: Rating, corrector: Corrector) -> Step:
+    (step,) = (await improve(SEGMENT, Plan(("postedit",), evaluator=Fixed(rating), corrector=corrector))).steps
+    return step
 
 
 async def test_spans_without_a_suggestion_are_put_to_a_model_in_one_request() -> None:
@@ -62,10 +68,10 @@ async def test_spans_without_a_suggestion_are_put_to_a_model_in_one_request() ->
         '{"number": 2, "suggestion": " am Freitag", "before": "Die Klinik bleibt", "after": " zu"}',
         '{"number": 3, "suggestion": "", "before": "", "after": ""}]}',
     ])])  # fmt: skip
-    chain = await improve(SEGMENT, Plan(("postedit",), evaluator=Fixed(rating(THREE)), corrector=Corrector(llm)))
-    assert chain.text == "Die Klinik bleibt am Freitag zu, also holen Sie Ihre Ergebnisse heute ab."
-    assert [call.purpose for call in chain.steps[0].calls] == ["fix"]
-    assert [edit.outcome for edit in chain.steps[0].edits] == ["applied"] * 3
+    step = await postedited(rating(THREE), Corrector(llm))
+    assert step.text == "Die Klinik bleibt am Freitag zu, also holen Sie Ihre Ergebnisse heute ab."
+    assert [call.purpose for call in step.calls] == ["fix"]
+    assert [edit.outcome for edit in step.edits] == ["applied"] * 3
     shown = llm.requests[0].messages[-1].content
     assert '{"number": 2, "missing": "on Friday", "category": "accuracy/omission", "severity": "major"}' in shown
     assert '{"number": 1, "span": "sammeln", "before": "bt zu, also ", "after": " Sie Ihre Er"' in shown
@@ -73,81 +79,63 @@ async def test_spans_without_a_suggestion_are_put_to_a_model_in_one_request() ->
 
 
 async def test_only_spans_that_need_it_are_asked_for() -> None:
-    given = VERB.model_copy(update={"suggestion": "holen"})
-    neutral = span("heute", severity="neutral")
-    of_source = span("collect", side="source")
+    neutral, of_source = span("heute", severity="neutral"), span("collect", side="source")
     llm = ScriptedLLM([fixes("")])
-    proposal = await Corrector(llm).propose(SEGMENT, TEXT, rating([given, neutral, of_source, LATEST]))
+    proposal = await Corrector(llm).propose(SEGMENT, TEXT, rating([SUGGESTED, neutral, of_source, LATEST]))
     assert proposal.text == "Die Klinik bleibt zu, also holen Sie Ihre Ergebnisse heute ab."
     assert '"number": 2' not in llm.requests[0].messages[-1].content.rpartition("The marked errors:")[2]
 
 
-async def test_an_evaluator_that_suggests_by_itself_is_not_asked_for_more() -> None:
-    given = VERB.model_copy(update={"suggestion": "holen"})
-    proposal = await Corrector(ForbiddenLLM()).propose(SEGMENT, TEXT, rating([given, LATEST]), suggests=True)
-    assert proposal.text == TEXT.replace("sammeln", "holen")
+async def test_a_span_for_which_nobody_suggests_anything_stays() -> None:
+    without_model = await Corrector().propose(SEGMENT, TEXT, rating(THREE))
+    assert (without_model.text, without_model.edits, without_model.calls) == (TEXT, (), ())
+    null = await Corrector(ScriptedLLM([fixes(None)])).propose(SEGMENT, TEXT, rating([VERB]))
+    assert null.text == TEXT
+    own = await Corrector(ForbiddenLLM()).propose(SEGMENT, TEXT, rating([SUGGESTED, LATEST]), suggests=True)
+    assert own.text == BETTER, "the evaluator has suggested all that it wants"
 
 
-async def test_without_a_model_a_span_without_suggestion_stays() -> None:
-    proposal = await Corrector().propose(SEGMENT, TEXT, rating(THREE))
-    assert (proposal.text, proposal.edits, proposal.calls) == (TEXT, (), ())
-
-
-async def test_null_leaves_a_span_as_it_is() -> None:
-    proposal = await Corrector(ScriptedLLM([fixes(None)])).propose(SEGMENT, TEXT, rating([VERB]))
-    assert proposal.text == TEXT
-
-
-@pytest.mark.parametrize(("fix", "asked"), [("offered", 0), ("asked", 1)])
-async def test_a_corrected_text_that_is_offered_is_taken_unless_the_spans_are_asked_for(fix: Fix, asked: int) -> None:
-    better = TEXT.replace("sammeln", "holen")
-    llm = ScriptedLLM([fixes("nehmen")][:asked])
-    offering = rating([VERB], correction=better)
-    plan = Plan(("postedit",), evaluator=Fixed(offering), corrector=Corrector(llm, fix=fix))
-    chain = await improve(SEGMENT, plan)
-    assert chain.text == (TEXT.replace("sammeln", "nehmen") if asked else better)
-    assert chain.steps[0].edits[0].span is not None
+@pytest.mark.parametrize(("fix", "text"), [("offered", BETTER), ("asked", TEXT.replace("sammeln", "nehmen"))])
+async def test_a_corrected_text_that_is_offered_is_taken_unless_the_spans_are_asked_for(fix: Fix, text: str) -> None:
+    llm = ScriptedLLM([fixes("nehmen")] if fix == "asked" else [])
+    step = await postedited(rating([VERB], correction=BETTER), Corrector(llm, fix=fix))
+    assert step.text == text
+    assert step.edits[0].span is not None
     llm.finish()
 
 
-async def test_a_corrected_text_beside_a_mere_score_is_taken_though_spans_should_be_asked_for() -> None:
-    offering = rating(None, score=62, correction=TEXT.replace("sammeln", "holen"))
-    proposal = await Corrector(ForbiddenLLM(), fix="asked").propose(SEGMENT, TEXT, offering)
-    assert proposal.text == offering.correction
-
-
-async def test_a_mere_score_leads_to_a_revision_of_the_whole_text() -> None:
-    llm = ScriptedLLM([TEXT.replace("sammeln", "holen")])
-    plan = Plan(("postedit",), evaluator=Fixed(rating(None, score=62)), corrector=Corrector(llm))
-    chain = await improve(SEGMENT, plan)
-    assert chain.text == TEXT.replace("sammeln", "holen")
+async def test_a_mere_score_leads_to_the_correction_that_comes_with_it_or_to_a_revision_of_the_whole_text() -> None:
+    offered = await Corrector(ForbiddenLLM(), fix="asked").propose(SEGMENT, TEXT, rating(None, correction=BETTER))
+    assert offered.text == BETTER
+    llm = ScriptedLLM([BETTER])
+    assert (await postedited(rating(None, score=62), Corrector(llm))).text == BETTER
     assert "Not good." in llm.requests[0].messages[-1].content
-
-
-async def test_a_mere_score_without_a_model_is_a_clear_error() -> None:
     with pytest.raises(ConfigError, match="fixed gives a score and marks no error spans"):
         await Corrector().propose(SEGMENT, TEXT, rating(None, score=62))
 
 
-async def test_the_best_score_or_neutral_spans_alone_are_error_free_and_cost_nothing_more() -> None:
-    perfect = Fixed(rating(None, score=100))
-    neutral = Fixed(rating([span("heute", severity="neutral")], score=0))
-    for evaluator in (perfect, neutral):
-        plan = Plan(("postedit",), evaluator=evaluator, corrector=Corrector(ForbiddenLLM()))
-        chain = await improve(SEGMENT, plan)
-        assert (chain.steps[0].verdict, chain.text) == ("unchanged", TEXT)
-    assert is_error_free(rating([span("heute", severity="neutral")], score=0), neutral)
-    assert is_error_free(rating([span("collect", side="source")], score=0), neutral)
-    assert not is_error_free(rating([span("collect", side="source"), VERB]), neutral)
-    assert not is_error_free(rating(None, score=99.5), perfect)
-    assert not is_error_free(rating([VERB]), neutral)
+NEUTRAL, OF_SOURCE = span("heute", severity="neutral"), span("collect", side="source")
+
+
+@pytest.mark.parametrize(
+    ("judgement", "free"),
+    [
+        (rating(None, score=100), True), (rating(None, score=99.5), False), (rating([NEUTRAL], score=0), True),
+        (rating([OF_SOURCE], score=0), True), (rating([OF_SOURCE, VERB]), False), (rating([VERB]), False),
+    ],
+)  # fmt: skip
+async def test_the_best_score_and_neutral_spans_are_error_free_and_cost_nothing_more(
+    judgement: Rating, free: bool
+) -> None:
+    assert is_error_free(judgement, Fixed(judgement)) is free
+    if free:
+        step = await postedited(judgement, Corrector(ForbiddenLLM()))
+        assert (step.verdict, step.text) == ("unchanged", TEXT)
 
 
 async def test_an_unreadable_fix_is_asked_for_again_and_then_fails_the_step_alone() -> None:
-    llm = ScriptedLLM(["Sure! I fixed them.", "Done."])
-    chain = await improve(SEGMENT, Plan(("postedit",), evaluator=Fixed(rating(THREE)), corrector=Corrector(llm)))
-    assert (chain.steps[0].verdict, chain.text) == ("failed", TEXT)
-    assert len(chain.steps[0].calls) == 2
+    step = await postedited(rating(THREE), Corrector(ScriptedLLM(["Sure! I fixed them.", "Done."])))
+    assert (step.verdict, step.text, len(step.calls)) == ("failed", TEXT, 2)
 
 
 ONE = '{"number": 1, "suggestion": "holen"}'
@@ -157,20 +145,11 @@ TWO = '{"number": 2, "suggestion": ""}'
 @pytest.mark.parametrize(
     "reply",
     [
-        f'{{"fixes": [{ONE}, {TWO}]}}',
-        f"[{ONE}, {TWO}]",
-        f"[{TWO}, {ONE}]",
-        f'```json\n{{"fixes": [{ONE}, {TWO}]}}\n```',
-        f"Here you are:\n[{ONE}, {TWO}]\nAnything else?",
-        f"{ONE}\n{TWO}",
-        f"<think>1? 2?</think>[{ONE}, {TWO}]",
-        f'{{"fixes": [{ONE}, {TWO},]}}',
+        f'{{"fixes": [{ONE}, {TWO}]}}', f"[{TWO}, {ONE}]", f"{ONE}\n{TWO}", '{"1": "holen", "2": ""}',
         '{"fixes": [{"number": "1", "suggestion": "holen"}, {"number": 2.0, "suggestion": ""}]}',
-        '{"1": "holen", "2": ""}',
         '{"fixes": {"1": {"suggestion": "holen"}, "2": {"suggestion": ""}}}',
-        "{'fixes': [{'number': 1, 'suggestion': 'holen'}, {'number': 2, 'suggestion': ''}]}",
     ],
-)
+)  # fmt: skip
 def test_fixes_in_many_shapes(reply: str) -> None:
     assert [error.suggestion for error in parse_fixes(reply, (VERB, LATEST))] == ["holen", ""]
 
@@ -178,11 +157,8 @@ def test_fixes_in_many_shapes(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        ("", "empty"),
         ("I am sorry, I cannot help with that.", "no JSON"),
-        ("{}", "nothing of error 1"),
-        ("[]", "nothing of error 1"),
-        (f"[{ONE}]", "nothing of error 2"),
+        ("[]", "nothing of error 1"), (f"[{ONE}]", "nothing of error 2"),
         (f"[{ONE}, {ONE}]", "fixed twice"),
         (f'[{ONE}, {TWO}, {{"number": 3, "suggestion": "x"}}]', "'3' is not the number"),
         ('[{"number": 0, "suggestion": "x"}]', "'0' is not the number"),
@@ -192,10 +168,9 @@ def test_fixes_in_many_shapes(reply: str) -> None:
         ('[{"number": 1, "suggestion": ["a", "b"]}, {"number": 2, "suggestion": ""}]', "no suggestion"),
         ('["holen", ""]', "no object"),
         (f'[{{"number": "{"9" * 5000}", "suggestion": "x"}}]', "999' is not the number"),
-        ('{"fixes": [{"number": 1, "suggestion": "ho', "cut off"),
         ('{"1": "holen", "1": ""}', "same thing twice"),
     ],
-)
+)  # fmt: skip
 def test_a_fix_that_cannot_be_read_is_refused(reply: str, why: str) -> None:
     with pytest.raises(UnreadableReply, match=why):
         parse_fixes(reply, (VERB, LATEST))

@@ -16,7 +16,7 @@ import pytest
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.formats import Lines, Result, spooled
-from mtagent.formats.files import PREFIX, remove_stale
+from mtagent.formats.pipes import PREFIX, remove_stale
 from mtagent.records import Segment
 from mtagent.store import Store
 from tests.commands import ROOT, Shell, run
@@ -38,20 +38,17 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 # --- modes
 
 
-def test_a_new_store_and_all_beside_it_are_for_the_user_alone(tmp_path: Path, umask: int) -> None:
+def test_a_new_store_and_new_notes_are_for_the_user_alone(tmp_path: Path, umask: int) -> None:
     path = tmp_path / "data" / "mtagent" / "store.db"
     with Store(path) as store:
         store.start("r", settings={}, inputs={}, total=1)
         modes = {file.name: mode(file) for file in path.parent.iterdir() if not file.name.endswith(".lock")}
     assert modes == {"store.db": 0o600, "store.db-wal": 0o600, "store.db-shm": 0o600}
     assert (mode(path.parent), mode(path.parent.parent)) == (0o700, 0o700)
-
-
-def test_new_notes_are_for_the_user_alone(tmp_path: Path, umask: int) -> None:
-    path = tmp_path / "data" / "knowledge.db"
-    with Knowledge(path, writing=True) as knowledge:
+    notes = tmp_path / "notes" / "knowledge.db"
+    with Knowledge(notes, writing=True) as knowledge:
         knowledge.add("notes", [Entry(title="a", text="b")])
-    assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+    assert (mode(notes), mode(notes.parent)) == (0o600, 0o700)
 
 
 def test_a_store_and_a_folder_that_are_there_keep_their_modes(tmp_path: Path) -> None:
@@ -61,12 +58,9 @@ def test_a_store_and_a_folder_that_are_there_keep_their_modes(tmp_path: Path) ->
     path.chmod(0o664)
     Store(path).close()
     assert (mode(path), mode(tmp_path)) == (0o664, 0o755)
-
-
-def test_a_store_behind_a_link_to_nowhere_is_private_too(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
     Store(tmp_path / "link.db").close()
-    assert mode(tmp_path / "real.db") == 0o600
+    assert mode(tmp_path / "real.db") == 0o600, "a link to nowhere leads to a new one"
 
 
 def test_an_output_has_the_mode_that_the_user_wants(shell: Shell) -> None:
@@ -175,23 +169,19 @@ def test_a_stopped_command_leaves_no_copy(spools: Path, name: str, code: str) ->
     assert "Traceback" not in err
 
 
-def test_sigterm_stops_what_ignores_ctrl_c(spools: Path) -> None:
-    # As a command in the background of a script does.
-    ignoring = WAITING_IN_ASYNCIO.replace("import click", "import click, signal; signal.signal(2, signal.SIG_IGN)")
-    with waiting(ignoring) as process:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-    assert (process.returncode, left(spools)) == (143, [])
-
-
-def test_nohup_is_respected(spools: Path) -> None:
-    with waiting(WAITING.replace("import click", "import click, signal; signal.signal(1, signal.SIG_IGN)")) as process:
-        process.send_signal(signal.SIGHUP)
+@pytest.mark.parametrize("ignored", ["SIGHUP", "SIGINT"])
+def test_nohup_is_respected_and_sigterm_stops_what_ignores_ctrl_c(spools: Path, ignored: str) -> None:
+    number = getattr(signal, ignored)  # a command in the background of a script ignores SIGINT
+    code = WAITING_IN_ASYNCIO.replace(
+        "import click", f"import click, signal; signal.signal({number:d}, signal.SIG_IGN)"
+    )
+    with waiting(code) as process:
+        process.send_signal(number)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=1)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
-    assert process.returncode == 143
+    assert (process.returncode, left(spools)) == (143, [])
 
 
 def test_the_next_start_removes_what_a_killed_process_left_and_nothing_of_a_living_one(
@@ -223,9 +213,9 @@ def test_a_folder_that_is_being_made_and_others_of_the_name_stay(spools: Path) -
 
 
 def test_a_copy_in_use_in_this_process_stays(spools: Path) -> None:
-    with spooled(pipe(b"one")) as one, spooled(pipe(b"two")) as two:
+    with spooled(pipe(b"one")) as first, spooled(pipe(b"two")) as second:
         remove_stale()
-        assert (one.read_bytes(), two.read_bytes()) == (b"one", b"two")
+        assert (first.read_bytes(), second.read_bytes()) == (b"one", b"two")
 
 
 def test_an_endless_pipe_is_an_error_that_names_the_bound(

@@ -25,7 +25,7 @@ from mtagent.evaluators import (
 )
 from mtagent.evaluators.rules import RULES
 from mtagent.evaluators.typology import SUBTYPES
-from mtagent.llm.reading import plain_text, read_json
+from mtagent.llm.reading import plain_text, read_json, says_nothing
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import edits
 from mtagent.text.foreign import flags
@@ -38,6 +38,8 @@ UNITS = [
     "Score: ", "score is ", "major: ", "Major:\n", "no error ", "yes ", "yes/", "5 of 100 ", "Action: a\n",
     "Action Input:", "finish(", "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>",
     "accuracy/", "instead of ", "->", "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
+    "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
+    "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
 
@@ -47,8 +49,9 @@ def segment(source: str = TEXT) -> Segment:
 
 
 def guarded(text: str) -> None:
-    for guard in GUARDS.values():
-        guard(segment(text), TEXT, text)
+    for before, after in ((TEXT, text), (text, f"b {text[len(text) // 2 :]} c")):
+        for guard in GUARDS.values():
+            guard(segment(text), before, after)
 
 
 def ruled(text: str) -> None:
@@ -60,10 +63,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "json": read_json,
     "last json": lambda reply: read_json(reply, last=True),
     "plain text": lambda reply: plain_text(reply, ""),
-    "fixes": lambda reply: parse_fixes(reply, [ERROR]),
-    "scores": gemba.parse_score,
-    "counts": eaprompt.read_count,
-    "score among counts": eaprompt.read_score,
+    "blank": says_nothing,
+    "fixes": lambda reply: parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
+    "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
     "no score": eaprompt.without_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),
     "gemba-mqm": lambda reply: headings.read_headed(reply, TEXT),
@@ -72,23 +74,17 @@ READERS: dict[str, Callable[[str], object]] = {
     "single-agent": lambda reply: single_agent.parse(reply, TEXT),
     "himate subtype": lambda reply: himate.parse_subtype(reply, TEXT, SUBTYPES[0]),
     "himate correction": lambda reply: himate.parse_correction(reply, segment(), TEXT),
-    "himate verdict": himate.parse_verdict,
-    "himate sure": himate.parse_sure,
+    "himate verdict": himate.parse_verdict, "himate sure": himate.parse_sure,
     "himate opinion": lambda reply: himate.parse_opinion(reply, ()),
-    "typology": typology.category_of,
-    "m-mad": lambda reply: m_mad.parse(reply, TEXT),
+    "typology": typology.category_of, "m-mad": lambda reply: m_mad.parse(reply, TEXT),
     "m-mad judgement": lambda reply: m_mad.parse_judgement(reply, TEXT),
-    "m-mad consensus": m_mad.parse_consensus,
-    "rate actions": rate.read_actions,
+    "m-mad consensus": m_mad.parse_consensus, "rate actions": rate.read_actions,
     "rate assessment": lambda reply: rate.read_assessment(reply, TEXT),
-    "rate queries": rate.read_queries,
-    "rate winner": rate.read_winner,
+    "rate queries": rate.read_queries, "rate winner": rate.read_winner,
     "rate score": rate.read_score,
     "located edits": lambda text: edits.locate(text, [ERROR], on_ambiguous="all"),
-    "flags": lambda text: flags(segment(), text),
-    "guards": guarded,
-    "rules": ruled,
-}
+    "flags": lambda text: flags(segment(), text), "guards": guarded, "rules": ruled,
+}  # fmt: skip
 SHORT, LONG = 2_000, 8_000
 ALLOWED = 9
 """Four times the text takes four times as long, quadratic work sixteen times."""
@@ -114,6 +110,7 @@ def too_slow(read: Callable[[str], object], unit: str, wrapping: tuple[str, str]
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_time_grows_with_the_text_and_not_with_its_square(name: str) -> None:
     read = READERS[name]

@@ -35,16 +35,12 @@ async def ask(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
 @pytest.mark.parametrize(
     ("before", "after", "margin", "keep", "reason"),
     [
-        (-5, -1, 0, True, "better"),
-        (-1, -5, 0, False, "worse"),
-        (-3, -3, 0, False, "a tie keeps the earlier text"),
-        (-5, -4, 2, False, "below the margin"),
-        (-5, -3, 2, True, "better"),
-        (-0.3, -0.2, 0.1, True, "better"),
-        (-0.1 - 0.2, -0.3, 0, False, "a tie keeps the earlier text"),
-        (70, 70.5, 0, True, "better"),
+        (-5, -1, 0, True, "better"), (-1, -5, 0, False, "worse"),
+        (-3, -3, 0, False, "a tie keeps the earlier text"), (-5, -4, 2, False, "below the margin"),
+        (-5, -3, 2, True, "better"), (-0.3, -0.2, 0.1, True, "better"),
+        (-0.1 - 0.2, -0.3, 0, False, "a tie keeps the earlier text"), (70, 70.5, 0, True, "better"),
     ],
-)
+)  # fmt: skip
 async def test_rate_keeps_only_what_scores_higher(
     before: float, after: float, margin: float, keep: bool, reason: str
 ) -> None:
@@ -56,14 +52,10 @@ async def test_rate_keeps_only_what_scores_higher(
 @pytest.mark.parametrize(
     ("first", "second", "keep"),
     [
-        ("B", "A", True),
-        ("A", "B", False),
-        ("B", "B", False),
-        ("A", "A", False),
-        ("tie", "A", False),
-        ("B", "tie", False),
+        ("B", "A", True), ("A", "B", False), ("B", "B", False), ("A", "A", False),
+        ("tie", "A", False), ("B", "tie", False),
     ],
-)
+)  # fmt: skip
 async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: str, keep: bool) -> None:
     llm = ScriptedLLM([f'{{"better": "{first}"}}', f'{{"better": "{second}"}}'])
     decision = await PairwiseGate(llm).decide(SEGMENT, "old", "new", ask)
@@ -90,15 +82,11 @@ async def test_open_gates_ask_nobody() -> None:
 @pytest.mark.parametrize(
     ("reply", "choice"),
     [
-        ('{"better": "A"}', "a"),
-        ('{"better": "b"}', "b"),
-        ('```json\n{"better": "Tie"}\n```', "tie"),
-        ("B", "b"),
-        ("**A**", "a"),
-        ("b.", "b"),
+        ('{"better": "A"}', "a"), ('{"better": "b"}', "b"),
+        ('```json\n{"better": "Tie"}\n```', "tie"), ("B", "b"), ("**A**", "a"), ("b.", "b"),
         ("I compared both.\n{'better': 'A'}", "a"),
     ],
-)
+)  # fmt: skip
 def test_a_choice_is_read_whatever_its_case_and_wrapping(reply: str, choice: str) -> None:
     assert read_choice(reply) == choice
 

@@ -29,7 +29,7 @@ def test_the_first_goes_in_and_the_others_whole_or_not_at_all(text: str, correct
 @given(TEXTS, st.lists(TEXTS, max_size=4))
 def test_what_is_said_twice_changes_nothing_more(text: str, corrections: list[str]) -> None:
     once, left_out = merged(text, corrections)
-    twice, _ = merged(text, [one for one in corrections if one not in left_out] * 2)
+    twice, _ = merged(text, [correction for correction in corrections if correction not in left_out] * 2)
     assert twice == once
 
 
