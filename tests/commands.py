@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from mtagent.cli import main
+from mtagent.store import RunSummary, Store
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ["The cat sat here.", "Hello big world.", "Pay 5 dollars now."]
@@ -24,6 +26,21 @@ class Done(NamedTuple):
     code: int
     out: str
     err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What went to standard output."""
+        return self.out.splitlines()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The same, where each line is an object."""
+        return [json.loads(line) for line in self.lines]
+
+    @property
+    def last(self) -> str:
+        """The last line of standard error."""
+        return self.err.splitlines()[-1]
 
 
 class Shell:
@@ -44,6 +61,17 @@ class Shell:
     def read(self, name: str) -> list[str]:
         """The lines of a file in the folder."""
         return (self.folder / name).read_text(encoding="utf-8").splitlines()
+
+    def objects(self, name: str) -> list[dict[str, Any]]:
+        """The objects in a file of JSON Lines in the folder."""
+        return [json.loads(line) for line in self.read(name)]
+
+    def runs(self) -> dict[str, RunSummary]:
+        """The runs in the store, by name; the store need not be there."""
+        if not (self.folder / "store.db").exists():
+            return {}
+        with Store(self.folder / "store.db") as store:
+            return {run.name: run for run in store.runs()}
 
     def __call__(self, line: str, *more: str) -> Done:
         """Run ``mtagent`` with the words of ``line`` and ``more``."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 import pytest_socket
 
+from bench.harness import simulator
+from mtagent.store import Store
 from tests.commands import Shell
 
 hypothesis.settings.register_profile("no deadline", deadline=None)  # a busy machine is no defect
 hypothesis.settings.load_profile("no deadline")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background: what a test starts would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -54,3 +61,24 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MTAGENT_STORE", str(tmp_path / "store.db"))
     return Shell(tmp_path, capsys)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store in the file ``s.db``."""
+    with Store(tmp_path / "s.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of a server whose model improves every text: that of :mod:`tests.simulator.chain`."""
+    with simulator("--behaviour", "tests.simulator.chain:improving", lifetime=3000) as base_url:
+        yield base_url
+
+
+@pytest.fixture(scope="session")
+def panel() -> Iterator[str]:
+    """The address of a server whose model knows the prompts of all evaluators."""
+    with simulator("--behaviour", "tests.simulator.evaluators:answer", lifetime=3000) as base_url:
+        yield base_url

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.harness import simulator
 from tests.commands import start
@@ -52,17 +53,15 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True)
-class Job:
-    """A command to kill: its words, the option that names its run, and the end of its output's name."""
+class Job(NamedTuple):
+    """A command to kill, and how the name of its output ends."""
 
     words: tuple[str, ...]
-    run: str
-    end: str
+    ending: str
 
 
-TRANSLATE = Job(("translate", "-s", "en.txt"), "--run", ".txt")
-RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), "--name", ".seg.rating")
+TRANSLATE = Job(("translate", "-s", "en.txt"), ".txt")
+RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), ".seg.rating")
 
 
 def sources(segments: int) -> str:
@@ -81,47 +80,36 @@ def kill_and_resume(
     quiet, log = folder / "undisturbed.jsonl", folder / "disturbed.jsonl"
     serving = ("--behaviour", "tests.simulator.chain:improving", "--latency", str(latency), "--log")
     with simulator(*serving, str(quiet)) as server:
-        _finish(_command(folder, server, "undisturbed", job))
+        _finish(folder, server, "undisturbed", job)
     calls = len(read_journal(quiet))
-    began = time.time()
+    began, chance, part = time.time(), random.Random(seed), calls / (kills + 1)
+    moments = [int(part * (i + chance.uniform(0.05, 1.0))) for i in range(kills)]  # each in its own part of the run
     with simulator(*serving, str(log)) as server:
-        killed = _killed(folder, server, log, _moments(calls, kills, random.Random(seed)), job)
-        _finish(_command(folder, server, "disturbed", job))
-    texts = [(folder / f"{name}{job.end}").read_bytes() for name in ("undisturbed", "disturbed")]
-    return outcome(
-        read_journal(log),
-        killed,
-        segments=segments,
-        calls=calls,
-        equal=texts[0] == texts[1],
-        seconds=time.time() - began,
-    )
+        times = _killed(folder, server, log, moments, job)
+        _finish(folder, server, "disturbed", job)
+    equal = len({(folder / f"{name}{job.ending}").read_bytes() for name in ("undisturbed", "disturbed")}) == 1
+    seconds = time.time() - began
+    return outcome(read_journal(log), times, segments=segments, calls=calls, equal=equal, seconds=seconds)
 
 
-def _moments(calls: int, kills: int, chance: random.Random) -> list[int]:
-    """After how many answered requests each kill comes: somewhere in its own part of the run."""
-    part = calls / (kills + 1)
-    return [int(part * (i + chance.uniform(0.05, 1.0))) for i in range(kills)]
+def _begin(folder: Path, server: str, name: str, job: Job) -> subprocess.Popen[str]:
+    words = (*job.words, "-o", f"{name}{job.ending}", "--name", name, "-l", "en-es", "--base-url", server)
+    return start(folder, *words, "--concurrency", "32", "-q")
 
 
-def _command(folder: Path, server: str, name: str, job: Job) -> subprocess.Popen[str]:
-    words = (*job.words, "-o", f"{name}{job.end}", job.run, name)
-    return start(folder, *words, "-l", "en-es", "--base-url", server, "--concurrency", "32", "-q")
-
-
-def _finish(process: subprocess.Popen[str]) -> None:
-    with process:
+def _finish(folder: Path, server: str, name: str, job: Job) -> None:
+    with _begin(folder, server, name, job) as process:
         out, err = process.communicate(timeout=500)
     assert process.returncode == 0, (process.returncode, out, err)
 
 
 def _killed(folder: Path, server: str, log: Path, moments: Sequence[int], job: Job) -> list[float]:
-    """The times of the kills."""
+    """Kill the run when so many requests were answered, and begin it again; the times of the kills."""
     times: list[float] = []
     answered = 0
     with log.open("rb") as journal:
         for moment in moments:
-            with _command(folder, server, "disturbed", job) as process:
+            with _begin(folder, server, "disturbed", job) as process:
                 while (answered := answered + journal.read().count(b"\n")) < moment:
                     assert process.poll() is None, f"ended before kill {len(times) + 1}: {process.communicate()}"
                     time.sleep(0.003)

@@ -1,4 +1,4 @@
-"""The pages of the documentation, by section."""
+"""The pages of the documentation, by section, and the files that their commands read."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ def transcripts(page: str, folder: Path) -> list[tuple[str, Done]]:
     """What the transcripts on a page show, and what their commands, typed in ``folder`` beside the sample, do."""
     blocks = re.findall(r"```console\n(\$ .*?)```", page, re.DOTALL)
     commands = [pair for block in blocks for pair in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block)]
-    (folder / "mtagent").mkdir()
-    (folder / "mtagent" / "sample").symlink_to(ROOT / "mtagent" / "sample")
+    linked_sample(folder)
     return [(output, run(folder, *command.split())) for command, output in commands]
+
+
+def linked_sample(folder: Path) -> None:
+    """The sample's texts in ``folder``, where the commands of the pages look for them; no package to import there."""
+    sample = folder / "mtagent" / "sample"
+    sample.mkdir(parents=True)
+    for file in (ROOT / "mtagent" / "sample").iterdir():
+        if file.suffix != ".py" and file.is_file():
+            (sample / file.name).symlink_to(file)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from mtagent.config import load
-from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files
-from mtagent.jobs.parts import Given
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Call, Chain, Completion, Edit, Message, Segment, Stage, Step, Usage, Verdict
-from mtagent.store import Store
+from mtagent.records import (
+    Call,
+    Chain,
+    Completion,
+    Edit,
+    Message,
+    Rated,
+    Rating,
+    Segment,
+    Stage,
+    Step,
+    Usage,
+    Verdict,
+)
+from mtagent.store import Run, Store
+from tests import jobs
 from tests.simulator import chain as simulated
-
-PURPOSES = ("translate", "rate", "proofread", "judge")
 
 
 def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18") -> ScriptedLLM:
@@ -32,10 +41,8 @@ def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18")
 def improve(folder: Path, llm: ScriptedLLM, name: str, sources: Sequence[str], **settings: Any) -> None:
     """A run ``name`` of the whole chain in the store of ``folder``, with a model of the test's."""
     (folder / "source.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    given = {"source_lang": "en", "target_lang": "es", "model": llm.model, "store": folder / "store.db", "run": name}
-    files = Files(source=folder / "source.txt", output=folder / f"{name}.txt")
-    start = {"command": "translate", "given": Given(llm=llm), "on_start": lambda *_: None, "on_chain": lambda _: None}
-    asyncio.run(improve_file(load(overrides={**given, **settings}), files, **start))
+    place = {"model": llm.model, "store": folder / "store.db", "run": name}
+    jobs.improve(folder / "source.txt", output=folder / f"{name}.txt", llm=llm, **place, **settings)
 
 
 def store(
@@ -62,3 +69,48 @@ def step(
     """A step of one call, where ``usage`` says what it took; two seconds long."""
     calls = () if usage is None else (Call(purpose=stage, model="m", usage=usage),)
     return Step(stage=stage, text=text, verdict=verdict, cause="-", edits=tuple(edits), calls=calls, seconds=2.0)
+
+
+def start(opened: Store, name: str = "first", **more: Any) -> Run:
+    """A run without settings and inputs."""
+    return opened.start(name, settings={}, inputs={}, **more)
+
+
+def post_edited(name: str, verdict: Verdict = "kept", **of_step: Any) -> Chain:
+    """The chain of the segment ``name``, in which one step turned ``before`` into ``after``."""
+    fields = {"text": "before" if verdict == "failed" else "after", "cause": "because", **of_step}
+    return Chain(
+        segment=Segment(id=name, source="source", source_lang="en", target_lang="is", translation="before"),
+        steps=(Step(stage="postedit", verdict=verdict, **fields),),
+    )
+
+
+def rated(name: str, *systems: str, error: str | None = None, calls: tuple[Call, ...] = ()) -> list[Rated]:
+    """The ratings of the segment ``name`` by some systems, or one, or what became of them instead."""
+    of = Segment(id=name, source="source", source_lang="en", target_lang="is")
+    rating = None if error else Rating(evaluator="e", score=-1.5, errors=(), calls=calls, signature="e|1")
+    return [
+        Rated(segment=of, system=system, translation=f"{name} {system}", rating=rating, error=error, calls=calls)
+        for system in systems or ("a",)
+    ]
+
+
+def paid(reply: str = "reply", **more: Any) -> tuple[Call, Completion]:
+    """A call that cost something, and the completion that it brought."""
+    used = Usage(calls=1, input_tokens=7, cached_tokens=1, output_tokens=5, reasoning_tokens=2, cost=0.25)
+    answer = Completion(**{"text": reply, "model": "m-2025", "usage": used, **more})
+    messages = (Message(role="system", content="constant"), Message(role="user", content=f"about {reply}"))
+    return Call(purpose="p", model="m", messages=messages, reply=answer.text, usage=answer.usage), answer
+
+
+@contextmanager
+def sql(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file of a store as SQL users open it; what they change is committed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        yield connection
+
+
+def queried(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """The rows of a query to the file of a store."""
+    with sql(path) as connection:
+        return connection.execute(query).fetchall()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bench.harness import simulator
-from mtagent.cli.estimate import command
-from mtagent.cli.options import read_config, read_files
-from mtagent.config import load
-from mtagent.errors import EvaluationError, MissingExtra, ModelError
+from mtagent.config import Config, load
+from mtagent.errors import MissingExtra
 from mtagent.evaluators.named import EVALUATORS
-from mtagent.jobs.estimate import FRAME, Counter, Estimator, Range, Text, by_length, counter, estimate, estimate_ratings
+from mtagent.jobs.estimate import Counter, Range, counter, estimate, estimate_ratings
 from mtagent.jobs.inputs import Files
-from mtagent.llm.protocol import LLM
-from mtagent.records import Message, Rating, Segment, Usage
+from mtagent.records import Usage
 from mtagent.store import Store
 from tests.commands import Shell
 from tests.killing import sources
@@ -33,256 +29,214 @@ SPECS = (
     "m-mad", "m-mad:strategy=deliberation", "m-mad:strategy=interactive-review,rounds=2", "himate:stages=se", "himate",
     "himate:confidence=verbal", "rate",
 )  # fmt: skip
+ASK_NOBODY = {"rules", "qe-e5", "spans-file", "cometkiwi", "xcomet"}
+AS_SIMULATOR = Counter("as the simulator", tokens)
 PRICES = ("[[prices]]", 'model = "*"', "input = 1", "cached_input = 0.1", "output = 5")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with simulator("--behaviour", "tests.simulator.chain:improving") as base_url:
-        yield base_url
-
-
-@pytest.fixture(scope="module")
-def panel() -> Iterator[str]:
-    with simulator("--behaviour", "tests.simulator.evaluators:answer") as base_url:
-        yield base_url
 
 
 @pytest.fixture
 def files(shell: Shell) -> Shell:
-    """A shell with 24 segments, some of them equal, some of several paragraphs, and a price file."""
+    """A shell with 24 segments, some of them equal, the texts of six more, and a price file."""
     lines = [*sources(20).splitlines(), *sources(3).splitlines(), "Hi."]
     shell.write("long.txt", *lines)
     shell.write("long.es.txt", *map(translated, lines))
+    shell.write("src.txt", *(segment.source for segment in segments(6)))
+    shell.write("mt.txt", *(segment.translation or "" for segment in segments(6)))
     shell.write("prices.toml", *PRICES)
     return shell
 
 
-def refuse_outside(found: Range, real: Usage, what: str) -> None:
+def set_up(**settings: Any) -> Config:
+    """The settings, in the file ``m.toml`` for the command line and read from it for Python."""
+    settings = {"source_lang": "en", "target_lang": "es", "prices": "prices.toml", **settings}
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items() if name != "judge"]
+    lines += [f"[judge]\nevaluator = {json.dumps(settings['judge'])}\n"] if "judge" in settings else []
+    Path("m.toml").write_text("".join(lines), encoding="utf-8")
+    return load(Path("m.toml"))
+
+
+def paid(shell: Shell) -> dict[str, Usage]:
+    """What each stage of the run ``r`` has paid."""
+    stages: dict[str, Usage] = {}
+    with Store(shell.folder / "store.db") as store:
+        for chain in store.read("r").chains():
+            for step in chain.steps:
+                stages[step.stage] = stages.get(step.stage, Usage()) + step.usage
+    return stages
+
+
+def refuse_outside(expected: Range, real: Usage, what: str) -> None:
     for field in FIELDS:
-        low, high = getattr(found.low, field), getattr(found.high, field)
+        low, high = getattr(expected.low, field), getattr(expected.high, field)
         assert low <= getattr(real, field) <= high, f"{what}: {field}"
 
 
-def estimated(line: str) -> dict[str, Range]:
-    """What ``mtagent estimate`` finds with the options of ``line``, counting tokens as the simulator does."""
-    options = command.make_context("estimate", line.split()).params
-    rating, _, _ = (options.pop(name) for name in ("rating", "count", "quiet"))
-    files, config = read_files(options), read_config(options)
-    return (estimate_ratings if rating else estimate)(config, files, Counter("as the simulator", tokens))
-
-
-def paid_by_stage(store: Path, run: str) -> dict[str, Usage]:
-    found: dict[str, Usage] = {}
-    with Store(store) as opened:
-        for chain in opened.read(run).chains():
-            for step in chain.steps:
-                found[step.stage] = found.get(step.stage, Usage()) + step.usage
-    return found
-
-
-CHAINS = {
-    "given": "-t long.es.txt",
-    "from-nothing": "",
-    "pairwise": "-t long.es.txt --gate pairwise",
-    "guards": "-t long.es.txt --gate guards --stages pe",
-    "go-on": "-t long.es.txt --go-on",
-    "t-pr": "--stages t-pr",
-    "another-judge": "-t long.es.txt --judge-model other",
-    "paper": "--preset paper",
-    "scale": "-t long.es.txt --evaluator rubric-mqm:scale=1-100 --context 2 --domain news",
+CHAINS: dict[str, dict[str, Any]] = {
+    "given": {},
+    "from-nothing": {},
+    "pairwise": {"gate": "pairwise"},
+    "guards": {"gate": "guards", "stages": "pe"},
+    "go-on": {"stop_when_error_free": False},
+    "t-pr": {"stages": "t-pr"},
+    "another-judge": {"judge_model": "other"},
+    "paper": {"preset": "paper"},
+    "scale": {"evaluator": "rubric-mqm:scale=1-100", "context": 2, "domain": "news"},
 }
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize("line", CHAINS.values(), ids=CHAINS)
-def test_what_a_chain_takes_lies_between_low_and_high(line: str, files: Shell, server: str) -> None:
-    options = f"-s long.txt -l en-es --prices prices.toml --base-url {server} {line}"
-    found = estimated(options)
-    name = "postedit" if "-t " in line else "translate"
-    assert files(f"{name} {options} --run r -o out.txt -q").code == 0
-    real = paid_by_stage(files.folder / "store.db", "r")
-    assert set(real) >= {"proofread"} or "guards" in line
+@pytest.mark.parametrize("name", CHAINS)
+def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, server: str) -> None:
+    translated_before = name not in ("from-nothing", "t-pr", "paper")
+    config = set_up(base_url=server, **CHAINS[name])
+    stages = estimate(config, Files(Path("long.txt"), Path("long.es.txt") if translated_before else None), AS_SIMULATOR)
+    line = "postedit -t long.es.txt" if translated_before else "translate"
+    assert files(f"{line} -s long.txt --config m.toml --name r -o out.txt -q").code == 0
+    real = paid(files)
+    assert set(real) >= {"proofread"} or name == "guards"
     for stage, usage in real.items():
-        refuse_outside(found[stage], usage, stage)
+        refuse_outside(stages[stage], usage, stage)
 
 
-def row(table: str, stage: str) -> Range:
-    """A row of the table that is printed."""
-    cells = next(line for line in table.splitlines() if line.startswith(stage)).split()[1:]
-    spans = [[float(number.strip("$").replace(",", "")) for number in cell.split("–")] for cell in cells]
-    (*least, cost), (*most, highest) = ([span[place] for span in spans] for place in (0, -1))
-    rounding = 0.00005
-    names = FIELDS[:3]
-    return Range(
-        Usage(**dict(zip(names, map(int, least), strict=True)), cost=cost - rounding),
-        Usage(**dict(zip(names, map(int, most), strict=True)), cost=highest + rounding),
-    )
+def test_every_evaluator_that_asks_a_model_is_compared_with_real_ratings() -> None:
+    assert {spec.partition(":")[0] for spec in SPECS} == EVALUATORS.keys() - ASK_NOBODY
 
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("spec", SPECS)
 def test_what_ratings_take_lies_between_low_and_high(spec: str, files: Shell, panel: str) -> None:
-    texts = segments(12)
-    files.write("src.txt", *(segment.source for segment in texts))
-    files.write("mt.txt", *(segment.translation or "" for segment in texts))
-    options = f"-s src.txt -t mt.txt -l en-es --evaluator {spec} --base-url {panel} --prices prices.toml"
-    found = estimated(f"{options} --rating")
-    assert files(f"rate {options} --name r -o r.jsonl -q").code == 0
-    with Store(files.folder / "store.db") as store:
-        refuse_outside(found["rate"], store.run("r").usage, spec)
+    config = set_up(base_url=panel, evaluator=spec)
+    expected = estimate_ratings(config, Files(Path("src.txt"), Path("mt.txt")), AS_SIMULATOR)["rate"]
+    assert files("rate -s src.txt -t mt.txt --config m.toml --name r -o r.jsonl -q").code == 0
+    refuse_outside(expected, files.runs()["r"].usage, spec)
 
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("spec", ["gemba-mqm", "gemba-da", "eaprompt", "single-agent", "m-mad", "himate", "rate"])
 def test_an_evaluator_that_suggests_nothing_takes_a_fix_too(spec: str, files: Shell, panel: str) -> None:
-    texts = segments(12)
-    files.write("src.txt", *(segment.source for segment in texts))
-    files.write("mt.txt", *(segment.translation or "" for segment in texts))
-    options = f"-s src.txt -t mt.txt -l en-es --prices prices.toml --base-url {panel} --evaluator {spec} --stages pe"
-    found = estimated(options)
-    assert files(f"postedit {options} --run r -o out.txt -q").code == 0
-    refuse_outside(found["postedit"], paid_by_stage(files.folder / "store.db", "r")["postedit"], spec)
+    config = set_up(base_url=panel, evaluator=spec, stages="pe")
+    expected = estimate(config, Files(Path("src.txt"), Path("mt.txt")), AS_SIMULATOR)["postedit"]
+    assert files("postedit -s src.txt -t mt.txt --config m.toml --name r -o out.txt -q").code == 0
+    refuse_outside(expected, paid(files)["postedit"], spec)
 
 
 @pytest.mark.loopback
 def test_where_no_error_is_found_the_low_figure_is_all_that_is_paid(files: Shell, server: str) -> None:
     files.write("good.txt", *(f"Una frase buena, la {i}." for i in range(24)))
-    options = f"-s long.txt -t good.txt -l en-es --base-url {server} --prices prices.toml --limit 20"
-    found = estimated(options)
-    assert files(f"postedit {options} --run r -o out.txt -q").code == 0
-    with Store(files.folder / "store.db") as store:
-        usage = store.run("r").usage
-    low = Usage.total(needed.low for needed in found.values())
+    stages = estimate(set_up(base_url=server, limit=20), Files(Path("long.txt"), Path("good.txt")), AS_SIMULATOR)
+    assert files("postedit -s long.txt -t good.txt --config m.toml --name r -o out.txt -q").code == 0
+    usage, low = files.runs()["r"].usage, Usage.total(stage.low for stage in stages.values())
     assert usage.calls == low.calls == 20
     assert low.input_tokens <= usage.input_tokens < 1.02 * low.input_tokens
 
 
 @pytest.mark.loopback
 @pytest.mark.parametrize(
-    "line", ["", "--gate pairwise", "--gate guards", "--judge-model other", "--judge rubric-mqm:scale=1-8", "--forced"]
+    "settings",
+    [
+        {},
+        {"gate": "pairwise"},
+        {"gate": "guards"},
+        {"judge_model": "other"},
+        {"judge": "rubric-mqm:scale=1-8"},
+        {"forced": True},
+    ],
+    ids=str,
 )
 def test_where_every_text_is_edited_twice_the_high_figure_has_just_the_calls_that_are_made(
-    line: str, files: Shell, server: str
+    settings: dict[str, Any], files: Shell, server: str
 ) -> None:
     files.write("some.txt", *(f"A good sentence, number {i}." for i in range(10)))
     files.write("bad.txt", *(f"Una frase errado buena, la {i}." for i in range(10)))
-    options = f"-s some.txt -t bad.txt -l en-es --base-url {server} {line}"
-    found = estimated(options)
-    assert files(f"postedit {options} --run r -o out.txt -q").code == 0
+    stages = estimate(set_up(base_url=server, **settings), Files(Path("some.txt"), Path("bad.txt")), AS_SIMULATOR)
+    assert files("postedit -s some.txt -t bad.txt --config m.toml --name r -o out.txt -q").code == 0
     assert files.read("out.txt")[0] == "Una frase correcto buena, la 0."
-    real = paid_by_stage(files.folder / "store.db", "r")
-    assert {stage: usage.calls for stage, usage in real.items()} == {
-        stage: found[stage].high.calls for stage in ("postedit", "proofread")
-    }
+    real = {stage: usage.calls for stage, usage in paid(files).items()}
+    assert real == {stage: stages[stage].high.calls for stage in ("postedit", "proofread")}
 
 
 # --- what is counted
 
+OWN = """
+from mtagent.errors import EvaluationError, ModelError
+from mtagent.records import Message, Rating
 
-def test_every_evaluator_states_its_calls_for_a_rating() -> None:
-    from importlib import import_module
-
-    for name, where in EVALUATORS.items():
-        module, _, attribute = where.partition(":")
-        source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
-        stated = re.search(r"^    calls = \(|self\.calls = \(|-> InBatches:|InBatches\(", source, re.MULTILINE)
-        assert stated or attribute == "GembaSQM", name
-
-
-@pytest.mark.parametrize("calls", [None, [], 7, (1, "2"), (1, 2, 3)])
-def test_an_evaluator_that_states_no_calls_makes_its_first_requests(calls: object, tmp_path: Path) -> None:
-    class Own:
-        name = "own"
-
-        def __init__(self, llm: LLM) -> None:
-            self.llm, self.calls = llm, calls
-
-        async def rate(self, segment: Segment, translation: str) -> Rating:
-            try:
-                await self.llm.complete([Message(role="user", content=translation)])
-            except ModelError as error:
-                raise EvaluationError("own words for it") from error
-            raise AssertionError
-
-    segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase")
-    estimator = Estimator(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
-    estimator.evaluator = Own(estimator.listener)
-    found = asyncio.run(estimator.ratings(iter([segment])))["rate"]
-    assert (found.low.calls, found.high.calls) == (1, 1)
-
-
-def test_the_figures_of_a_rating_by_hand() -> None:
-    """A request of 10 tokens and a translation of 3; a reply has 1 token, or 150 and three times the translation's."""
-
-    class Own:
-        name, calls = "own", (2, 4)
-
-        def __init__(self, llm: LLM) -> None:
-            self.llm = llm
-
-        async def rate(self, segment: Segment, translation: str) -> Rating:
+class Own:
+    name = "own"
+    def __init__(self, config, llm):
+        self.llm = llm
+        self.calls = {calls}
+    async def rate(self, segment, translation):
+        try:
             await self.llm.complete([Message(role="user", content="x" * 28 + translation)])
-            raise AssertionError
-
-    segment = Segment(id="1", source="a", source_lang="en", target_lang="es", translation="una frase xy")
-    estimator = Estimator(load(None, {"model": "gpt-4o-mini"}).effective(), counter("length"))
-    estimator.evaluator = Own(estimator.listener)
-    low, high = asyncio.run(estimator.ratings(iter([segment])))["rate"]
-    assert (low.calls, low.input_tokens, low.output_tokens) == (2, 10 + 3, 2)
-    said, sent = 150 + 3 * 3, 10 + FRAME
-    assert (high.calls, high.output_tokens) == (4, 4 * said)
-    assert high.input_tokens == sent + (sent + said) + (sent + 2 * said) + (sent + 3 * said)
+        except ModelError as error:
+            raise EvaluationError("own words for it") from error
+"""
 
 
-def test_an_edited_text_has_from_three_to_five_quarters_of_the_tokens_before() -> None:
-    text = Text("", 100)
-    assert (text.low, text.high) == (100, 100)
-    assert (text.edited().low, text.edited().high) == (75, 125 + 20)
+@pytest.mark.parametrize(
+    ("calls", "row"),
+    [
+        # A request has 10 tokens and 4 for its frame, a reply 1 token, or 150 and three times the 3 of the translation.
+        # A later request holds the translation at least, and all the replies before it at most.
+        ("(2, 4)", f"2–4 {10 + 3}–{14 + (14 + 159) + (14 + 2 * 159) + (14 + 3 * 159):,} 2–{4 * 159}"),
+        *((wrong, "1 10–14 1–159") for wrong in ("None", "[]", "7", "(1, '2')", "(1, 2, 3)")),
+    ],
+)
+def test_an_evaluator_of_ones_own_takes_the_calls_that_it_states_or_its_first_requests(
+    calls: str, row: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / "own-1.dist-info").mkdir()
+    shell.write("own-1.dist-info/METADATA", "Metadata-Version: 2.1", "Name: own", "Version: 1")
+    shell.write("own-1.dist-info/entry_points.txt", "[mtagent.evaluators]", "own = own_evaluator:Own")
+    shell.write("own_evaluator.py", OWN.replace("{calls}", calls))
+    monkeypatch.syspath_prepend(str(shell.folder))
+    monkeypatch.delitem(sys.modules, "own_evaluator", raising=False)
+    shell.write("one.txt", "a")
+    shell.write("uno.txt", "una frase xy")
+    options = "-l en-es --rating --evaluator own --model gpt-4o-mini --count length -q"
+    done = shell(f"estimate -s one.txt -t uno.txt {options}")
+    assert " ".join(done.lines[1].split()).startswith(f"rate {row} $")
 
 
-def test_ratings_of_no_translation_are_refused_as_rate_refuses_them(files: Shell) -> None:
-    done = files("estimate -s en.txt -l en-es --rating --model gpt-4o-mini")
-    assert (done.code, done.out) == (1, "")
-    assert "there is no translation to rate: give it with -t" in done.err
-
-
-def test_equal_segments_are_paid_for_once_at_least_and_every_time_at_most(files: Shell) -> None:
+@pytest.mark.parametrize(
+    ("options", "row"),
+    [
+        # Equal segments are paid for once at least and every time at most.
+        ("-s same.txt -t same.txt --stages pe --gate none", r"postedit +1–5 "),
+        ("-s blank.txt -t blank.txt", r"total +0 +0 +0 +\$0.0000$"),
+        ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000$"),
+        ("-s long.txt --translator command:cat", r"postedit +\d+–\d+ "),
+        ("-s long.txt -t long.es.txt --model unheard-of --stages pe", r"postedit .* unknown$"),
+    ],
+)
+def test_what_costs_something_and_what_does_not(options: str, row: str, files: Shell) -> None:
     files.write("same.txt", *["The same sentence."] * 5)
-    done = files("estimate -s same.txt -t same.txt -l en-es --stages pe --gate none --model gpt-4o-mini -q")
-    assert re.search(r"^postedit +1–5 ", done.out, re.MULTILINE)
-
-
-def test_what_is_empty_costs_nothing(files: Shell) -> None:
     files.write("blank.txt", "", "   ")
-    done = files("estimate -s blank.txt -t blank.txt -l en-es --model gpt-4o-mini -q")
-    assert re.search(r"^total +0 +0 +0 +\$0.0000$", done.out, re.MULTILINE)
+    model = "" if "--model" in options else "--model gpt-4o-mini"
+    assert re.search(f"^{row}", files(f"estimate -l en-es -q {options} {model}").out, re.MULTILINE)
 
 
-def test_a_system_of_the_users_own_is_not_counted(files: Shell) -> None:
-    done = files("estimate -s long.txt -l en-es --translator command:cat --model gpt-4o-mini -q")
-    assert re.search(r"^translate +0 +0 +0 +\$0.0000$", done.out, re.MULTILINE)
-    assert re.search(r"^postedit +\d+–\d+ ", done.out, re.MULTILINE)
-
-
-def test_it_says_what_it_assumes_and_makes_no_store(files: Shell) -> None:
-    done = files("estimate -s en.txt -t es.txt -l en-es --model gpt-4o-mini")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            "--model gpt-4o-mini",
+            [
+                *("low: no error is found", "high: every stage edits", "not in it: thoughts"),
+                *("tokens: counted with o200k", "prices: the public list prices"),
+            ],
+        ),
+        ("--model unheard-of", ["name its price in a file (--prices)"]),
+        ("--model unheard-of --prices batch.toml", ["in the provider's batch queue 50% less"]),
+    ],
+)
+def test_it_says_what_it_assumes_and_makes_no_store(options: str, words: list[str], files: Shell) -> None:
+    files.write("batch.toml", *PRICES, "batch_discount = 0.5")
+    done = files(f"estimate -s en.txt -t es.txt -l en-es {options}")
     assert (done.code, done.err) == (0, "")
-    for words in (
-        "low: no error is found",
-        "high: every stage edits",
-        "not in it: thoughts",
-        "tokens: counted with o200k",
-    ):
-        assert f"\n{words}" in done.out
-    assert "prices: the public list prices" in done.out
+    assert [part for part in words if part not in done.out] == []
     assert not (files.folder / "store.db").exists()
-
-
-def test_without_a_price_there_are_tokens_only(files: Shell) -> None:
-    done = files("estimate -s en.txt -t es.txt -l en-es --model unheard-of --stages pe")
-    assert re.search(r"^postedit .* unknown$", done.out, re.MULTILINE)
-    assert "name its price in a file (--prices)" in done.out
 
 
 def test_offline_nothing_is_asked_and_it_is_said_how_to_name_a_model(files: Shell) -> None:
@@ -291,38 +245,40 @@ def test_offline_nothing_is_asked_and_it_is_said_how_to_name_a_model(files: Shel
     assert re.search(r"^total +0 ", done.out, re.MULTILINE)
 
 
-def test_the_batch_discount_of_the_price_file_is_told(files: Shell) -> None:
-    files.write("prices.toml", *PRICES, "batch_discount = 0.5")
-    done = files("estimate -s en.txt -t es.txt -l en-es --model unheard-of --prices prices.toml")
-    assert "in the provider's batch queue 50% less; mtagent sends no batches itself" in done.out
+def test_ratings_of_no_translation_are_refused_as_rate_refuses_them(files: Shell) -> None:
+    done = files("estimate -s en.txt -l en-es --rating --model gpt-4o-mini")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no translation to rate: give it with -t" in done.err
 
 
 def test_each_stage_has_the_price_of_its_own_model(files: Shell) -> None:
     files.write("prices.toml", *PRICES, "[[prices]]", 'model = "dear"', "input = 100", "output = 500")
-    options = "estimate -s en.txt -t es.txt -l en-es --model cheap --prices prices.toml --gate guards -q"
-    cheap, dear = (files(f"{options} {more}").out for more in ("", "--stage-model proofread=dear"))
-    assert row(dear, "postedit") == row(cheap, "postedit")
-    ratio = row(dear, "proofread").high.cost / row(cheap, "proofread").high.cost  # type: ignore[operator]
-    assert ratio == pytest.approx(100, rel=0.05)
+    cheap = set_up(model="cheap", gate="guards")
+    dear = cheap.model_copy(update={"proofread": cheap.proofread.model_copy(update={"model": "dear"})})
+    before, after = (estimate(config, Files(Path("en.txt"), Path("es.txt")), AS_SIMULATOR) for config in (cheap, dear))
+    assert after["postedit"] == before["postedit"]
+    costs = [stages["proofread"].high.cost for stages in (before, after)]
+    assert costs[1] == pytest.approx(100 * costs[0], rel=0.05)
 
 
 def test_estimating_from_python_gives_the_same(files: Shell) -> None:
-    config = load(None, {"model": "gpt-4o-mini", "source_lang": "en", "target_lang": "es"})
-    found = estimate(config, Files(Path("en.txt"), Path("es.txt")), counter("length"))
-    shown = files("estimate -s en.txt -t es.txt -l en-es --model gpt-4o-mini --count length -q").out
-    assert found["postedit"].high.input_tokens == row(shown, "postedit").high.input_tokens
+    config = set_up(model="gpt-4o-mini")
+    stages = estimate(config, Files(Path("en.txt"), Path("es.txt")), counter("length"))
+    shown = files("estimate -s en.txt -t es.txt --config m.toml --count length -q").out
+    assert re.search(rf"^postedit .*–{stages['postedit'].high.input_tokens:,} ", shown, re.MULTILINE)
 
 
 def test_tokens_by_length_and_by_vocabulary() -> None:
     text = "The city council decided on Tuesday evening that the old bridge will stay closed."
-    assert counter("o200k").count(text) == 15
-    assert by_length(text) == 21
-    assert by_length("世界您好") == 4
-    assert counter("length").how.startswith("estimated from the length")
+    assert (counter("o200k").count(text), counter("length").count(text), counter("length").count("世界您好")) == (
+        15,
+        21,
+        4,
+    )
 
 
 def test_without_the_vocabulary_the_length_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bpe_openai", None)  # what Python does for a package that is not there
-    assert counter().count("four") == 1
+    assert counter().how.startswith("estimated from the length")
     with pytest.raises(MissingExtra, match=r"pip install 'mtagent\[tokens\]'"):
         counter("o200k")

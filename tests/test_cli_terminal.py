@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-import logging
 import re
-import sys
 
 import pytest
 
-from mtagent.cli.terminal import guard_the_rest
 from mtagent.text.escaping import harmless, visible
-from tests.commands import ROOT, Done, Shell
+from tests.commands import ROOT, Done, Shell, python
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
@@ -49,10 +46,10 @@ def nasty(shell: Shell) -> Shell:
         for number in range(3)
     ]
     shell.write("in.jsonl", *(json.dumps(row) for row in rows))
-    done = shell("postedit -s in.jsonl -o out.jsonl -v --run r")
+    done = shell("postedit -s in.jsonl -o out.jsonl -v --name r")
     assert done.code == 0
     assert harmless_to_read(done)
-    assert "all is well" not in [line.removeprefix("mtagent: ")[:11] for line in done.err.splitlines()]
+    assert "mtagent: all is well" not in [line[:20] for line in done.err.splitlines()]
     return shell
 
 
@@ -76,13 +73,10 @@ def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
     assert harmless_to_read(done)
 
 
-def test_a_list_of_runs_has_a_line_for_each(nasty: Shell) -> None:
+def test_lists_have_a_line_for_each_and_texts_are_made_visible(nasty: Shell) -> None:
     done = nasty("runs list")
     assert harmless_to_read(done)
-    assert [len(line.split("\t")) for line in done.out.splitlines()] == [11, 11]
-
-
-def test_one_segment_is_shown_with_its_texts_made_visible(nasty: Shell) -> None:
+    assert [len(line.split("\t")) for line in done.lines] == [11, 11]
     done = nasty("runs show r", f"{NAME}1")
     assert done.code == 0
     assert harmless_to_read(done)
@@ -99,44 +93,59 @@ def test_no_error_shows_what_acts(shell: Shell, words: list[str]) -> None:
     assert harmless_to_read(done)
 
 
-def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(shell: Shell) -> None:
-    shell.write("empty_mt.py", "def translate(text):", "    return 'Hola, mundo.' if 'Hello' in text else '[]'")
-    angry = f"    if 'Hello' not in text: raise ValueError({NAME!a})"
-    shell.write("angry_mt.py", "def translate(text):", angry, "    return 'Hola, mundo.'")
-    done = shell("translate -s en.txt -l en-es -o o.txt --stages translate --translator python:angry_mt:translate")
+def translated(shell: Shell, module: str, body: str, line: str) -> Done:
+    """What is said where the function ``translate(text)`` of a ``module`` of one's own translates."""
+    shell.write(f"{module}.py", "def translate(text):", *(f"    {part}" for part in body.split("; ")))
+    return shell(f"translate -l en-es -o o.txt --translator python:{module}:translate {line}")
+
+
+@pytest.mark.parametrize(
+    ("module", "failure", "error"),
+    [
+        ("empty_mt", "return '[]'", "1: translate failed: UnusableTranslation: translate: words: the source has words"),
+        ("angry_mt", f"raise ValueError({NAME!a})", "1: translate failed: "),
+    ],
+)
+def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(
+    module: str, failure: str, error: str, shell: Shell
+) -> None:
+    body = f"if 'Hello' not in text: {failure}; return 'Hola, mundo.'"
+    done = translated(shell, module, body, "-s en.txt --stages t")
     assert done.code == 3
     assert harmless_to_read(done)
-    assert done.err.splitlines()[-1] == "mtagent: failed: 1 (translate), 3 (translate)"
-    done = shell("translate -s en.txt -l en-es -o p.txt --stages translate --translator python:empty_mt:translate")
-    assert "1: translate failed: UnusableTranslation: translate: words: the source has words" in done.err
-    assert done.err.splitlines()[-1] == "mtagent: failed: 1 (translate), 3 (translate)"
+    assert error in done.err
+    assert done.last == "mtagent: failed: 1 (translate), 3 (translate)"
 
 
 def test_a_summary_names_ten_failed_segments_at_most(shell: Shell) -> None:
     shell.write("many.txt", *(f"Pay {number} dollars now." for number in range(12)), "Hello.")
-    shell.write("wordless_mt.py", "def translate(text):", "    return '[]' if 'Pay' in text else 'Hola.'")
-    done = shell("translate -s many.txt -l en-es -o o.txt --stages translate --translator python:wordless_mt:translate")
+    body = "return '[]' if 'Pay' in text else 'Hola.'"
+    done = translated(shell, "wordless_mt", body, "-s many.txt --stages t")
     assert done.code == 3
-    assert done.err.splitlines()[-1].endswith("10 (translate) and 2 more")
+    assert done.last.endswith("10 (translate) and 2 more")
 
 
-def test_what_no_command_says_is_made_visible_too(capsys: pytest.CaptureFixture[str]) -> None:
-    hook, last = sys.excepthook, logging.lastResort
-    assert last is not None
-    formatter = last.formatter
-    try:
-        guard_the_rest()
-        error = ValueError(NASTY)
-        sys.excepthook(ValueError, error, None)
-        record = logging.LogRecord("mtagent.llm", logging.WARNING, "", 1, "model %s", (NAME,), None)
-        assert not ACTING.search(last.format(record))
-        assert "\n" not in last.format(record)
-    finally:
-        sys.excepthook = hook
-        last.setFormatter(formatter)
-    err = capsys.readouterr().err
-    assert "ValueError" in err
-    assert not ACTING.search(err)
+def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell) -> None:
+    shell.write("ui.txt", "Press <b>Enter</b> to go on.", "Press <b>Esc</b> to stop it.")
+    body = "return 'Pulse <b>Esc</b> y ya.' if 'Esc' in text else 'Pulse Intro.'"
+    done = translated(shell, "lossy_mt", body, "-s ui.txt --stages tp --evaluator rules")
+    assert (done.code, shell.read("o.txt")[0]) == (0, "Pulse Intro.")
+    assert done.last == "mtagent: placeholders or tags of the source are missing in: 1"
+
+
+def test_what_no_command_says_is_made_visible_too() -> None:
+    code = f"""
+import logging
+from mtagent.cli import main
+main(["--version"])
+logging.getLogger("mtagent.llm").warning("model %s", {NAME!r})
+raise ValueError({NASTY!r})
+"""
+    done = python("-c", code)
+    assert harmless_to_read(done)
+    warning, *_, error = done.err.splitlines()
+    assert warning.startswith(r"model \u001b]0;owned\u0007")
+    assert error.startswith(r"ValueError: \u001b]0;owned\u0007")
 
 
 def test_commands_speak_through_the_one_seam() -> None:
@@ -153,17 +162,3 @@ def test_commands_speak_through_the_one_seam() -> None:
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
-
-
-def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell) -> None:
-    shell.write("ui.txt", "Press <b>Enter</b> to go on.", "Press <b>Esc</b> to stop it.")
-    shell.write(
-        "lossy_mt.py",
-        "def translate(text):",
-        "    return 'Pulse <b>Esc</b> y ya.' if 'Esc' in text else 'Pulse Intro.'",
-    )
-    done = shell(
-        "translate -s ui.txt -l en-es -o o.txt --stages tp --evaluator rules --translator python:lossy_mt:translate"
-    )
-    assert (done.code, shell.read("o.txt")[0]) == (0, "Pulse Intro.")
-    assert done.err.splitlines()[-1] == "mtagent: placeholders or tags of the source are missing in: 1"

@@ -20,28 +20,34 @@ from tests import killing
 from tests.commands import Done, Shell, environment, run, start
 from tests.simulator import Entry, read_journal
 
-SLOW_SERVER = ("--behaviour", "tests.simulator.chain:improving", "--latency", "0.3")
+SERVING = ("--behaviour", "tests.simulator.chain:improving")
 
 
-def paid(folder: Path, name: str) -> int:
-    """Calls that the run has paid for."""
-    with Store(folder / "store.db") as store:
-        return store.run(name).usage.calls
+@pytest.fixture
+def job(shell: Shell) -> Shell:
+    """The shell with the 60 texts of :func:`command`."""
+    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
+    return shell
 
 
 def command(server: str, *more: str) -> list[str]:
-    files = ["-s", "long.txt", "-o", "out.txt", "-l", "en-es", "--run", "mine"]
+    files = ["-s", "long.txt", "-o", "out.txt", "-l", "en-es", "--name", "mine"]
     return ["translate", *files, "--base-url", server, "--concurrency", "8", *more]
 
 
+def paid(job: Shell) -> int:
+    """The calls that the run has paid for until now."""
+    runs = job.runs()
+    return runs["mine"].usage.calls if runs else 0
+
+
 @contextmanager
-def begun(shell: Shell, server: str, calls: int = 8) -> Iterator[subprocess.Popen[str]]:
-    """A run in a process of its own, once it has paid for some calls."""
-    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
-    with start(shell.folder, *command(server)) as process:
+def begun(job: Shell, server: str, calls: int = 8) -> Iterator[subprocess.Popen[str]]:
+    """The run in a process of its own, once it has paid for some calls."""
+    with start(job.folder, *command(server)) as process:
         try:
             until = time.monotonic() + 30
-            while not ((shell.folder / "store.db").exists() and known(shell, calls)):
+            while paid(job) < calls:
                 assert process.poll() is None
                 assert time.monotonic() < until
                 time.sleep(0.05)
@@ -50,41 +56,39 @@ def begun(shell: Shell, server: str, calls: int = 8) -> Iterator[subprocess.Pope
             process.kill()
 
 
-def known(shell: Shell, calls: int) -> bool:
-    with Store(shell.folder / "store.db") as store:
-        return any(run.usage.calls >= calls for run in store.runs())
-
-
-def finished(shell: Shell, server: str, done_before: int) -> None:
+def finish(job: Shell, server: str, done_before: int = 0) -> None:
     """Go on with the run: it is resumed, completed, and every line is there."""
-    done = run(shell.folder, *command(server))
+    done = run(job.folder, *command(server))
     assert done.code == 0, done.err
-    found = re.search(r"resuming run mine: (\d+) of 60 segments are done", done.err)
-    assert int(found[1] if found else 0) >= done_before
-    assert len(shell.read("out.txt")) == 60
-    assert not any("errado" in line for line in shell.read("out.txt"))
+    resumed = re.search(r"resuming run mine: (\d+) of 60 segments are done", done.err)
+    assert int(resumed[1] if resumed else 0) >= done_before
+    assert len(job.read("out.txt")) == 60
+    assert not any("errado" in line for line in job.read("out.txt"))
 
 
 # --- kill -9
 
 
-@pytest.mark.loopback
-def test_a_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(tmp_path: Path) -> None:
-    outcome = killing.kill_and_resume(tmp_path, segments=40, kills=2, seed=1)
-    assert outcome.equal
-    assert outcome.kills == 2
-    assert outcome.unexplained == 0, str(outcome)
-    assert outcome.repeated <= outcome.in_flight
-
-
 @pytest.mark.slow
 @pytest.mark.loopback
 @pytest.mark.timeout(900)
-def test_twenty_kills_of_two_thousand_segments_lose_nothing(tmp_path: Path) -> None:
-    outcome = killing.kill_and_resume(tmp_path, segments=2000, kills=20)
+@pytest.mark.parametrize(
+    ("job", "segments", "kills"), [(killing.TRANSLATE, 40, 2), (killing.TRANSLATE, 2000, 20), (killing.RATE, 40, 2)]
+)
+def test_a_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(
+    job: killing.Job, segments: int, kills: int, tmp_path: Path
+) -> None:
+    outcome = killing.kill_and_resume(tmp_path, segments=segments, kills=kills, seed=1, job=job)
     assert outcome.equal
-    assert (outcome.kills, outcome.unexplained) == (20, 0), str(outcome)
-    assert (tmp_path / "disturbed.txt").read_bytes().count(b"\n") == 2000
+    assert (outcome.kills, outcome.unexplained) == (kills, 0), str(outcome)
+    assert outcome.repeated <= outcome.in_flight
+    if job is killing.RATE:
+        assert outcome.calls == 2 * segments
+        scores = (tmp_path / "disturbed.seg.score").read_text(encoding="utf-8").splitlines()
+        assert sorted(line.split("\t")[0] for line in scores) == ["a"] * segments + ["b"] * segments
+        assert not any("None" in line for line in scores)
+    else:
+        assert (tmp_path / "disturbed.txt").read_bytes().count(b"\n") == segments
 
 
 def test_the_measure_of_repeated_calls_can_fail() -> None:
@@ -99,28 +103,28 @@ def test_the_measure_of_repeated_calls_can_fail() -> None:
 # --- one process at a time, and Ctrl-C
 
 
-@pytest.mark.loopback
-def test_a_second_process_on_the_same_run_is_refused_and_told_who_works_on_it(shell: Shell) -> None:
-    with simulator(*SLOW_SERVER[:2], "--latency", "2") as server, begun(shell, server) as first:
-        second = run(shell.folder, *command(server))
-        assert second.code == 1
-        assert f"run 'mine': process {first.pid} is working on it" in second.err
-        assert first.poll() is None
+def test_a_run_that_another_process_works_on_is_refused_and_told_which(shell: Shell) -> None:
+    shell.postedit("--name mine --limit 1")
+    with Store(shell.folder / "store.db") as store, store.reopen("mine"):
+        done = shell.postedit("--name mine")
+    assert (done.code, done.out) == (1, "")
+    assert f"run 'mine': process {os.getpid()} is working on it" in done.last
 
 
+@pytest.mark.slow
 @pytest.mark.loopback
-def test_ctrl_c_ends_with_130_says_how_to_go_on_and_the_run_resumes(shell: Shell) -> None:
-    with simulator(*SLOW_SERVER) as server:
-        with begun(shell, server, calls=30) as process:
+def test_ctrl_c_ends_with_130_says_how_to_go_on_and_the_run_resumes(job: Shell) -> None:
+    with simulator(*SERVING, "--latency", "0.3") as server:
+        with begun(job, server, calls=30) as process:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=20)
         assert (process.returncode, out) == (130, "")
         assert err.splitlines()[-1].startswith("mtagent: stopped. What was finished is stored")
         assert "Traceback" not in err
-        assert not (shell.folder / "out.txt").exists()
-        before = paid(shell.folder, "mine")
-        finished(shell, server, 1)
-        assert paid(shell.folder, "mine") > before >= 30
+        assert not (job.folder / "out.txt").exists()
+        before = paid(job)
+        finish(job, server, 1)
+        assert paid(job) > before >= 30
 
 
 @pytest.mark.parametrize("pause", [0.1, 1.0])
@@ -137,62 +141,32 @@ def test_a_second_ctrl_c_ends_at_once_without_a_traceback(shell: Shell, pause: f
         _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert [line for line in err.splitlines() if line.startswith("mtagent: stopped. What was finished is stored")]
+    assert "mtagent: stopped. What was finished is stored" in err
 
 
 # --- no space, no folder
 
 
+@pytest.mark.slow
 @pytest.mark.loopback
-def test_a_store_that_cannot_grow_stops_the_run_and_keeps_what_is_paid_for(shell: Shell, tmp_path: Path) -> None:
+def test_a_store_that_cannot_grow_stops_the_run_and_keeps_what_is_paid_for(job: Shell, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
-    with simulator(*SLOW_SERVER[:2], "--log", str(log)) as server:
-        # No file may grow beyond this: what a full disk is to a program.
-        stopped = run(shell.folder, *command(server), shell_prefix="ulimit -f 600")
+    with simulator(*SERVING, "--log", str(log)) as server:
+        stopped = run(job.folder, *command(server), shell_prefix="ulimit -f 600")  # no file may grow beyond this
         assert stopped.code == 1, stopped.err
         assert "store.db: cannot be read or written; check the disk, or choose another place" in stopped.err
         assert "Traceback" not in stopped.err
-        before = paid(shell.folder, "mine")
-        assert before > 0
-        finished(shell, server, 0)
+        assert paid(job) > 0
+        finish(job, server)
     answered = [entry.sha256 for entry in read_journal(log)]
     assert len(answered) - len(set(answered)) <= 8  # only what was under way when the store failed
-
-
-def mounted(folder: Path, size: str) -> bool:
-    folder.mkdir()
-    options = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    return subprocess.run(options, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.loopback
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk_under_the_store_is_named_and_the_run_goes_on_when_there_is_space(shell: Shell) -> None:
-    small = shell.folder / "small"
-    if not mounted(small, "400k"):
-        pytest.skip("mounting is not allowed here")
-    (shell.folder / "long.txt").write_text(killing.sources(60), encoding="utf-8")
-    try:
-        with simulator(*SLOW_SERVER[:2]) as server:
-            arguments = command(server, "--store", "small/store.db")
-            stopped = run(shell.folder, *arguments)
-            assert stopped.code == 1, stopped.err
-            assert "small/store.db: the disk is full; free some space, or choose another place" in stopped.err
-            assert "Traceback" not in stopped.err
-            subprocess.run(["mount", "-o", "remount,size=50m", str(small)], check=True)
-            done = run(shell.folder, *arguments)
-        assert done.code == 0, done.err
-        assert len(shell.read("out.txt")) == 60
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_under_the_output_is_named_and_only_the_writing_is_left_to_do(shell: Shell) -> None:
     done = shell.postedit("-o /dev/full")
     assert done.code == 1
-    assert done.err.splitlines()[-1] == "mtagent: /dev/full: cannot be written: no space left on device"
+    assert done.last == "mtagent: /dev/full: cannot be written: no space left on device"
     again = shell.postedit("-o o.txt -v")
     assert again.code == 0
     assert "3 of 3 segments are done" in again.err
@@ -204,20 +178,14 @@ def test_a_folder_that_is_missing_or_read_only_is_found_before_the_work_begins(o
     done = shell.postedit(f"{option} /proc/out")
     assert done.code == 1
     assert "mtagent: /proc/out: the folder /proc cannot be written to: " in done.err
-    assert not (shell.folder / "store.db").exists()
-
-
-def test_a_store_in_a_folder_that_cannot_be_made_is_named(shell: Shell) -> None:
-    done = shell.postedit("--store en.txt/store.db")
-    assert done.code == 1
-    assert "en.txt/store.db: its folder cannot be made; choose another place with --store PATH" in done.err
+    assert shell.runs() == {}
 
 
 # --- many segments
 
 
-def measured(folder: Path, segments: int) -> tuple[int, float, Done]:
-    """Peak memory in KiB, seconds, and what was said, of an offline run."""
+def measured(folder: Path, segments: int) -> tuple[int, Done]:
+    """Peak memory in KiB, and what was said, of an offline run."""
     texts = {
         "en": ["The cat number {} sat here.", "Hello big world {}.", "Pay {} dollars now."],
         "es": ["El gato número {} se sentó aquí", "Hola gran mundo {}.", "Paga {} dólares ahora."],
@@ -228,15 +196,15 @@ def measured(folder: Path, segments: int) -> tuple[int, float, Done]:
     code = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]); "
     code += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
     arguments = ["postedit", "-s", f"{segments}.en", "-t", f"{segments}.es", "--format", "lines", "-l", "en-es"]
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", code, sys.executable, "-m", "mtagent", *arguments, "-o", f"{segments}.out"],
         cwd=folder, env=environment(folder / "store.db"), text=True, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return int(done.stdout), time.monotonic() - began, Done(done.returncode, done.stdout, done.stderr)
+    return int(done.stdout), Done(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_segments(tmp_path: Path) -> None:
     small, large = (measured(tmp_path, segments)[0] for segments in (200, 4000))
     assert large - small < 12_000  # KiB: 20 times as many segments, each of which would take some KiB
@@ -245,7 +213,7 @@ def test_memory_does_not_grow_with_the_number_of_segments(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_segments_take_less_than_500_mb(tmp_path: Path) -> None:
-    kib, _, done = measured(tmp_path, 100_000)
+    kib, done = measured(tmp_path, 100_000)
     assert kib < 500_000
     assert "100000 segments: 33334 changed" in done.err
     assert (tmp_path / "100000.out").read_bytes().count(b"\n") == 100_000

@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import pytest
 
@@ -28,18 +29,17 @@ def by_length(pairs: Sequence[Pair]) -> list[Rating]:
 
 
 class Recorded:
-    """``by_length`` that notes its batches and, from the first on, waits for ``go``."""
+    """``by_length`` that notes its batches and waits for ``go``."""
 
-    def __init__(self, rate: Callable[[Sequence[Pair]], Sequence[Rating]] = by_length) -> None:
+    def __init__(self) -> None:
         self.batches: list[list[str]] = []
         self.started, self.go = threading.Event(), threading.Event()
-        self._rate = rate
 
     def __call__(self, pairs: Sequence[Pair]) -> Sequence[Rating]:
         self.batches.append([text for _, text in pairs])
         self.started.set()
         assert self.go.wait(5)
-        return self._rate(pairs)
+        return by_length(pairs)
 
 
 @pytest.fixture
@@ -48,73 +48,75 @@ def recorded() -> Recorded:
 
 
 def evaluator(rate_batch: Callable[[Sequence[Pair]], Sequence[Rating]], most: int = 64) -> InBatches:
-    return InBatches("length", rate_batch, signature="length|v:1", most=most)
+    return checked_evaluator(InBatches("length", rate_batch, signature="length|v:1", most=most))
 
 
 async def scores(rated: InBatches, texts: Sequence[str]) -> list[float]:
     return [rating.score for rating in await asyncio.gather(*(rated.rate(SEGMENT, text) for text in texts))]
 
 
-async def test_calls_of_one_turn_are_one_batch(recorded: Recorded) -> None:
+def begun(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    return asyncio.ensure_future(work)
+
+
+async def busy(rated: InBatches, recorded: Recorded) -> asyncio.Task[Rating]:
+    """A rating under way: what is asked from now on waits."""
+    task = begun(rated.rate(SEGMENT, "running"))
+    await asyncio.to_thread(recorded.started.wait, 5)
+    assert not task.done()
+    return task
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(64, [5]), (2, [2, 2, 1])])
+async def test_calls_of_one_turn_are_one_batch_up_to_its_limit(most: int, sizes: list[int], recorded: Recorded) -> None:
     recorded.go.set()
-    assert await scores(evaluator(recorded), ["a", "bbb", "cc"]) == [1, 3, 2]
-    assert recorded.batches == [["a", "bbb", "cc"]]
+    assert await scores(evaluator(recorded, most), ["a", "bb", "ccc", "dd", "e"]) == [1, 2, 3, 2, 1]
+    assert [len(batch) for batch in recorded.batches] == sizes
+    with pytest.raises(ConfigError, match="length: a batch of 0"):
+        evaluator(recorded, most=0)
 
 
 async def test_what_is_asked_meanwhile_is_the_next_batch(recorded: Recorded) -> None:
     rated = evaluator(recorded)
-    first = asyncio.ensure_future(rated.rate(SEGMENT, "a"))
-    await asyncio.to_thread(recorded.started.wait, 5)
-    second = asyncio.ensure_future(scores(rated, ["bb", "ccc"]))
-    third = asyncio.ensure_future(scores(rated, ["dddd"]))
+    running = await busy(rated, recorded)
+    second, third = begun(scores(rated, ["bb", "ccc"])), begun(scores(rated, ["dddd"]))
     await asyncio.sleep(0.01)
     recorded.go.set()
-    assert ((await first).score, await second, await third) == (1, [2, 3], [4])
-    assert recorded.batches == [["a"], ["bb", "ccc", "dddd"]]
-
-
-async def test_a_batch_has_a_limit(recorded: Recorded) -> None:
-    recorded.go.set()
-    assert await scores(evaluator(recorded, most=2), ["a", "bb", "ccc", "dd", "e"]) == [1, 2, 3, 2, 1]
-    assert [len(batch) for batch in recorded.batches] == [2, 2, 1]
-
-
-async def test_the_loop_goes_on_while_a_batch_is_rated(recorded: Recorded) -> None:
-    rating = asyncio.ensure_future(evaluator(recorded).rate(SEGMENT, "a"))
-    await asyncio.to_thread(recorded.started.wait, 5)
-    assert not rating.done()
-    recorded.go.set()
-    assert (await rating).score == 1
+    assert ((await running).score, await second, await third) == (7, [2, 3], [4])
+    assert recorded.batches == [["running"], ["bb", "ccc", "dddd"]]
 
 
 async def test_an_error_is_that_of_its_own_caller_alone() -> None:
     rated = evaluator(by_length)
     texts = ["a", "bb", "bad 1", "cccc", "bad 2"]
-    found = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in texts), return_exceptions=True)
-    assert [one.score if isinstance(one, Rating) else type(one) for one in found] == [
+    results = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in texts), return_exceptions=True)
+    assert [result.score if isinstance(result, Rating) else type(result) for result in results] == [
         1, 2, EvaluationError, 4, EvaluationError,
     ]  # fmt: skip
     assert (await rated.rate(SEGMENT, "after")).score == 5
 
 
-async def test_an_error_that_concerns_all_is_not_tried_again() -> None:
+@pytest.mark.parametrize(
+    ("results", "error"),
+    [
+        *(([1.0] * number, f"length gave {number} ratings for 3 translations") for number in (0, 1, 4)),
+        (ConfigError("no model"), "no model"),
+    ],
+)
+async def test_an_error_that_concerns_all_is_not_tried_again(results: Any, error: str) -> None:
     batches = []
 
-    def without_model(pairs: Sequence[Pair]) -> list[Rating]:
+    def rate_batch(pairs: Sequence[Pair]) -> list[Rating]:
         batches.append(len(pairs))
-        raise ConfigError("no model")
+        if isinstance(results, Exception):
+            raise results
+        return [Rating(evaluator="length", score=score) for score in results]
 
-    rated = evaluator(without_model)
-    found = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in "abc"), return_exceptions=True)
-    assert [str(one) for one in found] == ["no model"] * 3
+    rated = evaluator(rate_batch)
+    errors = await asyncio.gather(*(rated.rate(SEGMENT, text) for text in "abc"), return_exceptions=True)
+    assert [type(raised) for raised in errors] == [ConfigError] * 3
+    assert all(error in str(raised) for raised in errors)
     assert batches == [3]
-
-
-@pytest.mark.parametrize("number", [0, 1, 3])
-async def test_a_wrong_number_of_ratings_is_an_error(number: int) -> None:
-    rated = evaluator(lambda pairs: [Rating(evaluator="length", score=1)] * number)
-    with pytest.raises(ConfigError, match=f"length gave {number} ratings for 2 translations"):
-        await scores(rated, ["a", "b"])
 
 
 async def test_nobody_waits_for_ever_on_a_function_that_stops_short() -> None:
@@ -125,24 +127,22 @@ async def test_nobody_waits_for_ever_on_a_function_that_stops_short() -> None:
 
 async def test_a_caller_that_goes_away_harms_no_other(recorded: Recorded) -> None:
     rated = evaluator(recorded)
-    running = asyncio.ensure_future(rated.rate(SEGMENT, "running"))
-    await asyncio.to_thread(recorded.started.wait, 5)
-    waiting = [asyncio.ensure_future(rated.rate(SEGMENT, text)) for text in ("stays", "goes", "also stays")]
+    running = await busy(rated, recorded)
+    stays, goes, stays_too = (begun(rated.rate(SEGMENT, text)) for text in ("stays", "goes", "also stays"))
     await asyncio.sleep(0.01)
     running.cancel()
-    waiting[1].cancel()
+    goes.cancel()
     await asyncio.sleep(0.01)
     recorded.go.set()
-    assert [(await waiting[i]).score for i in (0, 2)] == [5, 10]
+    assert [(await task).score for task in (stays, stays_too)] == [5, 10]
     assert running.cancelled()
     assert recorded.batches == [["running"], ["stays", "also stays"]]
 
 
-async def test_no_batch_is_empty(recorded: Recorded) -> None:
-    rated = InBatches("few", recorded, signature="few|v:1")
-    running = asyncio.ensure_future(rated.rate(SEGMENT, "running"))
-    await asyncio.to_thread(recorded.started.wait, 5)
-    waiting = asyncio.ensure_future(rated.rate(SEGMENT, "goes"))
+async def test_no_batch_is_empty_and_no_thread_stays_where_nothing_waits(recorded: Recorded) -> None:
+    rated = InBatches("few", recorded, signature="few|v:1", most=1)
+    running = await busy(rated, recorded)
+    waiting = begun(rated.rate(SEGMENT, "goes"))
     await asyncio.sleep(0.01)
     waiting.cancel()
     await asyncio.sleep(0.01)
@@ -150,6 +150,7 @@ async def test_no_batch_is_empty(recorded: Recorded) -> None:
     await running
     await asyncio.to_thread(until, lambda: "few" not in {thread.name for thread in threading.enumerate()})
     assert recorded.batches == [["running"]]
+    assert await scores(rated, ["dddd"]) == [4]
 
 
 async def test_a_caller_that_goes_at_once_is_never_rated(recorded: Recorded) -> None:
@@ -161,22 +162,15 @@ async def test_a_caller_that_goes_at_once_is_never_rated(recorded: Recorded) -> 
     assert recorded.batches == [["here"]]
 
 
-def test_event_loops_come_and_go() -> None:
-    rated = evaluator(by_length)
-    assert [asyncio.run(scores(rated, texts)) for texts in (["a"], ["bb", "ccc"])] == [[1], [2, 3]]
-
-
-def test_a_loop_that_ends_early_leaves_no_one_stuck(recorded: Recorded) -> None:
+def test_event_loops_come_and_go_and_one_that_ends_early_leaves_no_one_stuck(recorded: Recorded) -> None:
     rated = evaluator(recorded)
 
     async def leave() -> None:
-        task = asyncio.ensure_future(rated.rate(SEGMENT, "left"))
-        await asyncio.to_thread(recorded.started.wait, 5)
-        assert not task.done()
+        await busy(rated, recorded)
 
     asyncio.run(leave())
     recorded.go.set()
-    assert asyncio.run(scores(rated, ["next"])) == [4]
+    assert [asyncio.run(scores(rated, texts)) for texts in (["a"], ["bb", "ccc"])] == [[1], [2, 3]]
 
 
 def test_two_loops_at_once() -> None:
@@ -192,16 +186,6 @@ def test_two_loops_at_once() -> None:
     for thread in threads:
         thread.join(10)
     assert results == {number: list(range(number, number + 20)) for number in (1, 50)}
-
-
-def test_it_is_an_evaluator() -> None:
-    rated = checked_evaluator(evaluator(by_length))
-    assert (rated.name, evaluator(by_length).signature) == ("length", "length|v:1")
-
-
-def test_a_batch_holds_something() -> None:
-    with pytest.raises(ConfigError, match="length: a batch of 0"):
-        evaluator(by_length, most=0)
 
 
 SCRIPT = """
@@ -238,12 +222,4 @@ async def within(text, seconds):
 def test_its_thread_outlives_nothing(script: str, written: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT + script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == written
-
-
-async def test_no_thread_stays_where_nothing_waits() -> None:
-    rated = InBatches("idle", by_length, signature="idle|v:1", most=1)
-    assert await scores(rated, ["a", "bb", "ccc"]) == [1, 2, 3]
-    await asyncio.to_thread(until, lambda: "idle" not in {thread.name for thread in threading.enumerate()})
-    assert await scores(rated, ["dddd"]) == [4]
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", written)

@@ -1,0 +1,293 @@
+"""``mtagent postedit`` and ``translate``: files in and out, runs resumed and looked at, servers that refuse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.store import Store
+from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Done, Shell, run
+from tests.scripted_server import scripted_server
+from tests.simulator import chain as simulated
+
+# --- files
+
+
+def test_tables_keep_their_columns_and_foreign_names_are_reported_once(shell: Shell) -> None:
+    shell.write("t.csv", "nr,src,mt,src_lang,tgt_lang", f"7,{SOURCES[0]},{TRANSLATIONS[0]},en,es")
+    done = shell("postedit -s t.csv -o better.csv")
+    assert shell.read("better.csv") == ["nr,src,mt,src_lang,tgt_lang", f"7,{SOURCES[0]},{IMPROVED[0]},en,es"]
+    assert done.err.count("t.csv: column 'src' is read as source") == 1
+    assert "column" not in shell("postedit -s t.csv -o better.csv -q").err
+
+
+def test_jsonl_holds_segments_of_several_languages(shell: Shell) -> None:
+    shell.write(
+        "s.jsonl",
+        f'{{"id": "a", "source": "{SOURCES[0]}", "translation": "{TRANSLATIONS[0]}", "lp": "en-es"}}',
+        f'{{"id": "b", "source": "{SOURCES[0]}", "translation": "Die Katze saß hier", "lp": "en-de"}}',
+    )
+    assert shell("postedit -s s.jsonl --format jsonl-lenient -o o.jsonl").code == 0
+    assert [one["translation"] for one in shell.objects("o.jsonl")] == [IMPROVED[0], "Die Katze saß hier."]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "tsv", "txt"])
+def test_the_name_of_the_output_tells_its_format(ending: str, shell: Shell) -> None:
+    shell.write("t.csv", "source,translation", "Hi you all.,Hola")
+    assert shell(f"postedit -s t.csv -l en-es -o out.{ending}").code == 0
+    written = "\n".join(shell.read(f"out.{ending}"))
+    assert "Hola." in written
+    assert ("Hi you all." in written) == (ending != "txt")
+
+
+def test_a_named_format_is_the_output_s_too_where_the_name_tells_a_kin(shell: Shell) -> None:
+    shell.write("t.tsv", "source\ttranslation\tlp", '"Hi\tyou all."\tHola\ten-es')
+    assert shell("postedit -s t.tsv --format tsv-quoted -o o.tsv").code == 0
+    assert shell.read("o.tsv")[1] == '"Hi\tyou all."\tHola.\ten-es'
+
+
+def test_a_defect_in_standard_input_is_named_by_its_line(shell: Shell) -> None:
+    arguments = ["postedit", "-s", "-", "--format", "csv", "-o", "out.csv"]
+    done = run(shell.folder, *arguments, stdin="source,translation,lp\na,b,en-es\nHi,Hola,\n")
+    assert done.last.startswith("mtagent: standard input:3: no source_lang")
+
+
+def test_the_details_are_one_object_per_segment(shell: Shell) -> None:
+    assert shell.postedit("-o o.txt --details d.jsonl").code == 0
+    details = shell.objects("d.jsonl")
+    assert (details[0]["given"], details[0]["text"], details[0]["changed"]) == (TRANSLATIONS[0], IMPROVED[0], True)
+    assert len(details) == 3
+
+
+def test_a_segment_without_translation_fails_alone_where_nothing_translates(shell: Shell) -> None:
+    shell.write("t.csv", "source,translation,lp", f"{SOURCES[0]},{TRANSLATIONS[0]},en-es", "Hi,,en-es")
+    done = shell("postedit -s t.csv")
+    assert done.code == 3
+    assert "2: postedit failed: there is no translation" in done.err
+    assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
+
+
+def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(shell: Shell) -> None:
+    documents = ["aaabb", "aaab"]
+    own = {4: ', "context": "own"'}
+    for name, of in zip(("all", "four"), documents, strict=True):
+        rows = (
+            f'{{"id": "{i}", "source": "s{i}", "translation": "t", "document": "{d}"{own.get(i, "")}}}'
+            for i, d in enumerate(of)
+        )
+        shell.write(f"{name}.jsonl", *rows)
+    contexts = []
+    for line in ("all.jsonl --name whole", "all.jsonl --name part --limit 4"):
+        assert shell(f"postedit -l en-es --context 2 -q -s {line}").code == 0
+        with Store(shell.folder / "store.db") as store:
+            chains = store.read(line.split()[2]).chains()
+            contexts.append([chain.segment.context for chain in chains])
+    assert contexts[0] == [None, "s0", "s0\ns1", None, "own"]
+    assert contexts[1] == contexts[0][:4]  # wherever the run stops
+
+
+def test_a_dry_run_shows_the_requests_with_terms_and_context_and_touches_no_store(shell: Shell) -> None:
+    shell.write("terms.csv", "source,target", "world,orbe")
+    shell.write("keep.txt", "Pay")
+    line = "--dry-run --base-url http://127.0.0.1:9/v1 --glossary terms.csv --keep keep.txt --context 2"
+    done = shell.postedit(f"{line} --stages pe")
+    first, second, third = done.out.split("--- segment")[1:]
+    assert TRANSLATIONS[0] in first
+    assert ("orbe" in first, "orbe" in second) == (False, True)
+    assert SOURCES[0] in third
+    assert SOURCES[1] in third
+    assert "3 requests, about" in done.err
+    assert "Nothing was sent." in done.err
+    pages = shell(f"translate -s en.txt -l en-es --stages tpp --limit 1 {line}").out.split("--- segment")[1:]
+    stages = ["translate, translate", "postedit, rate", "proofread, proofread"]
+    assert [page.split("\n")[0] for page in pages] == [f" 1, {stage}" for stage in stages]
+    assert shell(f"translate -s en.txt -l en-es --stages t --translator command:cat {line}").out == ""
+    assert shell.runs() == {}
+
+
+# --- runs
+
+
+def test_the_same_command_again_does_nothing_more(shell: Shell) -> None:
+    shell.postedit("-o o.txt")
+    (shell.folder / "o.txt").unlink()
+    done = shell.postedit("-o o.txt -v")
+    assert shell.read("o.txt") == IMPROVED
+    assert "3 of 3 segments are done" in done.err
+    assert ": postedit: " not in done.err
+
+
+def test_a_limit_takes_the_first_segments_and_a_later_run_goes_on_from_them(shell: Shell) -> None:
+    assert shell.postedit("--limit 1").lines == IMPROVED[:1]
+    done = shell.postedit()
+    assert done.lines == IMPROVED
+    assert "resuming run" in done.err
+    assert "1 of 3 segments are done" in done.err
+
+
+def test_another_input_setting_prompt_or_glossary_under_the_same_run_is_refused(shell: Shell) -> None:
+    (shell.folder / "p").mkdir()
+    shell.write("p/rubric-mqm.examples.toml", "")
+    shell.write("terms.csv", "source,target", "cat,gato")
+    line = "--prompts p --glossary terms.csv --name mine"
+    assert shell.postedit(line).lines == IMPROVED
+    shell.write("es.txt", *reversed(TRANSLATIONS))
+    shell.write("p/proofread.toml", "")
+    shell.write("terms.csv", "source,target", "cat,minino")
+    done = shell.postedit(f"{line} --gate none")
+    assert done.code == 1
+    assert "run 'mine': was started with other settings or inputs: gate was 'guards', is now 'none'" in done.err
+    for difference in ("translation was", "prompts/proofread.toml was not set", "glossary was"):
+        assert difference in done.err
+
+
+def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> None:
+    shell.write("o.txt", "precious")
+    done = shell.postedit("-o o.txt --name a")
+    assert (done.code, shell.read("o.txt"), shell.runs()) == (1, ["precious"], {})
+    assert "o.txt: is there already; --force replaces it" in done.err
+    for more in ("--force", ""):
+        assert shell.postedit(f"-o o.txt --name a {more}").code == 0
+        assert shell.read("o.txt") == IMPROVED
+    shell.write("r.jsonl", "precious")
+    assert "r.jsonl: is there already" in shell("rate --run a -o r.jsonl").err
+    assert [shell(f"rate --run a -o r.jsonl {more}").code for more in ("--force", "")] == [0, 0]
+
+
+def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> None:
+    shell.postedit("--name summer")
+    header, row = (line.split("\t") for line in shell("runs list").lines)
+    assert dict(zip(header, row, strict=True))["changed"] == "1"
+    assert row[:2] == ["summer", "finished"]
+    shown = shell("runs show summer").out
+    assert shown.startswith("summer: finished, started ")
+    assert re.search(r"^postedit +1 +2 ", shown, re.MULTILINE)
+    assert '"evaluator": "rules"' in shown
+    assert "edit 1: 'aquí' -> 'aquí.': applied" in shell("runs show summer 1").out
+    done = shell("runs show sumer")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no run 'sumer'; did you mean 'summer'?" in done.err
+
+
+def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s_columns(shell: Shell) -> None:
+    shell.write("t.csv", "nr,src,mt,lp", f"7,{SOURCES[0]},{TRANSLATIONS[0]},en-es")
+    shell("postedit -s t.csv -q --name mine")
+    assert shell("runs export mine").out == f"{IMPROVED[0]}\n"
+    assert shell("runs export mine -o new.jsonl --details d.jsonl").code == 0
+    assert shell.objects("new.jsonl")[0]["translation"] == shell.objects("d.jsonl")[0]["text"] == IMPROVED[0]
+    assert shell("runs export mine --like t.csv").lines == ["nr,src,mt,lp", f"7,{SOURCES[0]},{IMPROVED[0]},en-es"]
+
+
+def test_one_edit_or_a_whole_segment_is_taken_back_once(shell: Shell) -> None:
+    shell.postedit("--name mine")
+    assert shell("revert mine 1 --edit 1").out == f"{TRANSLATIONS[0]}\n"
+    assert shell("runs export mine").lines == TRANSLATIONS
+    assert "reverted" in shell("runs show mine 1").out
+    assert "cannot be reverted: it is reverted" in refused(shell("revert mine 1 --edit 1"))
+    shell.postedit("--name other --skip-guards end")
+    assert shell("revert other 1").out == f"{TRANSLATIONS[0]}\n"
+    assert "segment 1 has no applied edit to revert" in refused(shell("revert other 1"))
+    assert "no segment '9'" in refused(shell("revert other 9"))
+
+
+def refused(done: Done) -> str:
+    assert (done.code, done.out) == (1, "")
+    return done.err
+
+
+# --- with a server
+
+
+@pytest.mark.loopback
+def test_the_whole_chain_runs_against_a_server(server: str, shell: Shell) -> None:
+    limits = "--timeout 20 --deadline 60 --requests-per-minute 9999"
+    done = shell(f"translate -s en.txt -l en-es --base-url {server} {limits}")
+    assert done.code == 0
+    assert done.lines == [simulated.translated(source).replace("errado", "correcto") for source in SOURCES]
+    assert "offline" not in done.err
+
+
+@pytest.mark.loopback
+def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with simulator("--api-key", "right") as address:
+        line = f"--stages pr --gate guards --base-url {address} -o o.txt --name mine"
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+        error = refused(shell.postedit(line))
+        assert error.count("\n") == 1
+        assert "HTTP 401" in error
+        assert "check the key in OPENAI_API_KEY" in error
+        assert "sk-wrong" not in error
+        assert not (shell.folder / "o.txt").exists()
+        monkeypatch.setenv("OPENAI_API_KEY", "right")
+        done = shell.postedit(line)
+    assert done.code == 3  # this server's fixed reply is no revision of the texts
+    assert "HTTP 401" not in done.err
+    assert (shell.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_an_address_where_nobody_answers_fails_the_segments_soon_and_keeps_their_text(shell: Shell) -> None:
+    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2")
+    assert (done.code, done.lines) == (3, TRANSLATIONS[:2])
+    assert "nobody answers there: check the base URL" in done.err
+    assert "the same command again retries only them" in done.err
+
+
+@pytest.mark.loopback
+def test_https_to_a_server_without_it_is_told_to_write_http(shell: Shell) -> None:
+    with scripted_server() as server:
+        address = server.url.replace("http://", "https://")
+        assert "write http://" in refused(
+            shell(f"translate -s en.txt -l en-es -q --model m --deadline 1 --base-url {address}")
+        )
+
+
+@pytest.fixture
+def long(shell: Shell) -> Shell:
+    """The shell with 90 texts, all different."""
+    shell.write("long.en.txt", *(f"The cat sat here {n}." for n in range(90)))
+    shell.write("long.es.txt", *(f"El gato se sentó errado {n}." for n in range(90)))
+    return shell
+
+
+LONG = "postedit -s long.en.txt -t long.es.txt -l en-es -o o.txt --name mine"
+
+
+@pytest.mark.loopback
+def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_rest(long: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--fault-rate", "1", "--faults", "422", "--log", str(log)) as server:
+        line = f"{LONG} --base-url {server} --concurrency 4"
+        error = refused(long(line)).splitlines()[-1]
+        assert "stopped: the first 20 segments all failed, the last one with BadRequest: " in error
+        assert "change the settings or the request" in error
+        assert "the same command again goes on from there" in error
+        assert len(log.read_text(encoding="utf-8").splitlines()) <= 24
+        assert not (long.folder / "o.txt").exists()
+        assert long(f"{line} --give-up-after 0").code == 3
+    assert long.read("o.txt") == long.read("long.es.txt")
+
+
+@pytest.mark.loopback
+def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(long: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--fault-rate", "1", "--faults", "404", "--log", str(log)) as server:
+        line = f"{LONG} --concurrency 4 --give-up-after 0 --base-url {server} --model old-model"
+        error = refused(long(line)).splitlines()[-1]
+    for part in (f"old-model at {server}: HTTP 404: ", "old-model may be gone", "--model NAME", f"{server}/models"):
+        assert part in error
+    assert len(log.read_text(encoding="utf-8").splitlines()) <= 4
+    assert not (long.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_a_model_that_has_answered_is_not_gone_for_one_refusal(long: Shell) -> None:
+    faults = ["--fault-rate", "0.3", "--faults", "404"]  # the first is the fourth request
+    with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
+        assert long(f"{LONG} --limit 30 --base-url {server} --concurrency 1 -q").code == 3
+    assert len(long.read("o.txt")) == 30

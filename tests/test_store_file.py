@@ -1,0 +1,473 @@
+"""The file of the store: where it is, whose it is, what happens where it is old, damaged, read-only or out of space."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from mtagent.errors import StoreError
+from mtagent.records import Cause, Chain, Edit, ErrorSpan, Judgement, Rating, Segment, Step
+from mtagent.store import Store, default_path, rescue
+from tests.commands import ROOT
+from tests.pages import DOCS
+from tests.stored import paid, post_edited, queried, rated, sql, start
+from tests.test_store_runs import large
+
+
+def test_the_store_is_where_the_environment_says_or_in_the_data_folder_of_the_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.delenv("MTAGENT_STORE", raising=False)
+    assert default_path() == Path("/home/someone/.local/share/mtagent/store.db")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert default_path() == Path("/data/mtagent/store.db")
+    monkeypatch.setenv("MTAGENT_STORE", "~/here.db")
+    assert default_path() == Path("/home/someone/here.db")
+    monkeypatch.setenv("MTAGENT_STORE", "")
+    assert default_path() == Path("/data/mtagent/store.db")
+
+
+def test_the_folder_of_a_new_store_is_made_and_a_closed_store_says_that_it_is(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a" / "b" / "s.db")
+    assert (tmp_path / "a" / "b" / "s.db").is_file()
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.runs()
+
+
+def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Store, tmp_path: Path) -> None:
+    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert len(queries) >= 2
+    call, answer = paid()
+    span = ErrorSpan(text="before", category="accuracy/mistranslation", severity="major")
+    edits = (Edit(old="before", new="after", outcome="applied", start=0, end=6, span=span),)
+    run = start(store, "my-run")
+    store.record_call(run.id, "s", "p", "k", call, answer)
+    run.save(0, post_edited("s", calls=(call,), edits=edits))
+    start(store, "my-ratings", kind="rating").save_ratings(0, rated("s"))
+    assert all(queried(tmp_path / "s.db", query) for query in queries)
+    with sql(tmp_path / "s.db") as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall():
+            described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
+            for column, *_ in connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
+                assert f"`{column}`" in described, (name, column)
+
+
+# --- what is no store of this version
+
+
+def test_a_place_without_a_folder_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "s.db", tmp_path):
+        with pytest.raises(StoreError, match=rf"{place}.*--store PATH"):
+            Store(place)
+
+
+def of_another_program(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE bookmarks (url TEXT)")
+
+
+def of_a_newer_version(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (None, r"s\.db: is not a SQLite database.*--store PATH"),
+        (of_another_program, r"s\.db: is a database of another program.*--store PATH"),
+        (of_a_newer_version, r"newer mtagent \(store version 99.*pip install -U mtagent.*--store PATH"),
+    ],
+)
+def test_what_is_no_store_of_this_version_is_refused_and_left_untouched(
+    make: Callable[[sqlite3.Connection], None] | None, message: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "s.db"
+    if make is None:
+        place.write_bytes(b"my precious notes\n" * 999)
+    else:
+        if make is of_a_newer_version:
+            Store(place).close()
+        with sql(place) as connection:
+            make(connection)
+    before = place.read_bytes()
+    with pytest.raises(StoreError, match=message):
+        Store(place)
+    assert place.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [place]
+
+
+@contextmanager
+def of_version_1(place: Path) -> Iterator[sqlite3.Connection]:
+    with sql(place) as connection:
+        connection.executescript((ROOT / "tests" / "data" / "store_v1.sql").read_text(encoding="utf-8"))
+        yield connection
+
+
+def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_path: Path) -> None:
+    place = tmp_path / "old.db"
+    with of_version_1(place):
+        pass
+    call, _ = paid("old reply")
+    step = Step(
+        stage="postedit", text="after", proposed="after", verdict="kept", cause="better", seconds=1.5, calls=(call,),
+        edits=(Edit(old="before", new="after", outcome="applied", start=0, end=6),),
+        ratings=(Rating(evaluator="rules", role="editor", score=-1, errors=(), signature="sig"),),
+    )  # fmt: skip
+    segment = Segment(id="s1", source="source", source_lang="en", target_lang="is", translation="before")
+    with Store(place) as store:
+        assert store.run("old").kind == "chain"
+        run = start(store, "old")
+        assert list(run.chains()) == [Chain(segment=segment, steps=(step,))]
+        assert run.usage() == call.usage
+        reply = store.recall(run.id, "new", "key-1")
+        assert reply is not None
+        assert (reply.text, reply.tool_calls) == ("old reply", ())
+        start(store, "ratings", kind="rating").save_ratings(0, rated("1"))
+    assert queried(place, "SELECT role, text FROM dialogue ORDER BY call, turn") == [
+        ("system", "constant"), ("user", "about old reply"), ("reply", "old reply")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "sentence", "cause"),
+    [
+        ("kept", "translated by llm", Cause(kind="translated", by="llm")),
+        ("kept", "translated by m, which lost: tags: <b> is missing", Cause(
+            kind="translated", by="m", guards=("tags",), detail="tags: <b> is missing")),
+        ("unchanged", "no error found", Cause(kind="error-free")),
+        ("unchanged", "no edit could be made: not-found 'x'", Cause(kind="unplaced", detail="not-found 'x'")),
+        ("rejected", "guards: numbers: 5 is missing; tags: <b> is missing", Cause(
+            kind="guards", guards=("numbers", "tags"), detail="numbers: 5 is missing; tags: <b> is missing")),
+        ("rejected", "gate: judge: fun -3 -> -4.5: worse", Cause(
+            kind="scores", judgements=(Judgement(judge="judge: fun", before=-3, after=-4.5),))),
+        ("kept", "judge -3 -> 0: better", Cause(
+            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=0),))),
+        ("rejected", "gate: judge -3 -> -2: below the margin", Cause(
+            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-2),), margin=None)),
+        ("rejected", "gate: compared in both orders by gpt (compare@1): before, tie", Cause(
+            kind="choices", judgements=(Judgement(judge="gpt (compare@1)", choices=("before", "tie")),))),
+        ("failed", "KeyError: 'x'", Cause(kind="error", error="KeyError", detail="'x'")),
+        ("rejected", "gate: whatever a plugin said", Cause(kind="other", detail="whatever a plugin said")),
+    ],
+)  # fmt: skip
+def test_the_causes_of_former_versions_become_data(tmp_path: Path, verdict: str, sentence: str, cause: Cause) -> None:
+    with of_version_1(tmp_path / "old.db") as connection:
+        connection.execute("UPDATE steps SET verdict = ?, reason = ?", (verdict, sentence))
+    with Store(tmp_path / "old.db") as store:
+        (chain,) = store.read("old").chains()
+        assert chain.steps[0].cause == cause
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "old.db"
+    with of_version_1(place) as connection:
+        connection.execute("CREATE TABLE rated (mine TEXT)")  # in the way of the fourth version
+    with sql(place) as connection:
+        before = list(connection.iterdump())
+    with pytest.raises(StoreError, match=r"old\.db: .*rated"):
+        Store(place)
+    with sql(place) as connection:
+        assert list(connection.iterdump()) == before
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+# --- no space, no right to write
+
+
+@contextmanager
+def nearly_full(store: Store, pages: int) -> Iterator[None]:
+    """What a full disk is to SQLite: the file may grow by so many pages."""
+    ((size,),) = store.database.query("PRAGMA page_count")
+    store.database.query(f"PRAGMA max_page_count = {size + pages}")
+    yield
+    store.database.query("PRAGMA max_page_count = 100000")
+
+
+def test_a_full_disk_is_an_error_that_keeps_all_that_was_saved_readable(store: Store, tmp_path: Path) -> None:
+    run = start(store)
+    run.save(0, large(0))
+    with (
+        nearly_full(store, 20),
+        pytest.raises(StoreError, match=r"the disk is full; free some space, or .*--store PATH"),
+    ):
+        [run.save(position, large(position)) for position in range(1, 50)]
+    saved = list(run.chains())
+    assert saved == [large(position) for position in range(len(saved))]
+    assert queried(tmp_path / "s.db", "PRAGMA integrity_check") == [("ok",)]
+    run.save(len(saved), large(len(saved)))
+    assert len(list(run.chains())) == len(saved) + 1
+
+
+def test_a_full_disk_refuses_a_call_whole(store: Store, tmp_path: Path) -> None:
+    run = start(store)
+    with nearly_full(store, 0), pytest.raises(StoreError, match="the disk is full"):
+        store.record_call(run.id, "s", "p", "k", *paid("x" * 9000))
+    assert store.recall(run.id, "s", "k") is None
+    assert queried(tmp_path / "s.db", "SELECT count(*) FROM texts") == [(0,)]
+
+
+def test_a_run_whose_lock_file_cannot_be_made_is_refused(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "s.db.run-1.lock").mkdir()
+    with pytest.raises(StoreError, match="cannot lock run 'first'"):
+        start(store)
+
+
+READ_ONLY = """
+import os, sys
+from mtagent.errors import StoreError
+from mtagent.store import Store
+if os.geteuid() == 0:
+    os.seteuid(65534)
+try:
+    store = Store(sys.argv[1])
+    print([run.name for run in store.runs()])
+    store.start("more", settings={}, inputs={})
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_read_only_folder_is_refused_with_the_way_out_and_a_store_in_it_can_be_read(exists: bool) -> None:
+    with TemporaryDirectory() as folder:  # not tmp_path: the child, which is not root, could not enter its parents
+        place = Path(folder) / "s.db"
+        if exists:
+            with Store(place) as store:
+                start(store).close()
+            place.chmod(0o444)
+        Path(folder).chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, place],
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, capture_output=True, check=False,
+        )  # fmt: skip
+        Path(folder).chmod(0o755)
+    assert done.stderr == ""
+    assert done.stdout.startswith("['first']\n" * exists + str(place))
+    assert "--store PATH" in done.stdout
+
+
+@contextmanager
+def read_only(folder: Path, place: Path) -> Iterator[Path]:
+    """``folder`` mounted read-only at ``place``; skips the test where this may not be done."""
+    place.mkdir()
+    for command in (["mount", "--bind", folder, place], ["mount", "-o", "remount,ro,bind", place]):
+        if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+            subprocess.run(["umount", place], capture_output=True)
+            pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_store_with_no_room_for_the_files_beside_it_can_be_read_and_not_written(
+    filled: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "s.db").write_bytes(filled)
+    (tmp_path / "s.db-shm").mkdir()  # as on read-only media, SQLite cannot make its own files
+    read_all(tmp_path / "s.db")
+    with Store(tmp_path / "s.db") as store:
+        assert store.run("first").state == "interrupted"
+        assert len(list(store.read("first").chains())) == 30
+        with pytest.raises(StoreError, match="is read-only; choose another place with --store PATH"):
+            start(store, "other")
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["log alone", "log and its index"])
+def test_a_read_only_store_whose_log_is_beside_it_is_read_with_the_log_or_refused(
+    store: Store, tmp_path: Path, shared: bool
+) -> None:
+    (tmp_path / "disk").mkdir()
+    run = start(store)
+    for position in range(3):
+        run.save(position, large(position))
+    for end in ("", "-wal", *(["-shm"] if shared else [])):
+        (tmp_path / "disk" / f"s.db{end}").write_bytes((tmp_path / f"s.db{end}").read_bytes())
+    with read_only(tmp_path / "disk", tmp_path / "media") as folder:
+        if shared:
+            with Store(folder / "s.db") as copy:
+                assert [(run.name, run.state, run.counts.done) for run in copy.runs()] == [("first", "interrupted", 3)]
+        else:
+            with pytest.raises(StoreError, match=r"the last changes are still in .*s.db-wal: copy both"):
+                Store(folder / "s.db")
+
+
+# --- damage
+
+
+def read_all(place: Path) -> None:
+    """Read everything that is in a store, as the commands do."""
+    with Store(place) as store:
+        for summary in store.runs():
+            run = store.read(summary.name)
+            list(run.chains())
+            list(run.ratings())
+            run.each_usage()
+            run.systems()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store with a run of 30 large chains, and a call."""
+    place = tmp_path_factory.mktemp("filled") / "s.db"
+    with Store(place) as store:
+        run = start(store)
+        for position in range(30):
+            run.save(position, large(position))
+        store.record_call(run.id, "0", "rate", "key", *paid())
+    return place.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_anywhere_in_a_store_ends_in_one_line_that_names_it_or_does_no_harm(
+    filled: bytes, tmp_path: Path, seed: int
+) -> None:
+    draw, content, place = random.Random(seed), bytearray(filled), tmp_path / "s.db"
+    at = draw.randrange(100, len(content) - 600)
+    size = draw.choice([1, 40, 600])
+    content[at : at + size] = draw.randbytes(size)
+    place.write_bytes(content)
+    message = f"{place}: all is well"
+    try:
+        read_all(place)
+    except StoreError as error:
+        message = str(error)
+    assert message.startswith(f"{place}: ")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("damage", "read"),
+    [
+        ("UPDATE runs SET settings = '-7'", start),
+        ("UPDATE runs SET settings = '-7'", lambda store: store.settings("first")),
+        ("UPDATE runs SET inputs = '-7'", start),
+        ("UPDATE runs SET kind = x'ff'", start),
+        ("UPDATE runs SET kind = x'ff'", lambda store: store.read("first").kind),
+        ("UPDATE runs SET name = x'ff' WHERE id = 1", lambda store: store.read("firsst").kind),
+        ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").each_usage()),
+        ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").usages()),
+        ("UPDATE steps SET calls = substr(calls, 3) WHERE position = 7", lambda store: [*store.read("first").chains()]),
+        pytest.param(
+            "DELETE FROM segments",
+            lambda store: store.read("rated").ratings_at(0),
+            marks=pytest.mark.xfail(strict=True, reason="says only: segment 's1': its row is missing"),
+        ),
+        ("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = CAST(x'ff' AS TEXT)", start),
+    ],
+)
+def test_a_damaged_value_is_named_with_the_file_by_whatever_reads_it_first(
+    filled: bytes, tmp_path: Path, damage: str, read: Callable[[Store], Any]
+) -> None:
+    place = tmp_path / "s.db"
+    place.write_bytes(filled)
+    with Store(place) as store:
+        start(store, "rated", kind="rating").save_ratings(0, rated("s1"))
+    with sql(place) as connection:
+        connection.executescript(damage)
+    way_out = r"mtagent runs (rescue NEW\.db --store |list)"
+    with pytest.raises(StoreError, match=rf"^{place}: .*{way_out}"), Store(place) as store:
+        read(store)
+
+
+def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled: bytes, tmp_path: Path) -> None:
+    """A page of a table is lost, and that of its index is not."""
+    place = tmp_path / "s.db"
+    with sqlite3.connect(":memory:") as connection:
+        connection.deserialize(filled[:18] + b"\x01\x01" + filled[20:])
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
+    connection.close()
+    empty_leaf = b"\x0d\x00\x00\x00\x00\x10\x00\x00" + bytes(4088)
+    place.write_bytes(filled[: 4096 * (root - 1)] + empty_leaf + filled[4096 * root :])
+    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.* mtagent runs rescue NEW\.db --store"):
+        assert store.read("first").kind
+
+
+# --- rescue
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store with a run of 600 segments."""
+    place = tmp_path_factory.mktemp("long") / "s.db"
+    with Store(place) as store:
+        run = start(store, total=600)
+        for position in range(600):
+            run.save(position, numbered(position))
+    return place.read_bytes()
+
+
+def numbered(position: int) -> Chain:
+    edits = tuple(Edit(old=f"{position}.{n}", new="new" * 20, outcome="applied") for n in range(3))
+    chain = post_edited(str(position), text=f"t{position}" * 30, edits=edits, calls=paid()[:1])
+    return chain.model_copy(update={"steps": chain.steps * 2})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_whole_in_a_damaged_store_can_be_saved_and_the_rest_is_done_again(
+    long: bytes, tmp_path: Path, seed: int
+) -> None:
+    content, draw = bytearray(long), random.Random(seed)
+    page = draw.randrange(30, len(content) // 4096 - 1)
+    content[4096 * page : 4096 * (page + 1)] = draw.randbytes(4096)
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(content)
+    (rescued,) = rescue(place, new)
+    assert rescued.segments + rescued.left_out <= 600
+    assert rescued.segments >= 300
+    with Store(new) as store:
+        run = start(store)
+        assert all(chain == numbered(int(chain.segment.id)) for chain in run.chains())
+        for position in range(600):
+            if not run.done(position):
+                run.save(position, numbered(position))
+        assert list(run.chains()) == [numbered(position) for position in range(600)]
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("segments", "source"), ("steps", "text"), ("edits", "new"), ("steps", "calls")]
+)
+def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(
+    long: bytes, tmp_path: Path, table: str, column: str
+) -> None:
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(long)
+    with sql(place) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = CAST(x'ff41' AS TEXT) WHERE position = 300")
+    assert rescue(place, new) == [("first", 599, 1)]
+    with Store(new) as store:
+        run = store.read("first")
+        assert [position for position in range(600) if not run.done(position)] == [300]
+        with pytest.raises(StoreError, match=r"no segment '300'; of its 600 segments 1 are not there.* a rescue"):
+            run.chain("300")
+
+
+def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(
+    filled: bytes, tmp_path: Path
+) -> None:
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(filled[:100] + bytes(len(filled) - 100))
+    with pytest.raises(StoreError, match=r"s\.db: no run in it can be read"):
+        rescue(place, new)
+    assert not new.exists()
+    new.write_text("mine")
+    with pytest.raises(StoreError, match=r"new\.db: is there already"):
+        rescue(place, new)
+    with pytest.raises(StoreError, match=r"none\.db: there is no store"):
+        rescue(tmp_path / "none.db", tmp_path / "other.db")
