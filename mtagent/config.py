@@ -207,6 +207,16 @@ class Config(ModelSettings):
     token_budget: int | None = Field(default=None, gt=0)
     _file: Path | None = PrivateAttr(default=None)
 
+    @field_validator("stages", mode="before")
+    @classmethod
+    def _stages_in_short(cls, stages: Any) -> Any:
+        if not isinstance(stages, str | list | tuple):
+            return stages
+        try:
+            return parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
     @field_validator("skip_guards")
     @classmethod
     def _known_guards(cls, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -306,8 +316,6 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     preset = given.get("preset", data.get("preset", "safe"))
     settings = _merged(PRESETS.get(str(preset), {}), data, given)
-    if isinstance(stages := settings.get("stages"), (str, list, tuple)):
-        settings["stages"] = parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
     try:
         config = Config.model_validate(settings)
         config._file = path

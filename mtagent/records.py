@@ -400,6 +400,12 @@ class Cause(Record):
     error: str | None = None
     detail: str | None = None
 
+    @model_validator(mode="after")
+    def _with_scores(self) -> Cause:
+        if self.kind == "scores" and any(judgement.gain is None for judgement in self.judgements):
+            raise ValueError("each judgement has a score before and one after")
+        return self
+
     @property
     def sentence(self) -> str:
         """The cause, as people read it."""

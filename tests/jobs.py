@@ -10,7 +10,7 @@ from typing import Any
 from mtagent.config import load
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, RatingInputs, RatingOutput
-from mtagent.jobs.parts import Given
+from mtagent.jobs.parts import OwnParts
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Call, Chain, Message, Rating, Segment, Usage
@@ -66,7 +66,7 @@ def improve(
             load(overrides={"source_lang": "en", "target_lang": "es", **settings}),
             Files(source=Path(source), translation=given, output=Path(output)),
             command="postedit" if given else "translate",
-            given=Given(llm=llm, translator=translator, evaluator=evaluator),
+            own=OwnParts(llm=llm, translator=translator, evaluator=evaluator),
             on_start=lambda *_: None,
             on_chain=on_chain,
         )
@@ -84,10 +84,10 @@ def rate_files(
     """Rate the files of ``systems``, such as ``a.txt``, into ``o.jsonl``."""
     config = load(overrides={"source_lang": "en", "target_lang": "es", **settings})
     inputs = RatingInputs(Path(source), tuple((name, Path(f"{name}.txt")) for name in systems))
-    given = Given(evaluator=evaluator, llm=llm)
-    return asyncio.run(rate_file(config, inputs, RatingOutput(Path("o.jsonl")), given=given))
+    own = OwnParts(evaluator=evaluator, llm=llm)
+    return asyncio.run(rate_file(config, inputs, RatingOutput(Path("o.jsonl")), own=own))
 
 
 def rate_stages(run: str, evaluator: Any) -> RatingReport:
     """Rate the stages of a stored run into ``o.jsonl``."""
-    return asyncio.run(rate_run(load(), run, RatingOutput(Path("o.jsonl")), given=Given(evaluator=evaluator)))
+    return asyncio.run(rate_run(load(), run, RatingOutput(Path("o.jsonl")), own=OwnParts(evaluator=evaluator)))

@@ -109,10 +109,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("translate -s empty.txt -l en-es --translator command:cat", 1, "there is no segment in it"),
         ("runs show nothing", 1, "there is no store yet"),
         ("runs show mine --store other.db", 1, "other.db: there is no store yet"),
-        pytest.param(
-            *("runs list --store other.db", 1, "other.db: there is no store yet"),
-            marks=pytest.mark.xfail(strict=True, reason="the heading of the list goes out first"),
-        ),
+        ("runs list --store other.db", 1, "other.db: there is no store yet"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(

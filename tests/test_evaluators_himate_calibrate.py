@@ -16,7 +16,7 @@ from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration
 from mtagent.jobs.himate import calibrate_file
 from mtagent.jobs.inputs import Files
-from mtagent.jobs.parts import Given
+from mtagent.jobs.parts import OwnParts
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Completion, Message, TokenLogprob, Usage
@@ -79,7 +79,7 @@ def config(tmp_path: Path) -> Config:
 async def calibrated(config: Config, files: Files, llm: ScriptedLLM, **more: object) -> Calibration:
     chains: list[Chain] = []
     calibration, run = await calibrate_file(
-        config, files, given=Given(llm=llm), on_start=lambda *_: None, on_chain=chains.append, **more  # type: ignore[arg-type]
+        config, files, own=OwnParts(llm=llm), on_start=lambda *_: None, on_chain=chains.append, **more  # type: ignore[arg-type]
     )  # fmt: skip
     assert len(chains) == run.counts.done + run.counts.failed
     return calibration

@@ -39,10 +39,11 @@ def command() -> None:
 @STORE
 def list_runs(store: Path | None) -> None:
     """All runs, oldest first, as tab-separated columns."""
-    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
     with existing_store(store) as opened:
-        for run in opened.runs():
-            click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
+        runs = opened.runs()
+    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
+    for run in runs:
+        click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
 
 
 def _columns(run: RunSummary) -> list[str]:

@@ -14,7 +14,7 @@ from mtagent.chain.chain import improve
 from mtagent.chain.gate import Gate
 from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.jobs.parts import Given, assembled
+from mtagent.jobs.parts import OwnParts, assembled
 from mtagent.jobs.pool import in_order
 from mtagent.llm.protocol import LLM
 from mtagent.records import Chain, Segment
@@ -49,7 +49,7 @@ class Agent:
         if isinstance(judge, str):
             settings["judge"] = {"evaluator": judge}
         self.config = configuration.load(Path(config_file) if config_file else None, settings)
-        self._given = Given(
+        self._own = OwnParts(
             translator=None if isinstance(translator, str) else translator,
             evaluator=None if isinstance(evaluator, str) else evaluator,
             judge=None if isinstance(judge, str) else judge,
@@ -80,7 +80,7 @@ class Agent:
 
     async def stream(self, segments: Iterable[Segment]) -> AsyncGenerator[Chain, None]:
         """The chains of ``segments`` in order, as soon as each is there; for async code."""
-        async with assembled(self.config, self._given) as plan:
+        async with assembled(self.config, self._own) as plan:
             chains = in_order(segments, partial(improve, plan=plan), concurrency=self.config.concurrency)
             async with aclosing(chains):  # who leaves early must leave no task behind that asks a closed model
                 async for chain in chains:

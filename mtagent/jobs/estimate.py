@@ -24,7 +24,7 @@ from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, Mtagent
 from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
-from mtagent.jobs.parts import Given, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
+from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Options
@@ -145,7 +145,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
 async def first_requests(config: Config, candidates: Iterable[Candidates]) -> AsyncIterator[Rendered]:
     """What is asked first about each segment; what follows depends on the replies. None where no model is asked."""
     listener = Listener(config)
-    async with assembled_evaluator(config, Given() if config.offline else Given(llm=listener)) as evaluator:
+    async with assembled_evaluator(config, OwnParts() if config.offline else OwnParts(llm=listener)) as evaluator:
         for candidate in candidates:
             for request in await listener.requests_of(rate_segment(candidate, evaluator)):
                 yield request.rendered(f"segment {candidate.segment.id}")
@@ -213,13 +213,13 @@ class Text:
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
     with files.spooled(config) as (files, config):
-        return asyncio.run(Estimator(effective(config, Given()), tokens).chains(read_segments(config, files)))
+        return asyncio.run(Estimator(effective(config, OwnParts()), tokens).chains(read_segments(config, files)))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
     with files.spooled(config) as (files, config):
-        config = effective(config, Given()).model_copy(update={"forced": False})
+        config = effective(config, OwnParts()).model_copy(update={"forced": False})
         return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
 
 

@@ -13,7 +13,7 @@ from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import Check, HiMATE
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting, refuse_unwritable
-from mtagent.jobs.parts import Given, assembled, settings_for_results
+from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.records import Cause, Chain, Segment, Step
 from mtagent.store.runs import Run, RunSummary
@@ -30,7 +30,7 @@ async def calibrate_file(
     *,
     percent: float = confidence.PERCENTILE,
     kind: Kind = "logprobs",
-    given: Given = Given(),
+    own: OwnParts = OwnParts(),
     on_start: Callable[[str, int, int], None],
     on_chain: Callable[[Chain], None],
     output: Path | None = None,
@@ -53,7 +53,7 @@ async def calibrate_file(
     with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models = RunModels(config, store)
-        async with assembled(config, given, wrap_llm=models.wrap) as plan:
+        async with assembled(config, own, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
             evaluator = plan.evaluator
 

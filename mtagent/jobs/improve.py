@@ -12,7 +12,7 @@ from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
 from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting
-from mtagent.jobs.parts import Given, assembled, effective, settings_for_results
+from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.records import Chain
@@ -25,7 +25,7 @@ async def improve_file(
     files: Files,
     *,
     command: str,
-    given: Given = Given(),
+    own: OwnParts = OwnParts(),
     on_start: OnStart,
     on_chain: Callable[[Chain], None],
 ) -> RunSummary:
@@ -37,13 +37,13 @@ async def improve_file(
     files.refuse_collisions(config.limit)
     refuse_overwriting((files.output, files.details), files_named(config))
     files.refuse_unwritable()
-    decided = effective(config, given)
+    decided = effective(config, own)
     settings = settings_for_results(decided)
     with files.spooled(config) as (files, config):
         total = _count(config, files, translates="translate" in (decided.stages or ()))
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
-            async with assembled(config, given, wrap_llm=models.wrap) as plan:
+            async with assembled(config, own, wrap_llm=models.wrap) as plan:
                 job = Job(
                     command=command,
                     settings=settings,

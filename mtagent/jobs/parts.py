@@ -35,7 +35,7 @@ def budget_of(config: Config) -> Budget | None:
 
 
 def within_budget(config: Config) -> Callable[[LLM], LLM]:
-    """Something that puts the budget of ``config`` around each model that it is given."""
+    """Something that puts the budget of ``config`` around each model that it is own."""
     budget = budget_of(config)
     return lambda llm: Budgeted(llm, budget) if budget else llm
 
@@ -44,7 +44,7 @@ WrapLLM = Callable[[LLM], LLM]
 
 
 @dataclass(frozen=True)
-class Given:
+class OwnParts:
     """Objects to use in place of what the configuration names. Anything with the right methods will do.
 
     Raises :class:`ConfigError` for evaluators that are none.
@@ -62,10 +62,10 @@ class Given:
                 checked_evaluator(evaluator)
 
 
-def effective(config: Config, given: Given) -> Config:
-    """``config`` with everything decided that was left open, where ``given`` objects may stand for a model."""
-    translator = given.translator is not None or config.translator != "llm"
-    return config.effective(offline=config.offline and given.llm is None, translator=translator)
+def effective(config: Config, own: OwnParts) -> Config:
+    """``config`` with everything decided that was left open; an object of the user's ``own`` may stand for a model."""
+    translator = own.translator is not None or config.translator != "llm"
+    return config.effective(offline=config.offline and own.llm is None, translator=translator)
 
 
 def settings_for_results(config: Config) -> dict[str, Any]:
@@ -78,21 +78,23 @@ def settings_for_results(config: Config) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None) -> AsyncIterator[Plan]:
+async def assembled(
+    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
+) -> AsyncIterator[Plan]:
     """The plan that ``config`` describes; everything it opened is closed at the end.
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
     """
-    config = effective(config, given)
+    config = effective(config, own)
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm)
+        models = _Models(config, own, stack, wrap_llm)
         stages = config.stages or ()
-        evaluator = given.evaluator or (
+        evaluator = own.evaluator or (
             named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
             if "postedit" in stages
             else None
         )
-        gate = given.gate or _gate(config, given, models, evaluator)
+        gate = own.gate or _gate(config, own, models, evaluator)
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator)
@@ -102,7 +104,7 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
             proofreader = Proofreader(llm, prompts_folder=config.prompts)
         yield Plan(
             stages=stages,
-            translator=_translator(config, given, models, stack) if "translate" in stages else None,
+            translator=_translator(config, own, models, stack) if "translate" in stages else None,
             evaluator=evaluator,
             corrector=Corrector(
                 models.get("postedit"),
@@ -121,23 +123,23 @@ async def assembled(config: Config, given: Given = Given(), *, wrap_llm: WrapLLM
 
 @asynccontextmanager
 async def assembled_evaluator(
-    config: Config, given: Given = Given(), *, wrap_llm: WrapLLM | None = None
+    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
 ) -> AsyncIterator[Evaluator]:
     """The evaluator that ``config`` names, alone, asking the model of the general settings; closed at the end.
 
     ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
     """
-    config = effective(config, given).model_copy(update={"forced": False})
+    config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
-        models = _Models(config, given, stack, wrap_llm)
-        yield given.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
+        models = _Models(config, own, stack, wrap_llm)
+        yield own.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
 
 
 class _Models:
     """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
 
-    def __init__(self, config: Config, given: Given, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
-        self._config, self._given, self._stack = config, given, stack
+    def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
+        self._config, self._own, self._stack = config, own, stack
         self._wrap = wrap_llm or within_budget(config)
         self._made: dict[ModelSettings, LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
@@ -150,7 +152,7 @@ class _Models:
             return None
         settings = self._config.model_for(role)
         if settings not in self._made:
-            self._made[settings] = self._wrap(self._given.llm or self._client(settings))
+            self._made[settings] = self._wrap(self._own.llm or self._client(settings))
         return self._made[settings]
 
     def _client(self, settings: ModelSettings) -> LLM:
@@ -195,22 +197,22 @@ class _Models:
         return self._local
 
 
-def _translator(config: Config, given: Given, models: _Models, stack: AsyncExitStack) -> Translator | None:
-    if given.translator is None and config.translator == "llm":
+def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack) -> Translator | None:
+    if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
         return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
-    translator = wrap(given.translator or config.translator)
+    translator = wrap(own.translator or config.translator)
     if close := getattr(translator, "aclose", None):
         stack.push_async_callback(close)
     return translator
 
 
-def _gate(config: Config, given: Given, models: _Models, evaluator: Evaluator | None) -> Gate:
+def _gate(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> Gate:
     if config.gate == "pairwise":
         return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
     if config.gate == "rate":
-        judge = given.judge
-        if judge is None and judge_is_editor(config, given):
+        judge = own.judge
+        if judge is None and judge_is_editor(config, own):
             judge = evaluator  # the judge would be asked alike: the rating of the text before is at hand
         if judge is None:
             free = config.model_copy(update={"forced": False})
@@ -224,9 +226,9 @@ def judge_spec(config: Config) -> str:
     return config.judge.evaluator or unforced(config.evaluator or "rules")
 
 
-def judge_is_editor(config: Config, given: Given = Given()) -> bool:
+def judge_is_editor(config: Config, own: OwnParts = OwnParts()) -> bool:
     """Whether the judge is asked as the post-editor's evaluator is, so that its rating of the text before is known."""
-    if given.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
+    if own.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
         alike = config.judge.evaluator is None
     else:
         alike = judge_spec(config) == config.evaluator and not config.forced

@@ -25,7 +25,7 @@ from mtagent.evaluators.protocol import (
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
-from mtagent.jobs.parts import Given, assembled_evaluator, effective
+from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.jobs.summary import SystemSummary
@@ -174,7 +174,7 @@ async def rate_file(
     inputs: RatingInputs,
     output: RatingOutput = RatingOutput(),
     *,
-    given: Given = Given(),
+    own: OwnParts = OwnParts(),
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
@@ -190,7 +190,7 @@ async def rate_file(
         total = output.refuse_unfit(material)
         config = config.model_copy(update={"prices": spooled.prices})
         with Store(config.store or default_path()) as store:
-            return await _rate(config, given, store, material, total, output, on_start, on_rated)
+            return await _rate(config, own, store, material, total, output, on_start, on_rated)
 
 
 async def rate_run(
@@ -199,7 +199,7 @@ async def rate_run(
     output: RatingOutput = RatingOutput(),
     *,
     systems: Sequence[str] = (),
-    given: Given = Given(),
+    own: OwnParts = OwnParts(),
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
@@ -209,7 +209,7 @@ async def rate_run(
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)
         total = output.refuse_unfit(material)
-        return await _rate(config, given, store, material, total, output, on_start, on_rated)
+        return await _rate(config, own, store, material, total, output, on_start, on_rated)
 
 
 def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
@@ -227,7 +227,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
 
 async def _rate(
     config: Config,
-    given: Given,
+    own: OwnParts,
     store: Store,
     material: Material,
     total: int,
@@ -236,7 +236,7 @@ async def _rate(
     on_rated: OnRated,
 ) -> RatingReport:
     models = RunModels(config, store)
-    async with assembled_evaluator(config, given, wrap_llm=models.wrap) as evaluator:
+    async with assembled_evaluator(config, own, wrap_llm=models.wrap) as evaluator:
 
         async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:
             known = {rated.system: rated for rated in run.ratings_at(position)}
@@ -244,7 +244,7 @@ async def _rate(
 
         job = Job(
             command="rate",
-            settings=_settings(config, given, evaluator),
+            settings=_settings(config, own, evaluator),
             inputs=material.inputs,
             total=total,
             items=material.candidates(),
@@ -260,13 +260,13 @@ async def _rate(
     return RatingReport(store.run(run.name), systems, remarks)
 
 
-def _settings(config: Config, given: Given, evaluator: Evaluator) -> dict[str, Any]:
+def _settings(config: Config, own: OwnParts, evaluator: Evaluator) -> dict[str, Any]:
     """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
-    decided = effective(config, given).for_results()
+    decided = effective(config, own).for_results()
     settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
-    if given.llm:
-        settings["model"] = given.llm.model
-    if given.evaluator:
+    if own.llm:
+        settings["model"] = own.llm.model
+    if own.evaluator:
         settings["evaluator"] = evaluator.name
     return {**settings, "signature": signature_of(evaluator)}
 
@@ -353,13 +353,13 @@ def rate_each(
     """
     settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
     config = configuration.load(Path(config_file) if config_file else None, settings)
-    given = Given(
+    own = OwnParts(
         evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
     )
     candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
 
     async def ratings() -> AsyncGenerator[Rated, None]:
-        async with assembled_evaluator(config, given) as made:
+        async with assembled_evaluator(config, own) as made:
             segments = in_order(candidates, partial(rate_segment, evaluator=made), concurrency=config.concurrency)
             async with aclosing(segments):  # who leaves early must leave no task behind that asks a closed model
                 async for rated in segments:
@@ -389,9 +389,9 @@ def make_candidates(
         raise ConfigError(f"the name of a system is a text, not {unnamed[0]!r}")
     columns = {name: _one_for_each(texts, segments, "translation") for name, texts in systems.items()}
     if references is not None:
-        given = _one_for_each(references, segments, "reference")
+        texts = _one_for_each(references, segments, "reference")
         segments = [
-            segment.model_copy(update={"reference": text}) for segment, text in zip(segments, given, strict=True)
+            segment.model_copy(update={"reference": text}) for segment, text in zip(segments, texts, strict=True)
         ]
     return [
         side_by_side(segment, {name: texts[number] for name, texts in columns.items()})
@@ -399,8 +399,8 @@ def make_candidates(
     ]
 
 
-def _one_for_each(given: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:
-    texts = texts_of(given, what)
+def _one_for_each(texts: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:
+    texts = texts_of(texts, what)
     if len(texts) != len(segments):
         raise ConfigError(f"{len(segments)} sources and {len(texts)} {what}s: there must be one for each")
     return texts

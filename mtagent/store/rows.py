@@ -15,7 +15,6 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
-from mtagent.errors import StoreError
 from mtagent.records import (
     Call,
     Cause,
@@ -232,7 +231,7 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
     for row in rows:
         rating = None if row[6] is None else _read_rating(row, texts)
         if row[1] not in segments:
-            raise StoreError(f"segment {row[3]!r}: its row is missing")
+            raise LookupError(f"the row of segment {row[3]!r} is missing")
         yield Rated(
             segment=segments[row[1]],
             system=row[4],
