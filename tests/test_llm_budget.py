@@ -15,7 +15,7 @@ from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
 from mtagent.jobs.agent import Agent, make_segments
 from mtagent.jobs.parts import budget_of
-from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.pool import work_all
 from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
@@ -395,15 +395,18 @@ async def test_what_needs_no_further_call_is_finished_before_a_run_stops() -> No
             await asyncio.sleep(0)
         return item
 
+    def save(position: int, result: str) -> Outcome:
+        saved[position] = result
+        return Outcome(True, None)
+
     with pytest.raises(BudgetSpent):
         await work_all(
             ["slow", "dear", "slow", "never begun"],
             work,
-            saved.__setitem__,
+            save,
             concurrency=3,
             done=lambda _: False,
             give_up_after=0,
-            outcome=lambda _: Outcome(True, None),
         )
     assert saved == {0: "slow", 2: "slow"}
 

@@ -102,16 +102,19 @@ async def _run(settings: Settings, segments: int) -> Course:
                 return str(failure)
         return None
 
+    def save(position: int, failure: str | None) -> Outcome:
+        failures.append(failure)
+        return Outcome(failure is None, failure)
+
     try:
         await work_all(
             range(segments),
             work,
-            lambda _, failure: failures.append(failure),
+            save,
             concurrency=CONCURRENCY,
             sleepers=client.limiter.sleepers,
             done=lambda _: False,
             give_up_after=0,
-            outcome=lambda failure: Outcome(failure is None, failure),
         )
     except ServerPaused as stopped:
         error = stopped

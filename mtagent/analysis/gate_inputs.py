@@ -17,7 +17,8 @@ from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import lines_of
-from mtagent.jobs.inputs import sha256, spooled_copies
+from mtagent.formats.pipes import spooled_copies
+from mtagent.jobs.inputs import sha256
 from mtagent.records import comparable
 from mtagent.store.store import default_path
 from mtagent.text import languages

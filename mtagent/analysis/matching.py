@@ -31,7 +31,7 @@ from mtagent.analysis.scores import (
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import STANDARD
-from mtagent.jobs.inputs import spooled_copies
+from mtagent.formats.pipes import spooled_copies
 from mtagent.records import ErrorSpan
 from mtagent.store.store import open_existing
 from mtagent.text import languages

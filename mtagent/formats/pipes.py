@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mtagent.errors import ConfigError, InputError
@@ -50,6 +51,38 @@ def spooled(path: Path) -> Iterator[Path]:
             yield copy
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
+    """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
+    if list(named.values()).count(STANDARD) > 1:
+        raise InputError("only one of the files can be standard input")
+    pipes = [(pipe, path) for path in named.values() if (pipe := _pipe(path))]
+    for number, (pipe, path) in enumerate(pipes):
+        if pipe in dict(pipes[:number]):
+            known = "standard input" if path == STANDARD else path
+            raise InputError(f"{known}: is named twice, and a pipe can be read only once: give a file")
+    with ExitStack() as stack:
+        copies = {name: stack.enter_context(spooled(path)) for name, path in named.items()}
+        try:
+            yield copies
+        except (InputError, ConfigError) as error:
+            message = str(error)
+            for name, copy in copies.items():
+                known = "standard input" if named[name] == STANDARD else str(named[name])
+                message = message.replace(str(copy), known)
+            error.args = (message,)
+            raise
+
+
+def _pipe(path: Path) -> tuple[int, int] | None:
+    """What tells a pipe from others, also under another name; ``None`` for what is none."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if path == STANDARD else path.stat()
+    except (OSError, ValueError):  # there is no such file, or standard input is none
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISFIFO(status.st_mode) else None
 
 
 def remove_stale() -> None:

@@ -20,6 +20,7 @@ from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD
+from mtagent.formats.pipes import spooled_copies
 from mtagent.formats.ratings import FINAL, chosen, ratings_of_texts, systems_of, texts_of
 from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import (
@@ -30,7 +31,6 @@ from mtagent.jobs.inputs import (
     refuse_overwriting,
     refuse_unwritable,
     same_file,
-    spooled_copies,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
 from mtagent.records import Chain, Rated, Rating

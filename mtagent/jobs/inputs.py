@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import stat
-import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -25,7 +22,7 @@ from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of
 from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
 from mtagent.formats.lines import Lines, check_counts
-from mtagent.formats.pipes import refuse_pipe
+from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -185,38 +182,6 @@ def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dic
             {name: copies[name] for name in named},
             config.model_copy(update={name: copies[name] for name in settings}),
         )
-
-
-@contextmanager
-def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
-    """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
-    if list(named.values()).count(formats.STANDARD) > 1:
-        raise InputError("only one of the files can be standard input")
-    pipes = [(pipe, path) for path in named.values() if (pipe := _pipe(path))]
-    for number, (pipe, path) in enumerate(pipes):
-        if pipe in dict(pipes[:number]):
-            known = "standard input" if path == formats.STANDARD else path
-            raise InputError(f"{known}: is named twice, and a pipe can be read only once: give a file")
-    with ExitStack() as stack:
-        copies = {name: stack.enter_context(formats.spooled(path)) for name, path in named.items()}
-        try:
-            yield copies
-        except (InputError, ConfigError) as error:
-            message = str(error)
-            for name, copy in copies.items():
-                known = "standard input" if named[name] == formats.STANDARD else str(named[name])
-                message = message.replace(str(copy), known)
-            error.args = (message,)
-            raise
-
-
-def _pipe(path: Path) -> tuple[int, int] | None:
-    """What tells a pipe from others, also under another name; ``None`` for what is none."""
-    try:
-        status = os.fstat(sys.stdin.fileno()) if path == formats.STANDARD else path.stat()
-    except (OSError, ValueError):  # there is no such file, or standard input is none
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISFIFO(status.st_mode) else None
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:

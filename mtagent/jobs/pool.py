@@ -28,27 +28,26 @@ class Outcome(NamedTuple):
 async def work_all(
     items: Iterable[Item],
     work: Callable[[int, Item], Awaitable[Result]],
-    save: Callable[[int, Result], None],
+    save: Callable[[int, Result], Outcome],
     *,
     concurrency: int,
     done: Callable[[int], bool],
     give_up_after: int,
-    outcome: Callable[[Result], Outcome],
     sleepers: Sleepers | None = None,
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
-    ``work`` gets an item's position and the item. ``items`` is read as places become free, so that memory does not grow
-    with its length. What ``work`` or ``save`` raises stops the run; what concerns one item alone is in its result.
-    Raises :class:`MtagentError` where the first ``give_up_after`` items, in input order, have all failed: a wrong model
-    name is not asked for 100,000 times. Where the budget is spent, the items that need no further call are finished
-    first; where the server asks for a long pause, those that end within ``GRACE`` seconds.
+    ``work`` gets an item's position and the item; ``save`` says how the work on it ended. ``items`` is read as places
+    become free, so that memory does not grow with its length. What ``work`` or ``save`` raises stops the run; what
+    concerns one item alone is in its result. Raises :class:`MtagentError` where the first ``give_up_after`` items, in
+    input order, have all failed: a wrong model name is not asked for 100,000 times. Where the budget is spent, the
+    items that need no further call are finished first; where the server asks for a long pause, those that end within
+    ``GRACE`` seconds.
 
     For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
     the ``sleepers`` do not keep the others from working.
     """
-    pool = _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), outcome, sleepers or Sleepers())
-    await pool.run()
+    await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers()).run()
 
 
 class _Pool(Generic[Item, Result]):
@@ -58,16 +57,15 @@ class _Pool(Generic[Item, Result]):
         self,
         items: Iterable[Item],
         work: Callable[[int, Item], Awaitable[Result]],
-        save: Callable[[int, Result], None],
+        save: Callable[[int, Result], Outcome],
         concurrency: int,
         done: Callable[[int], bool],
         doubt: _Doubt,
-        outcome: Callable[[Result], Outcome],
         sleepers: Sleepers,
     ) -> None:
         self._numbered = ((position, item) for position, item in enumerate(items) if not done(position))
-        self._work, self._save, self._outcome = work, save, outcome
-        self._concurrency, self._doubt, self._sleepers = concurrency, doubt, sleepers
+        self._work, self._save, self._doubt = work, save, doubt
+        self._concurrency, self._sleepers = concurrency, sleepers
         self._group = asyncio.TaskGroup()
         self._over = False
         self._stand_ins = 0
@@ -112,9 +110,7 @@ class _Pool(Generic[Item, Result]):
         position, item = following
         self._doubt.begin(position)
         try:
-            result = await self._work(position, item)
-            self._save(position, result)
-            self._doubt.end(position, self._outcome(result))
+            self._doubt.end(position, self._save(position, await self._work(position, item)))
         except BudgetSpent as error:
             self._over = True
             self._budget_spent = self._budget_spent or error

@@ -85,12 +85,14 @@ async def run_job(
     done = run.counts().done
     has_output, first_failure = done > 0, ""
 
-    def save(position: int, result: Result) -> None:
+    def save(position: int, result: Result) -> Outcome:
         nonlocal has_output, first_failure
         job.save(run, position, result)
         on_result(result)
+        outcome = job.outcome(result)
         has_output = has_output or job.is_output(result)
-        first_failure = first_failure or job.outcome(result).failure or ""
+        first_failure = first_failure or outcome.failure or ""
+        return outcome
 
     with models.working_on(run), closing_files(job.items):
         on_start(name, job.total, min(job.total, done))
@@ -101,7 +103,6 @@ async def run_job(
             concurrency=config.concurrency,
             done=(lambda position: False) if job.redo else run.done,
             give_up_after=config.give_up_after,
-            outcome=job.outcome,
             sleepers=models.sleepers,
         )
         if first_failure and not has_output:

@@ -12,8 +12,9 @@ from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
+from mtagent.formats.pipes import spooled_copies
 from mtagent.jobs.export import Target, stored_inputs
-from mtagent.jobs.inputs import refuse_overwriting, spooled_copies
+from mtagent.jobs.inputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
