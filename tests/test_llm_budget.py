@@ -15,7 +15,7 @@ from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
 from mtagent.jobs.agent import Agent, make_segments
 from mtagent.jobs.parts import budget_of
-from mtagent.jobs.pool import work_all
+from mtagent.jobs.pool import Outcome, work_all
 from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
