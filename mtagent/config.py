@@ -40,10 +40,10 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     for part in filter(None, (part.strip() for part in _NEXT_OPTION.split(rest))):
         key, equals, value = part.partition("=")
         if not equals:
-            raise ConfigError(f"evaluator {spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
+            raise ConfigError(f"{spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
         key = key.strip().replace("-", "_")
         if key in options:
-            raise ConfigError(f"evaluator {spec!r}: the option {key} is given twice")
+            raise ConfigError(f"{spec!r}: the option {key} is given twice")
         options[key] = value.strip()
     return name.strip(), options
 

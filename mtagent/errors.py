@@ -93,7 +93,7 @@ class TranslatorError(MtagentError):
 
 
 class UnusableTranslation(TranslatorError):
-    """An MT system answered with what is no translation of the text. It is asked once more."""
+    """An MT system's answer is no translation of the text. It is asked once more."""
 
 
 class EvaluationError(MtagentError):

@@ -202,7 +202,7 @@ async def test_a_rating_is_signed_with_all_that_it_depends_on(spec: str, signed:
         ("rubric-mqm:scale=1-5", "scale"),
         ("m-mad:strategy=interactive-review,rounds=1", "needs at least 2 rounds, not 1"),
         ("m-mad:rounds=0", "needs at least 1 round, not 0"),
-        ("himate:turns=0", "a discussion of 0 turns is none"),
+        ("himate:turns=0", "a discussion needs at least 1 turn"),
         ("himate:threshold=0.5", "is never reached"),
         ("himate:threshold=nan", "lets nothing be decided"),
         ("rate:rounds=1", "rounds=1 is too few"),

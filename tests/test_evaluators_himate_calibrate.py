@@ -139,7 +139,7 @@ async def test_a_segment_that_fails_is_left_out_counted_and_tried_again(config: 
 
 
 async def test_fewer_than_two_confidences_are_refused(config: Config, files: Files) -> None:
-    with pytest.raises(MtagentError, match="of 2 confidences that are needed at least there are 1; take more"):
+    with pytest.raises(MtagentError, match="at least 2 confidences are needed, and there are 1; take more"):
         await calibrated(config.model_copy(update={"limit": 1}), files, scripted())
 
 

@@ -223,7 +223,7 @@ def test_what_costs_something_and_what_does_not(options: str, row: str, files: S
         (
             "--model gpt-4o-mini",
             [
-                *("low: no error is found", "high: every stage edits", "not in it: thoughts"),
+                *("low: no error is found", "high: every stage edits", "not included: reasoning tokens"),
                 *("tokens: counted with o200k", "prices: the public list prices"),
             ],
         ),

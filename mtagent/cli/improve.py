@@ -24,6 +24,7 @@ from mtagent.cli.options import (
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
+from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 
@@ -65,7 +66,7 @@ def postedit(**options: Any) -> None:
     With a key in OPENAI_API_KEY or a server at --base-url a model marks and corrects errors. Without, the rules
     evaluator corrects what is certain. The same command again resumes a run that was stopped.
     """
-    if options["translation"] is None and (options["format_name"] or options["source"].suffix) in ("lines", ".txt"):
+    if options["translation"] is None and isinstance(by_path(options["source"], options["format_name"]), Lines):
         raise click.UsageError("give the translations with -t, or use `mtagent translate`")
     _improve("postedit", options)
 

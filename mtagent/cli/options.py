@@ -113,7 +113,7 @@ SOURCE_OPTIONS = [
         "--format",
         "format_name",
         metavar="lines|tsv|csv|jsonl",
-        help="Of the files, where the name does not tell.",
+        help="Format of the files, where their names do not tell.",
     ),
 ]
 REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")]
@@ -208,9 +208,7 @@ MODEL_OPTIONS = [
     option(MODEL, "--temperature", type=float, help="Sampling temperature.  [default: the server's]"),
     option(MODEL, "--max-tokens", type=int, help="Most tokens in a reply.  [default: the server's]"),
     option(MODEL, "--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
-    option(
-        MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Prices of your own; they go before the public ones."
-    ),
+    option(MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Your own prices; they override the public ones."),
     option(
         MODEL, "--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"
     ),
@@ -240,7 +238,9 @@ LIMIT_OPTION = [
     option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
 ]
 CHAIN_RUN_OPTIONS = [
-    option(RUN, "--name", "--run", "run", metavar="NAME", help="Of the run.  [default: made from settings and input]"),
+    option(
+        RUN, "--name", "--run", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"
+    ),
     *LIMIT_OPTION,
 ]
 _STORE = option(
@@ -250,7 +250,7 @@ RUN_OPTIONS = [
     _STORE,
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml",
-        help="Settings; the command line goes first.  [default: mtagent.toml, if there is one here]",
+        help="Settings; options on the command line override them.  [default: mtagent.toml, if there is one here]",
     ),
 ]  # fmt: skip
 STORE_OPTION = [

@@ -106,12 +106,12 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 @option(FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where ratings go.  [default: standard output]")
 @option(
     FILES, "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
-    help="Of the ratings.  [default: as the name of -o tells, or jsonl]",
+    help="Format of the ratings.  [default: as the name of -o tells, or jsonl]",
 )  # fmt: skip
 @with_options(FORCE_OPTION)
-@option(FILES, "--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
+@option(FILES, "--input-format", metavar="NAME", help="Format of the source, where its name does not tell.")
 @with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
-@option(RUN, "--name", "run", metavar="NAME", help="Of the rating run.  [default: made from settings and input]")
+@option(RUN, "--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
 @with_options(LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Rate translations: a score and, where the evaluator marks them, error spans.
@@ -188,9 +188,14 @@ def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ..
 
 def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
     context = click.get_current_context()
-    given = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if others := sorted(given - {"run", "store", "verbose", "quiet"}):
-        raise click.UsageError(f"--show prints a stored rating and takes no --{others[0].replace('_', '-')}")
+    useless = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name in options.keys() - {"run", "store", "verbose", "quiet"}
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if useless:
+        raise click.UsageError(f"--show prints a stored rating and takes no {useless[0]}")
     path: Path | None = options["store"]
     with existing_store(path) as store:
         stored = store.read(run or store.newest("rating"))

@@ -93,7 +93,7 @@ class Command(SeveralFiles):
 @click.option(
     "--systems", "--stages", "systems", multiple=True, metavar="NAME,…", help="Only these systems, or stages."
 )
-@click.option("--input-format", metavar="NAME", help="Of the source, where its name does not tell.")
+@click.option("--input-format", metavar="NAME", help="Format of the source, where its name does not tell.")
 @with_options(LANGUAGE_OPTIONS)
 @with_options(METRIC_OPTIONS)
 @click.option("--edits-from", metavar="SYSTEM", help="Add TER and characters from this system's texts to the others'.")

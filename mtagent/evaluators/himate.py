@@ -114,7 +114,7 @@ class HiMATE:
         prompts_folder: Path | None = None,
     ) -> None:
         if turns < 1:
-            raise ConfigError(f"himate: a discussion of {turns} turns is none; for none use stages=se+sr")
+            raise ConfigError(f"himate: a discussion needs at least 1 turn, not {turns}; stages=se+sr has none")
         if threshold is not None and math.isnan(threshold):
             raise ConfigError("himate: a threshold that is no number lets nothing be decided")
         if threshold is not None and threshold > 0:

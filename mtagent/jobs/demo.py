@@ -32,7 +32,7 @@ SAMPLE_FILES = (
 
 
 def sample_path(name: str) -> Path:
-    """Where the sample's file ``name`` is. Raises :class:`InputError` for a name that is not in :data:`NAMES`."""
+    """Where the sample's file ``name`` is. Raises :class:`InputError` where :data:`SAMPLE_FILES` has no such name."""
     if name not in SAMPLE_FILES:
         near = difflib.get_close_matches(name, SAMPLE_FILES, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(SAMPLE_FILES)}"

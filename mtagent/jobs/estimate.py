@@ -126,14 +126,17 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     config = config.effective()
     with files.spooled(config) as (files, config):
         listener, folder = Listener(config), config.prompts
+        evaluator = None
+        if "postedit" in (config.stages or ()):
+            evaluator = named_evaluator(config, config.evaluator or "rules", listener)
         for segment in read_segments(config, files):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             for stage in config.stages or ():
                 work: Awaitable[Any]
                 if stage == "proofread":
                     work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
-                elif stage == "postedit":
-                    work = named_evaluator(config, config.evaluator or "rules", listener).rate(segment, text)
+                elif evaluator is not None and stage == "postedit":
+                    work = evaluator.rate(segment, text)
                 elif segment.translation is None and config.translator == "llm":
                     work = LLMTranslator(listener, prompts_folder=folder).draft(segment)
                 else:
@@ -378,7 +381,7 @@ class Estimator:
 
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
-NOT_IN_IT = "not in it: thoughts of reasoning models, replies that have to be asked for again, MT systems of yours"
+NOT_IN_IT = "not included: reasoning tokens, replies that must be asked for again, your own MT systems"
 
 
 def table(ranges: Mapping[str, Range]) -> str:

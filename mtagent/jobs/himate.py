@@ -129,7 +129,7 @@ def _calibration(
     if len(values) < FEWEST:
         why = f"{segments[1]} of {segments[0]} segments failed" if segments[1] else "take more segments with errors"
         raise MtagentError(
-            f"nothing was calibrated: of {FEWEST} confidences that are needed at least there are {len(values)}; {why}"
+            f"nothing was calibrated: at least {FEWEST} confidences are needed, and there are {len(values)}; {why}"
         )
     kinds: set[Kind] = {check.kind for check in checks}
     if len(kinds) > 1:

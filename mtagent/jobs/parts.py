@@ -35,7 +35,7 @@ def budget_of(config: Config) -> Budget | None:
 
 
 def within_budget(config: Config) -> Callable[[LLM], LLM]:
-    """Something that puts the budget of ``config`` around each model that it is own."""
+    """Something that puts the budget of ``config`` around each model that it gets."""
     budget = budget_of(config)
     return lambda llm: Budgeted(llm, budget) if budget else llm
 

@@ -19,7 +19,7 @@ MANY = 10
 
 
 class Outcome(NamedTuple):
-    """How the work on one item ended. Neither success nor failure: there was nothing to do."""
+    """How the work on one item ended; ``(False, None)``: there was nothing to do."""
 
     succeeded: bool
     failure: str | None

@@ -75,9 +75,10 @@ async def run_job(
         return config.run or f"{job.command}-{digest[:8]}"
 
     settings = dict(job.settings)
-    signed = settings | {"signatures": dict(job.signatures)} if job.signatures else settings
-    if "signatures" in (store.settings(name_of(settings)) or signed):  # runs of early versions have none
-        settings = signed
+    if job.signatures:
+        stored = store.settings(name_of(settings))
+        if stored is None or "signatures" in stored:  # runs of early versions have none
+            settings["signatures"] = dict(job.signatures)
     name = name_of(settings)
     if store.settings(name) is None:
         job.before_new()
@@ -94,19 +95,24 @@ async def run_job(
         first_failure = first_failure or outcome.failure or ""
         return outcome
 
-    with models.working_on(run), closing_files(job.items):
-        on_start(name, job.total, min(job.total, done))
-        await work_all(
-            job.items,
-            lambda position, item: job.work(run, position, item),
-            save,
-            concurrency=config.concurrency,
-            done=(lambda position: False) if job.redo else run.done,
-            give_up_after=config.give_up_after,
-            sleepers=models.sleepers,
-        )
-        if first_failure and not has_output:
-            raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
+    models.begin(run)
+    try:
+        with closing_files(job.items):
+            on_start(name, job.total, min(job.total, done))
+            await work_all(
+                job.items,
+                lambda position, item: job.work(run, position, item),
+                save,
+                concurrency=config.concurrency,
+                done=(lambda position: False) if job.redo else run.done,
+                give_up_after=config.give_up_after,
+                sleepers=models.sleepers,
+            )
+    except (BudgetSpent, ServerPaused):
+        run.finish("stopped")
+        raise
+    if first_failure and not has_output:
+        raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
     run.finish()
     return run
 
@@ -139,15 +145,9 @@ class RunModels:
         self._cached.append(Cached(paid, self._store))
         return self._cached[-1]
 
-    @contextmanager
-    def working_on(self, run: Run) -> Iterator[None]:
-        """Let the models work on ``run``; it is marked as stopped where the budget is spent or the server pauses."""
+    def begin(self, run: Run) -> None:
+        """Let the models work on ``run``: their calls are stored in it, and count with what it has paid before."""
         for model in self._cached:
             model.run_id = run.id
         if self._budget:
             self._budget.begin(run.name, run.usages())
-        try:
-            yield
-        except (BudgetSpent, ServerPaused):
-            run.finish("stopped")
-            raise

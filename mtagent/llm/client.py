@@ -48,7 +48,7 @@ LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is 
 FIRST_CONNECTIONS = 4
 PAUSED = Failure(RateLimited, "the server asked for a pause", 429, transient=True)
 WAYS_OUT: dict[type[ModelError], str] = {
-    AuthenticationError: "check the key in {variable} and what it may use",
+    AuthenticationError: "check the key in {variable} and its permissions",
     BadRequest: "sending it again cannot help: change the settings or the request",
     RateLimited: "no retry will be let through: check the account's quota",
     EmptyReply: "the reply was empty twice: try another model or other settings",
@@ -115,7 +115,7 @@ class OpenAIClient:
         base_url: str | None = None,
         api_key_env: str = "OPENAI_API_KEY",
         sampling: Sampling | None = None,
-        deadline: float = 600.0,
+        deadline: float = 900.0,
         timeout: float = 300.0,
         limiter: Limiter | None = None,
         leave_out: Sequence[str] = (),

@@ -58,9 +58,10 @@ def fate(step: Step) -> Fate:
     """What ``step`` did: its kind, and a reason that many segments share."""
     outcomes, cause = {edit.outcome for edit in step.edits}, step.cause
     match step.verdict:
+        case "kept" if cause.kind == "blank":
+            return Fate("untouched", cause.sentence)
         case "kept" if step.stage == "translate":
-            blank = not step.calls and not step.text.strip()
-            return Fate("untouched", "nothing to translate") if blank else Fate("changed", "translated")
+            return Fate("changed", "translated")
         case "kept" if "reverted" in outcomes:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
@@ -68,8 +69,7 @@ def fate(step: Step) -> Fate:
         case "kept":
             return Fate("changed", "in part: a guard refused some edits" if "refused" in outcomes else "edited")
         case "unchanged" if not outcomes:
-            free = step.stage == "postedit" and step.proposed is None
-            return Fate("untouched", "no error found" if free else "nothing to change")
+            return Fate("untouched", cause.sentence if cause.kind in ("blank", "error-free") else "nothing to change")
         case "unchanged" if len(outcomes) > 1:
             return Fate("unplaced", "several of these reasons")
         case "unchanged":
