@@ -10,6 +10,7 @@ import difflib
 import inspect
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -69,6 +70,10 @@ def typed_options(
             for parameter in inspect.signature(kind).parameters.values()
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
         ]
+    if unknown := next((key for key in options if key not in known), None):
+        near = get_close_matches(unknown, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
+        raise ConfigError(f"{who}: no option {unknown!r}; {hint}")
     function = kind
     while isinstance(function, partial):
         function = function.func
@@ -81,10 +86,6 @@ def typed_options(
     hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
     typed = {}
     for key, value in options.items():
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-            raise ConfigError(f"{who}: no option {key!r}; {hint}")
         several = get_origin(hints.get(key)) in (frozenset, set, tuple, list)
         try:
             typed[key] = TypeAdapter(hints.get(key, str)).validate_python(value.split("+") if several else value)
@@ -220,8 +221,10 @@ class Config(ModelSettings):
     @field_validator("skip_guards")
     @classmethod
     def _known_guards(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := next((name for name in names if name not in GUARD_NAMES), None):
-            raise ValueError(f"no guard {unknown!r}; there are: {', '.join(GUARD_NAMES)}")
+        loaded = sys.modules.get("mtagent.chain.guards")  # a program may have added its own there
+        known = loaded.GUARDS if loaded else GUARD_NAMES
+        if unknown := next((name for name in names if name not in known), None):
+            raise ValueError(f"no guard {unknown!r}; there are: {', '.join(known)}")
         return names
 
     @property
@@ -372,7 +375,11 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8; save it in that encoding") from None
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
     folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
     for name in ("glossary", "keep", "prompts", "store", "prices", "calibration"):  # relative to the file

@@ -72,7 +72,7 @@ async def test_calls_of_one_turn_are_one_batch_up_to_its_limit(most: int, sizes:
     recorded.go.set()
     assert await scores(evaluator(recorded, most), ["a", "bb", "ccc", "dd", "e"]) == [1, 2, 3, 2, 1]
     assert [len(batch) for batch in recorded.batches] == sizes
-    with pytest.raises(ConfigError, match="length: a batch of 0"):
+    with pytest.raises(ConfigError, match="length: batches must hold at least 1"):
         evaluator(recorded, most=0)
 
 

@@ -571,6 +571,10 @@ def test_the_texts_of_a_run_are_written_again_in_any_format_of_segments(improved
     assert [json.loads(line)["text"] for line in improved.read("d.jsonl")] == IMPROVED
     improved.write("like.csv", "id,mt,src", *(f"{n},,{source}" for n, source in enumerate(SOURCES, start=1)))
     assert improved("export r --like like.csv").out.splitlines()[1] == f"1,{IMPROVED[0]},{SOURCES[0]}"
+    improved.write("other.csv", "id,mt,src", *(f"{n},,Another text." for n in range(1, len(SOURCES) + 1)))
+    refused(
+        improved, "export r -o new.csv --like other.csv", "new.csv: other.csv:2 has another source than segment '1'"
+    )
     assert improved("export r --format csv").out.startswith("id,source_lang,")
     refused(improved, "export r -o new.tsv --like like.csv", "new.tsv: is tsv, and --like like.csv is csv: leave out")
     refused(improved, "export r -o new.docx", "new.docx: is a document with layout")

@@ -134,3 +134,30 @@ def test_what_belongs_to_a_store_is_no_output_by_another_name_of_the_store(with_
     (with_run.folder / "link.db").symlink_to("store.db")
     line = f"postedit {FILES} --store link.db -o store.db.run-1.lock"
     refused(with_run, line, "store.db.run-1.lock: the results would overwrite")
+
+
+def test_a_resumed_run_replaces_only_what_it_wrote_itself_as_it_is_now(files: Shell) -> None:
+    files.write("notes.txt", "mine")
+    assert files.postedit("--name r -o o.txt --details d.jsonl").code == 0
+    assert files.postedit("--name r -o o.txt --details d.jsonl").code == 0
+    for line in ("-o notes.txt", "-o es.txt", "-o o.txt --details notes.txt", "-o o.txt --limit 1"):
+        done = files.postedit(f"--name r {line}")
+        assert (done.code, "is there already; --force replaces it" in done.last) == (1, True), line
+    written = (files.folder / "o.txt").read_bytes()
+    files.write("o.txt", "corrected by hand")
+    assert "o.txt: is there already" in files.postedit("--name r -o o.txt").last
+    assert files.postedit("--name r -o o.txt --force").code == 0
+    assert (files.folder / "o.txt").read_bytes() == written
+    assert files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").code == 0
+    assert files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").code == 0
+    files.write("r.jsonl", "mine")
+    assert "r.jsonl: is there already" in files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").last
+
+
+@pytest.mark.parametrize("command", ["postedit", "rate"])
+def test_a_table_is_no_line_aligned_translation(command: str, files: Shell) -> None:
+    files.write("t.csv", "id,target", "1,a")
+    done = files(f"{command} -s en.txt -t t.csv -l en-es -o out.jsonl")
+    assert done.code == 1
+    assert "t.csv: -t" in done.last
+    assert "read line by line" in done.last

@@ -454,6 +454,21 @@ def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(
             run.chain("300")
 
 
+def test_damaged_ratings_cost_no_chain_run_a_segment(long: bytes, tmp_path: Path) -> None:
+    place, new = tmp_path / "s.db", tmp_path / "new.db"
+    place.write_bytes(long)
+    with Store(place) as store:
+        start(store, "rated", kind="rating").save_ratings(0, rated("s1"))
+    with sql(place) as connection:
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rated'").fetchall()
+        ((size,),) = connection.execute("PRAGMA page_size").fetchall()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(place.read_bytes())
+    content[(page - 1) * size : page * size] = bytes(size)
+    place.write_bytes(content)
+    assert rescue(place, new) == [("first", 600, 0), ("rated", 0, 1)]
+
+
 def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(
     filled: bytes, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
+    CONFIG_NAME,
     EVALUATOR_OPTIONS,
     FILE,
     FILES,
@@ -191,12 +192,13 @@ def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
     useless = [
         parameter.opts[-1]
         for parameter in context.command.params
-        if parameter.name in options.keys() - {"run", "store", "verbose", "quiet"}
+        if parameter.name in options.keys() - {"run", "store", "config_file", "verbose", "quiet"}
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     ]
     if useless:
         raise click.UsageError(f"--show prints a stored rating and takes no {useless[0]}")
     path: Path | None = options["store"]
+    context.meta[CONFIG_NAME] = options["config_file"]
     with existing_store(path) as store:
         stored = store.read(run or store.newest("rating"))
         display(show_ratings(stored, shown, full=options["verbose"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,9 @@ def rescue_runs(new: Path, store: Path | None) -> None:
 
     Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
     """
-    for rescued in rescue(store_path(store), new):
+    runs = rescue(store_path(store), new)
+    for rescued in runs:
         lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
         display(f"{rescued.run}: {rescued.segments} segments saved{lost}")
     say(f"mtagent: written: {new}")
+    sys.exit(3 if any(rescued.left_out for rescued in runs) else 0)

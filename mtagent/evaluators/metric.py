@@ -36,7 +36,7 @@ class InBatches:
 
     def __init__(self, name: str, rate_batch: RateBatch, *, signature: str, most: int = 64) -> None:
         if most < 1:
-            raise ConfigError(f"{name}: batches must hold at least 1 translation, not {most}: give at least 1")
+            raise ConfigError(f"{name}: batches must hold at least 1 translation, not {most}")
         self.name, self.signature = name, signature
         self._rate_batch, self._most = rate_batch, most
         self._waiting: deque[tuple[Pair, Future[Rating]]] = deque()

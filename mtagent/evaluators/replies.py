@@ -86,8 +86,15 @@ def errors_in(
     that says that there is no error. Raises :class:`RatingParseError` where anything of the answer cannot be read, and
     where no error is left of JSON inside a sentence, which may quote what was asked for.
     """
-    items = filter(None, map(complete, read_items(answer.value)))
-    errors = [error for item in items if (error := read_error(item, translation, severity)) is not None]
+    errors = []
+    for read in read_items(answer.value):
+        item = complete(read)
+        if item is None:
+            continue
+        if (
+            error := read_error(item, translation, severity)
+        ) is not None:  # an empty item states nothing: it is refused
+            errors.append(error)
     if not errors and not answer.alone:
         refuse("it speaks of no error in a sentence, and does not give that as its answer")
     return located(errors, translation)

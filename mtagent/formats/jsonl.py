@@ -93,7 +93,7 @@ class JsonLines:
         entries = ((item.id, item.line.number, item) for item in self._objects(like))
 
         def changed() -> Iterator[str]:
-            for item, result in paired(entries, results, path, like):
+            for item, result in paired(entries, results, path, like, lambda item: item.values.get("source")):
                 key = item.keys.get("translation", "translation")
                 same = result.text == (item.values.get(key) or "")  # no translation stays none
                 raw = item.line.text

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.files import BOM, byte_order_mark, count_lines, lines_of, write_pieces
+from mtagent.formats.files import BOM, STANDARD, byte_order_mark, count_lines, lines_of, write_pieces
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, paired, segment
 from mtagent.records import Segment
 
@@ -31,6 +31,8 @@ class Lines:
         """
         named = {"source": path, "translation": self.translation, "reference": self.reference}
         files = {field: file for field, file in named.items() if file is not None}
+        if list(files.values()).count(STANDARD) > 1:
+            raise InputError("only one of the files can be standard input")
         if len(files) > 1 and all(file.is_file() for file in files.values()):
             check_counts(files.values())
         fields = defaults.model_dump(exclude_none=True)

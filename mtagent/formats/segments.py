@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -175,9 +175,10 @@ def segments_from(records: Iterable[Fields], defaults: SegmentDefaults, path: Pa
                 reported.add(name)
                 logger.info("%s: %s %r is read as %s", path, part, name, field)
         item = segment(values, default_fields, number, f"{path}:{line}")
-        if item.id in lines:
-            raise InputError(f"{path}:{line}: the id {item.id!r} was already used in line {lines[item.id]}")
-        lines[item.id] = line
+        if "id" in names:  # numbers are different by themselves
+            if item.id in lines:
+                raise InputError(f"{path}:{line}: the id {item.id!r} was already used in line {lines[item.id]}")
+            lines[item.id] = line
         yield item
 
 
@@ -185,11 +186,16 @@ T = TypeVar("T")
 
 
 def paired(
-    entries: Iterable[tuple[str, int, T]], results: Iterable[Result], path: Path, like: Path
+    entries: Iterable[tuple[str, int, T]],
+    results: Iterable[Result],
+    path: Path,
+    like: Path,
+    source_of: Callable[[T], str | None] = lambda content: None,
 ) -> Iterator[tuple[T, Result]]:
     """Yield what the file ``like`` holds of each segment with its result; ``entries`` are ``(id, line, content)``.
 
-    Raises :class:`OutputError` for a result too many, too few, or in the wrong place.
+    Raises :class:`OutputError` for a result too many, too few, or in the wrong place, and where ``source_of`` knows the
+    source, for that of another text.
     """
     for number, (entry, result) in enumerate(zip_longest(entries, results), start=1):
         if entry is None:
@@ -200,4 +206,6 @@ def paired(
         if own_id != result.segment.id:
             misplaced = f"result {number} is for segment {result.segment.id!r}"
             raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {own_id!r}")
+        if source_of(content) not in (None, result.segment.source):
+            raise OutputError(f"{path}: {like}:{line} has another source than segment {own_id!r} of the run")
         yield content, result

@@ -205,7 +205,7 @@ class Table:
         )
 
         def changed() -> Iterator[str]:
-            for row, result in paired(entries, results, path, like):
+            for row, result in paired(entries, results, path, like, lambda row: row.cells[fields["source"]]):
                 cells = [*row.cells[:at], result.text, *row.cells[at + 1 :]]
                 same = cells == row.cells
                 yield row.raw if same else rendered(cells, dialect, f"{path}: segment {result.segment.id!r}", row)

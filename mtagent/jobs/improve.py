@@ -11,7 +11,7 @@ from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting
+from mtagent.jobs.inputs import Files, files_named, hashes_of, read_segments, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
@@ -54,13 +54,15 @@ async def improve_file(
                     save=Run.save,
                     outcome=outcome_of_chain,
                     is_output=lambda chain: bool(chain.text.strip()),
-                    before_new=files.refuse_existing,  # a run that is resumed writes its own outputs again
+                    outputs=files.outputs,
+                    force=files.force,
                     signatures=plan.signatures,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             kind, like = files.writer()
             like = like if config.limit is None else None
             write_outputs(run, kind, files, like=like, limit=config.limit)
+            store.note_outputs(run.name, hashes_of(files.outputs))
             return store.run(run.name)
 
 

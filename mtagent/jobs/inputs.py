@@ -82,7 +82,7 @@ def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
 class Files:
     """What is read and where the results go; ``-`` is standard input or output.
 
-    Without ``force`` a new run replaces no file that is there.
+    Without ``force`` no file is replaced but what the same run has written.
     """
 
     source: Path
@@ -97,6 +97,7 @@ class Files:
         """The format of ``source``, together with its line-aligned companions."""
         kind = formats.by_path(self.source, self.format)
         if isinstance(kind, formats.Lines):
+            refuse_tables({"-t": self.translation, "-r": self.reference}, self.format)
             return replace(kind, translation=self.translation, reference=self.reference)
         if self.translation or self.reference:
             raise ConfigError(f"{self.source}: a {kind.name} file holds its translations and references itself")
@@ -159,10 +160,10 @@ class Files:
             if path is not None:
                 refuse_unwritable(path)
 
-    def refuse_existing(self) -> None:
-        """Raise :class:`OutputError` where an output is there already, unless it is to be replaced (``force``)."""
-        if not self.force:
-            refuse_existing(path for path in (self.output, self.details) if path is not None)
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return (self.output,) if self.details is None else (self.output, self.details)
 
     def fingerprint(self, config: Config) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -189,6 +190,17 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
     return {name: sha256(path) for name, path in files.items() if path is not None}
+
+
+def refuse_tables(companions: Mapping[str, Path | None], form: str | None) -> None:
+    """Raise :class:`ConfigError` for a line-aligned file that is called a table, unless the format was said."""
+    for option, path in companions.items():
+        called = None if path is None or form is not None else formats.by_suffix(path, formats.FORMATS)
+        if called is not None and not isinstance(called, formats.Lines):
+            raise ConfigError(
+                f"{path}: {option} is read line by line, and this is called a {called.name} file: put source and "
+                "translation into one such file, or name the format of both: lines"
+            )
 
 
 def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]) -> None:
@@ -244,6 +256,16 @@ def refuse_existing(paths: Iterable[Path]) -> None:
     for path in paths:
         if path != formats.STANDARD and path.is_file():
             raise OutputError(f"{path}: is there already; --force replaces it")
+
+
+def hash_of(path: Path) -> str | None:
+    """The hash of an output's content; ``None`` where there is no such file."""
+    return sha256(path) if path != formats.STANDARD and path.is_file() else None
+
+
+def hashes_of(paths: Iterable[Path]) -> dict[str, str]:
+    """The hash of each output that is a file, by its full path."""
+    return {str(path.resolve()): found for path in paths if (found := hash_of(path))}
 
 
 def sha256(path: Path) -> str:
@@ -341,6 +363,10 @@ class RatingInputs:
         names = [name for name, _ in self.translations]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+        if aligned:
+            refuse_tables(
+                {f"-t {name}": path for name, path in self.translations} | {"-r": self.reference}, self.format
+            )
         if aligned and not names:
             raise ConfigError(f"{self.source}: give the translations with -t")
         if not aligned and (names or self.reference):
@@ -394,11 +420,6 @@ class RatingOutput:
         """Raise :class:`OutputError` where the files cannot be written, before anything is paid for."""
         for path in self.paths:
             refuse_unwritable(path)
-
-    def refuse_existing(self) -> None:
-        """Raise :class:`OutputError` where a file is there already, unless it is to be replaced (``force``)."""
-        if not self.force:
-            refuse_existing(self.paths)
 
     def refuse_unfit(self, material: Material) -> int:
         """Read everything once, so that a defect in the last line is found before anything is paid for.

@@ -24,7 +24,7 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, hashes_of
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
@@ -252,11 +252,13 @@ async def _rate(
             save=Run.save_ratings,
             outcome=_outcome,
             is_output=lambda rated: _outcome(rated).succeeded,
-            before_new=output.refuse_existing,
+            outputs=output.paths,
+            force=output.force,
             kind="rating",
         )
         run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
     systems, remarks = write_ratings(run, output, limit=config.limit)
+    store.note_outputs(run.name, hashes_of(output.paths))
     return RatingReport(store.run(run.name), systems, remarks)
 
 

@@ -11,10 +11,12 @@ import hashlib
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Literal
 
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.jobs.inputs import hash_of, refuse_existing
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budgeted
@@ -35,9 +37,9 @@ class Job(Generic[Item, Result]):
     ``command`` begins the name of a run that the user did not name; the rest is made of ``settings`` and ``inputs``,
     which are what the results depend on: the same command again must have the same. ``signatures`` are stored beside
     the settings, for the same reason. ``work`` makes the result of the item at a position, ``save`` keeps it,
-    ``outcome`` says how it ended, and ``is_output`` whether there is something to write for it. ``before_new`` is
-    called before a new run begins, and may refuse it. ``redo``: work on items that are done, too; what was paid for is
-    answered from the store.
+    ``outcome`` says how it ended, and ``is_output`` whether there is something to write for it. ``outputs`` are the
+    files that will be written; without ``force`` none is replaced but what the run has written itself. ``redo``: work
+    on items that are done, too; what was paid for is answered from the store.
     """
 
     command: str
@@ -49,7 +51,8 @@ class Job(Generic[Item, Result]):
     save: Callable[[Run, int, Result], None]
     outcome: Callable[[Result], Outcome]
     is_output: Callable[[Result], bool] = lambda result: True
-    before_new: Callable[[], None] = lambda: None
+    outputs: tuple[Path, ...] = ()
+    force: bool = True
     signatures: Mapping[str, str] | None = None
     kind: Literal["chain", "rating"] = "chain"
     redo: bool = False
@@ -80,8 +83,8 @@ async def run_job(
         if stored is None or "signatures" in stored:  # runs of early versions have none
             settings["signatures"] = dict(job.signatures)
     name = name_of(settings)
-    if store.settings(name) is None:
-        job.before_new()
+    if not job.force:
+        _refuse_existing(job, config, store, name)
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
     done = run.counts().done
     has_output, first_failure = done > 0, ""
@@ -115,6 +118,15 @@ async def run_job(
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
     run.finish()
     return run
+
+
+def _refuse_existing(job: Job[Item, Result], config: Config, store: Store, name: str) -> None:
+    """Raise :class:`OutputError` for an output that is there and that the run ``name`` has not written as it is now."""
+    written = store.outputs(name)
+    if written is None:
+        return  # a run of an early version: nobody knows
+    is_cut = config.limit is not None and bool(written) and store.read(name).counts().done > config.limit
+    refuse_existing(path for path in job.outputs if is_cut or written.get(str(path.resolve())) != hash_of(path))
 
 
 @contextmanager

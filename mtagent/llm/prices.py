@@ -172,11 +172,13 @@ def _list_price(model: str, base_url: str | None) -> Callable[[Usage], float] | 
     if not isinstance(prices, ModelPrice) or prices.input_mtok is None or prices.output_mtok is None:
         return lambda usage: float(calculate(usage).total_price)  # it depends on the time
 
+    cached_price = prices.input_mtok if prices.cache_read_mtok is None else prices.cache_read_mtok
+
     def dollars(usage: Usage) -> float:
         prompt, cached = usage.input_tokens, min(usage.cached_tokens, usage.input_tokens)
         total = (
             (prompt - cached) * rate(prices.input_mtok, prompt)
-            + cached * rate(prices.cache_read_mtok or prices.input_mtok, prompt)
+            + cached * rate(cached_price, prompt)
             + usage.output_tokens * rate(prices.output_mtok, prompt)
             + 1000 * usage.calls * rate(prices.requests_kcount, prompt)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -41,7 +41,7 @@ def rescue(damaged: Path, new: Path) -> list[Rescued]:
     source = sqlite3.connect(f"file:{quote(str(damaged.absolute()))}?mode=ro", uri=True)
     try:
         with Store(new) as store:
-            gaps = [gap for table in _TABLES for gap in _copy(source, store.database, table)]
+            gaps = {table: _copy(source, store.database, table) for table in _TABLES}
             names = [name for (name,) in store.database.query("SELECT name FROM runs ORDER BY id")]
             runs = [_checked(store, name, gaps) for name in names]
     finally:
@@ -122,9 +122,13 @@ def _readable(source: sqlite3.Connection, table: str, columns: str) -> Iterator[
                 yield rows
 
 
-def _checked(store: Store, name: str, gaps: Sequence[tuple[_Place, _Place]]) -> Rescued:
-    """Take out of a run the segments that are not whole."""
+def _checked(store: Store, name: str, gaps_of: Mapping[str, Sequence[tuple[_Place, _Place]]]) -> Rescued:
+    """Take out of a run the segments that are not whole. ``gaps_of`` the tables that runs of its kind have no rows in
+    do not count.
+    """
     run = store.read(name)
+    tables = {"segments", "rated"} if run.kind == "rating" else set(SEGMENT_TABLES) - {"rated"}
+    gaps = [gap for table in tables for gap in gaps_of[table]]
     positions = store.database.query("SELECT position, state, text FROM segments WHERE run_id = ?", (run.id,))
     broken = [
         position

@@ -222,16 +222,19 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
     texts = read_texts(connection, [calls for row in rows for calls in (row[11], row[18]) if calls is not None])
     span = (run_id, rows[0][1], rows[-1][1])
     columns = _COLUMNS["segments"]
-    segments = {
-        row[1]: _read_segment(row)
+    segment_rows = {
+        row[1]: row
         for row in connection.execute(
             f"SELECT {columns} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?", span
         )
     }
+    segments = dict[int, Segment]()  # only what is asked for is read: one in between may be damaged
     for row in rows:
         rating = None if row[6] is None else _read_rating(row, texts)
-        if row[1] not in segments:
+        if row[1] not in segment_rows:
             raise LookupError(f"the row of segment {row[3]!r} is missing")
+        if row[1] not in segments:
+            segments[row[1]] = _read_segment(segment_rows[row[1]])
         yield Rated(
             segment=segments[row[1]],
             system=row[4],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -79,8 +80,8 @@ class Store:
         given = (_canonical("settings", settings), _canonical("inputs", inputs))
         with self.database.writing(f"run {name!r}") as connection:
             connection.execute(
-                "INSERT OR IGNORE INTO runs (name, kind, state, settings, inputs, started, updated)"
-                " VALUES (?, ?, 'running', ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO runs (name, kind, state, settings, inputs, started, updated, outputs)"
+                " VALUES (?, ?, 'running', ?, ?, ?, ?, '{}')",
                 (name, kind, *given, now(), now()),
             )
         with self.database.reading(f"run {name!r}") as connection:
@@ -104,8 +105,9 @@ class Store:
         try:
             with self.database.writing() as connection:
                 connection.execute(
-                    "UPDATE runs SET state = 'running', total = coalesce(?, total), updated = ? WHERE id = ?",
-                    (total, now(), run_id),
+                    "UPDATE runs SET state = 'running', updated = ?,"
+                    " total = max(coalesce(?, total), coalesce(total, 0)) WHERE id = ?",  # --limit does not shrink it
+                    (now(), total, run_id),
                 )
         except BaseException:
             run.close()
@@ -137,6 +139,21 @@ class Store:
         rows = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
         with self.database.intact(f"run {name!r}"):
             return _parsed(rows[0][0]) if rows else None
+
+    def outputs(self, name: str) -> dict[str, str] | None:
+        """The files that the run ``name`` has written, with the hash of each; none where there is no such run.
+
+        ``None``: the run was begun by a version that did not note them.
+        """
+        rows = self.database.query("SELECT outputs FROM runs WHERE name = ?", (name,))
+        with self.database.intact(f"run {name!r}"):
+            return {} if not rows else None if rows[0][0] is None else _parsed(rows[0][0])
+
+    def note_outputs(self, name: str, outputs: Mapping[str, str]) -> None:
+        """Note which files the run ``name`` has written, and the hash of each."""
+        noted = json.dumps((self.outputs(name) or {}) | dict(outputs))
+        with self.database.writing(f"run {name!r}") as connection:
+            connection.execute("UPDATE runs SET outputs = ? WHERE name = ?", (noted, name))
 
     def run(self, name: str) -> RunSummary:
         """One run at a glance."""

@@ -119,6 +119,8 @@ _ROLES_AND_CAUSES = (
 )
 
 
+_OUTPUTS = ("ALTER TABLE runs ADD COLUMN outputs TEXT",)
+
 _SENTENCES = {
     "nothing to translate": "blank",
     "no error found": "error-free",
@@ -174,7 +176,7 @@ def _guards_of(detail: str) -> list[str]:
     return list(dict.fromkeys(match[1] for part in parts if (match := _GUARD.match(part))))
 
 
-MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES)
+MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS)
 
 
 def version(connection: sqlite3.Connection) -> int:
