@@ -73,7 +73,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("postedit -s en.txt -l en-es", 2, "give the translations with -t"),
         (f"{POSTEDIT} --gate maybe", 2, "'maybe' is not one of"),
         (f"{POSTEDIT} --margin much", 2, "'much' is not a valid float"),
-        ("postedit -s en.txt -t es.txt", 1, "en.txt:1: no source_lang; add it to the file or give --source-lang"),
+        ("postedit -s en.txt -t es.txt", 1, "en.txt:1: no source_lang; give the language pair, as in -l en-es"),
         ("postedit -s en.txt -t es.txt -l klingon", 1, "'klingon' is not a language pair"),
         ("postedit -s en.txt -t es.txt -l en-en", 1, "source and target language are both en"),
         (f"{POSTEDIT} --concurrency 0", 1, "concurrency: input should be greater"),

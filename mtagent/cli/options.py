@@ -238,9 +238,8 @@ LIMIT_OPTION = [
     option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
 ]
 CHAIN_RUN_OPTIONS = [
-    option(
-        RUN, "--name", "--run", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"
-    ),
+    option(RUN, "--name", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"),
+    option(RUN, "--run", "former_name", hidden=True),
     *LIMIT_OPTION,
 ]
 _STORE = option(
@@ -319,6 +318,10 @@ def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
 
 def read_config(options: dict[str, Any]) -> Config:
     """The configuration that ``options`` ask for; takes what belongs to it out of ``options``."""
+    if former_name := options.pop("former_name", None):
+        if options["run"] is not None:
+            raise click.UsageError("--run is the former word for --name: give --name alone")
+        options["run"] = former_name
     overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
     overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
     if judge := overrides.pop("judge", None):

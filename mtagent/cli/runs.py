@@ -76,9 +76,11 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
             display(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
             return
         summary = opened.run(run)
+        total = summary.counts.total
+        of = "" if total in (None, summary.counts.done) else f" of {total}"
         display(
             visible(summary.name, one_line=True)
-            + f": {summary.state}, started {summary.started}, {summary.counts.done} segments done"
+            + f": {summary.state}, started {summary.started}, {summary.counts.done}{of} segments done"
         )
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))

@@ -141,7 +141,9 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
             fields["id"] = str(fields["id"])
         for side in ("source_lang", "target_lang"):
             if side not in fields:
-                raise InputError(f"{where}: no {side}; add it to the file or give --{side.replace('_', '-')}")
+                raise InputError(
+                    f"{where}: no {side}; give the language pair, as in -l en-es, or a column or field of that name"
+                )
             fields[side] = languages.normalise(str(fields[side]))
         return Segment.model_validate(fields)
     except ConfigError as error:
