@@ -178,7 +178,7 @@ def test_a_defect_is_refused_with_file_and_line(form: Format, content: str, reas
 @pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
 def test_a_missing_language_is_refused_with_the_option_to_give(form: Format, tmp_path: Path) -> None:
     path = file(tmp_path, '{"source": "a"}\n' if "jsonl" in form.name else "source\na\n")
-    with pytest.raises(InputError, match=r"file:\d: no target_lang; .*--target-lang"):
+    with pytest.raises(InputError, match=r"file:\d: no target_lang; .*-l en-es"):
         next(form.read(path, SegmentDefaults(source_lang="en")))
 
 
