@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 
-.PHONY: help setup demo test test-slow test-extras test-comet check bench wheel clean
+.PHONY: help setup demo test coverage test-slow test-extras test-comet check bench wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
 	@$(BIN)/mtagent demo
 
 test: $(DEV)  ## Run the tests that need no extra
+	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow"
+
+coverage: $(DEV)  ## The same, and which lines they leave out
 	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
 
 test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
