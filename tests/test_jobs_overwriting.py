@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import SOURCES, TRANSLATIONS, Shell
 from tests.span_writers import Case, marot, mtme
+from tests.stored import sql
 
 CASES = [Case(str(n), *texts, ()) for n, texts in enumerate(zip(SOURCES, TRANSLATIONS, strict=True), start=1)]
 FILES = "-s en.txt -t es.txt -l en-es"
@@ -152,6 +153,15 @@ def test_a_resumed_run_replaces_only_what_it_wrote_itself_as_it_is_now(files: Sh
     assert files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").code == 0
     files.write("r.jsonl", "mine")
     assert "r.jsonl: is there already" in files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").last
+
+
+def test_a_run_that_was_killed_while_it_wrote_its_output_goes_on(files: Shell) -> None:
+    assert files.postedit("--name r -o o.txt").code == 0
+    with sql(files.folder / "store.db") as connection:
+        ((noted,),) = connection.execute("SELECT outputs FROM runs").fetchall()
+        connection.execute("UPDATE runs SET outputs = ?", (json.dumps(dict.fromkeys(json.loads(noted), "")),))
+    files.write("o.txt", "written, and not noted any more")
+    assert files.postedit("--name r -o o.txt").code == 0
 
 
 @pytest.mark.parametrize("command", ["postedit", "rate"])

@@ -11,10 +11,10 @@ from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.inputs import Files, files_named, hashes_of, read_segments, refuse_overwriting
+from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.pool import Outcome
-from mtagent.jobs.run import Job, OnStart, RunModels, run_job
+from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.records import Chain
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path
@@ -61,8 +61,8 @@ async def improve_file(
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             kind, like = files.writer()
             like = like if config.limit is None else None
-            write_outputs(run, kind, files, like=like, limit=config.limit)
-            store.note_outputs(run.name, hashes_of(files.outputs))
+            with noting_outputs(store, run.name, files.outputs):
+                write_outputs(run, kind, files, like=like, limit=config.limit)
             return store.run(run.name)
 
 

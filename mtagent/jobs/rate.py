@@ -24,10 +24,10 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, hashes_of
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
-from mtagent.jobs.run import Job, OnStart, RunModels, run_job
+from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -257,8 +257,8 @@ async def _rate(
             kind="rating",
         )
         run = await run_job(job, config, store, models, on_start=on_start, on_result=on_rated)
-    systems, remarks = write_ratings(run, output, limit=config.limit)
-    store.note_outputs(run.name, hashes_of(output.paths))
+    with noting_outputs(store, run.name, output.paths):
+        systems, remarks = write_ratings(run, output, limit=config.limit)
     return RatingReport(store.run(run.name), systems, remarks)
 
 

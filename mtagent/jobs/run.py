@@ -16,7 +16,8 @@ from typing import Any, Generic, Literal
 
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
-from mtagent.jobs.inputs import hash_of, refuse_existing
+from mtagent.formats.files import STANDARD
+from mtagent.jobs.inputs import hash_of, hashes_of, refuse_existing
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budgeted
@@ -26,6 +27,8 @@ from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
 from mtagent.store.store import Store
 
+BEING_WRITTEN = ""
+"""In the place of an output's hash: it is about to be replaced."""
 OnStart = Callable[[str, int, int], None]
 """Gets the run's name, the number of segments, and how many of them are done already."""
 
@@ -126,7 +129,19 @@ def _refuse_existing(job: Job[Item, Result], config: Config, store: Store, name:
     if written is None:
         return  # a run of an early version: nobody knows
     is_cut = config.limit is not None and bool(written) and store.read(name).counts().done > config.limit
-    refuse_existing(path for path in job.outputs if is_cut or written.get(str(path.resolve())) != hash_of(path))
+    refuse_existing(
+        path for path in job.outputs if is_cut or written.get(str(path.resolve())) not in (BEING_WRITTEN, hash_of(path))
+    )
+
+
+@contextmanager
+def noting_outputs(store: Store, name: str, outputs: tuple[Path, ...]) -> Iterator[None]:
+    """Note what the run ``name`` writes to its ``outputs``, before and after: a process that is killed in between may
+    have written them, and the same command must still go on.
+    """
+    store.note_outputs(name, {str(path.resolve()): BEING_WRITTEN for path in outputs if path != STANDARD})
+    yield
+    store.note_outputs(name, hashes_of(outputs))
 
 
 @contextmanager
