@@ -91,8 +91,8 @@ async def connect() -> Any:
 Connect = Callable[..., Any]
 
 
-def test_importing_the_client_does_not_import_openai() -> None:
-    check = "import sys, mtagent.llm.client; sys.exit('openai' in sys.modules or 'genai_prices' in sys.modules)"
+def test_importing_the_client_imports_nothing_heavy() -> None:
+    check = "import sys, mtagent.llm.client; sys.exit('aiohttp' in sys.modules or 'genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], cwd=Path(__file__).parents[1], check=False).returncode == 0
 
 
@@ -457,7 +457,7 @@ async def test_the_key_is_never_shown(connect: Connect, fault: Fault, caplog: py
     session = await connect(Settings(script=[fault] * 99), deadline=1, timeout=0.2)
     with pytest.raises(ModelError) as caught:
         await session.ask()
-    assert chain(caught.value) == [caught.value], "no exception of the openai package hangs on"
+    assert chain(caught.value) == [caught.value], "no exception that carries the request hangs on"
     shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
     for text in (str(caught.value), repr(caught.value), shown, repr(session.client), caplog.text):
         assert KEY not in text

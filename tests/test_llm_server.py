@@ -82,7 +82,7 @@ def test_an_address_that_cannot_work_is_refused_unseen(bad: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("bad", ["http://[v1.x]", "http://\u2461:1/v1", "http://localhost/" + "a" * 70_000])
-def test_an_address_that_only_the_http_client_refuses_is_a_setting_too(bad: str) -> None:
+def test_an_address_that_no_server_can_have_is_refused(bad: str) -> None:
     with pytest.raises(ConfigError, match=r"^the base URL "):
         OpenAIClient("m", base_url=bad)
 

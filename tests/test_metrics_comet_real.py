@@ -119,7 +119,7 @@ def in_own_environment(folder: Path, *arguments: str) -> Done:
 
 
 def test_where_the_extra_is_installed_no_other_python_is_needed(tiny: Path, files: Shell) -> None:
-    if subprocess.run([PYTHON, "-c", "import openai, pydantic, sacrebleu, click"], capture_output=True).returncode:
+    if subprocess.run([PYTHON, "-c", "import aiohttp, pydantic, sacrebleu, click"], capture_output=True).returncode:
         pytest.skip(f"{PYTHON} has COMET, but not what mtagent itself needs: pip install 'mtagent[comet]' there")
     line = f"score -s src.txt -t a.txt b.txt -r ref.txt -l en-es -m comet:model={tiny / 'regression'} -sl -f json -w 15"
     own = in_own_environment(files.folder, *line.split())

@@ -137,7 +137,7 @@ class OpenAIClient:
         self._parameters = self.sampling.parameters()
         self._reached = self._answered = False
         if transport is None:
-            from mtagent.llm.transport import Transport  # the openai package takes more than half a second
+            from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
             transport = Transport(self.base_url, api_key_env, timeout, self._clock)
         self._transport = transport

@@ -276,7 +276,8 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
         _fail(_TOO_DEEP, answer)
     if not isinstance(read.value, dict | list):
         _fail("no JSON object or list in the reply", answer)
-    if _depth_above(read.value, DEEPEST):
+    brackets = text.count("{") + text.count("[")
+    if brackets > DEEPEST and _depth_above(read.value, DEEPEST):
         _fail(_TOO_DEEP, answer)
     if "\\u" in text:
         written = json.dumps(read.value, ensure_ascii=False)

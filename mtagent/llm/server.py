@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import re
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -16,6 +16,7 @@ from mtagent.text.masking import key_in
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
+LONGEST_ADDRESS = 8_000
 
 
 def server_address(base_url: str | None) -> str:
@@ -44,15 +45,19 @@ def address_problem(
         return "holds a user name or password; keys are read from the environment only"
     if secret := key_in(address):
         return f"holds {secret}; it would be stored and shown: put the key in the environment variable {variable}"
+    if len(address) > LONGEST_ADDRESS:
+        return f"has more than {LONGEST_ADDRESS:,} characters: {example}"
     if not address.isprintable() or " " in address:
         return f"holds a space or a control character: {example}"
     try:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             return f"is not an address: {example}"
-        parts.hostname.encode("idna")
-        if re.fullmatch(r"[\d.]+", parts.hostname):
-            IPv4Address(parts.hostname)
+        host = parts.hostname.encode("idna").decode()
+        if "[" in parts.netloc:
+            IPv6Address(host.partition("%")[0])
+        elif re.fullmatch(r"[\d.]+", host):
+            IPv4Address(host)
     except UnicodeError:
         return f"holds no possible name of a server: {example}"
     except ValueError:

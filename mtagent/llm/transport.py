@@ -1,4 +1,4 @@
-"""One exchange with a server. Here alone is the ``openai`` package used, and here its exceptions end.
+"""One exchange with a server over HTTP. Its exceptions end here.
 
 They carry the request with its headers, so none of them may go on from here, not even as the context of another.
 """
@@ -9,14 +9,15 @@ import asyncio
 import json
 import logging
 import ssl
-from contextvars import ContextVar
-from typing import Any
+from importlib.metadata import version
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx2
-import openai
+import truststore
+from yarl import URL
 
-from mtagent.errors import BadRequest, ConfigError, ServerError
+from mtagent.errors import BadRequest, ServerError
 from mtagent.llm.limits import Clock
 from mtagent.llm.reply import Failure, status_failure
 from mtagent.llm.request import Body, room_of
@@ -40,73 +41,53 @@ def reply_bound(body: Body) -> int:
     return max(SMALLEST_BOUND, (room_of(body) or ROOM_WITHOUT_LIMIT) * (TOKEN_BYTES + logprobs))
 
 
-_BOUND: ContextVar[int] = ContextVar("_BOUND")
-
-
-class TooLarge(Exception):
-    """A reply has more bytes than it can be meant to have."""
-
-
-class BoundedClient(openai.DefaultAioHttpClient):
-    """The package's HTTP client, which reads bodies without bounds, except that this one stops reading.
-
-    What counts is the size after decompression. Of an error only the beginning is read.
-    """
-
-    async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        """The response to ``request``, read and closed. Raises :class:`TooLarge`."""
-        response = await super().send(request, stream=True, **options)
-        failed = response.status_code >= 300
-        bound = LONGEST_ERROR if failed else _BOUND.get()
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async for part in response.aiter_bytes():
-                parts.append(part)
-                size += len(part)
-                if size > bound:
-                    break
-        finally:
-            await response.aclose()
-        if size > bound and not failed:
-            raise TooLarge(f"the reply is larger than {bound:,} bytes, which nobody asked for")
-        encoding = ("content-encoding", "content-length")
-        headers = {name: response.headers[name] for name in response.headers if failed and name not in encoding}
-        content = b"".join(parts)[:bound]
-        return type(response)(response.status_code, headers=headers, content=content, request=response.request)
+def proxy_for(address: str) -> str | None:
+    """The proxy that the environment names for ``address`` (``HTTPS_PROXY``, ``NO_PROXY`` …)."""
+    parts = urlsplit(address)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 class Transport:
-    """Posts chat completions to one server, with the key in the environment variable ``api_key_env``."""
+    """Posts chat completions to one server, with the key in the environment variable ``api_key_env``.
+
+    Redirects are not followed: key and texts would go with them. Certificates are checked against the system's.
+    """
 
     def __init__(self, base_url: str, api_key_env: str, timeout: float, clock: Clock) -> None:
-        try:
-            httpx2.URL(base_url)
-        except httpx2.InvalidURL:
-            message = "the base URL (--base-url or OPENAI_BASE_URL) names no possible server"
-            raise ConfigError(f"{message}: write for example http://localhost:8000/v1") from None
-        self._base_url, _, query = base_url.partition("?")
-        self._path = f"/chat/completions?{query}" if query else "/chat/completions"
+        path, mark, query = base_url.partition("?")
+        self._address = URL(f"{path.rstrip('/')}/chat/completions{mark}{query}")
+        self._proxy = proxy_for(base_url)
         self._key = server_key(api_key_env, base_url)
         self._timeout, self._clock = timeout, clock
-        self._client: openai.AsyncOpenAI | None = None
+        self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: Body, seconds: float) -> object | Failure:
         """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
-        token = _BOUND.set(reply_bound(body))
+        content = bytearray()
         try:
-            async with asyncio.timeout(seconds):
-                response = await self._openai().post(self._path, cast_to=httpx2.Response, body=body)
-            return masked_reply(_parsed(response.content), self._key)
-        except openai.APIStatusError as error:
-            now = self._clock.wall()
-            return status_failure(error.status_code, error.response.headers, error.body, now=now, key=self._key)
-        except TooLarge as error:
-            return self._failure(str(error), answered=True)
-        except TimeoutError:
-            return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
-        except (openai.APIError, aiohttp.ClientError, OSError) as error:
+            sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            async with (
+                asyncio.timeout(seconds),
+                self._open().post(self._address, data=sent, proxy=self._proxy, allow_redirects=False) as response,
+            ):
+                failed = response.status >= 300
+                bound = LONGEST_ERROR if failed else reply_bound(body)
+                async for part in response.content.iter_chunked(2**16):  # after decompression
+                    content += part
+                    if len(content) > bound:
+                        break
+            if failed:
+                now = self._clock.wall()
+                error = _error_body(bytes(content[:bound]))
+                return status_failure(response.status, response.headers, error, now=now, key=self._key)
+            if len(content) > bound:
+                message = f"the reply is larger than {bound:,} bytes, which nobody asked for"
+                return self._failure(message, answered=True)
+            return masked_reply(_parsed(bytes(content)), self._key)
+        except (aiohttp.ClientError, OSError) as error:
+            if isinstance(error, TimeoutError) and not isinstance(error, UNREACHABLE):
+                return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
             causes: list[BaseException] = [error]
             while (cause := causes[-1].__cause__) is not None:
                 causes.append(cause)
@@ -114,16 +95,13 @@ class Transport:
             words = str(innermost) or type(innermost).__name__
             if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
                 words += "; the server does not seem to speak https at this address: write http://"
-            unreachable = any(isinstance(cause, UNREACHABLE) for cause in causes)
-            return self._failure(f"no connection, or it broke: {words}", unreachable=unreachable)
+            return self._failure(f"no connection, or it broke: {words}", unreachable=isinstance(error, UNREACHABLE))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             return self._failure(f"the reply is not JSON: {error}")
         except RecursionError:
             return self._failure("the reply is JSON that is nested too deep", answered=True)
         except UnicodeEncodeError:
             return Failure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
-        finally:
-            _BOUND.reset(token)
 
     def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> Failure:
         """What may pass; or a reply of no use, which was ``answered``."""
@@ -131,28 +109,33 @@ class Transport:
         what = clean(what, self._key)
         return Failure(ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered)
 
-    def _openai(self) -> openai.AsyncOpenAI:
-        """The client of the running event loop: connections do not survive their loop."""
+    def _open(self) -> aiohttp.ClientSession:
+        """The session of the running event loop: connections do not survive their loop."""
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._session is None or self._loop is not loop:
             self._loop = loop
-            timeout = openai.Timeout(self._timeout, connect=min(self._timeout, LONGEST_CONNECT))
-            for name in ("httpx", "httpx2", "openai._base_client"):  # they log what status line and headers say
-                logging.getLogger(name).addFilter(KeyFilter(self._key))
-            self._client = openai.AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._base_url,
-                max_retries=0,
-                timeout=timeout,
-                http_client=BoundedClient(timeout=timeout, follow_redirects=False),
+            logging.getLogger("aiohttp.client").addFilter(KeyFilter(self._key))  # it logs what headers say
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0,  # the limiter decides how many requests are under way
+                    ssl=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self._address.scheme == "https" else True,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self._timeout, LONGEST_CONNECT)),
+                headers={
+                    "Accept": "application/json",
+                    "Authorization": f"Bearer {self._key}",
+                    "Content-Type": "application/json",
+                    "User-Agent": f"mtagent/{version('mtagent')}",
+                },
             )
-        return self._client
+        return self._session
 
     async def aclose(self) -> None:
         """Close the connections. The next request opens new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
+        session, self._session = self._session, None
+        if session is not None and self._loop is asyncio.get_running_loop():
+            await session.close()
 
 
 def _parsed(content: bytes) -> object:
@@ -163,3 +146,11 @@ def _parsed(content: bytes) -> object:
         raise
     except ValueError:
         return json.loads(content, parse_int=float)
+
+
+def _error_body(content: bytes) -> object:
+    """The JSON of an error, or its text."""
+    try:
+        return _parsed(content)
+    except (ValueError, RecursionError):
+        return content.decode(errors="replace")
