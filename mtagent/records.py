@@ -343,6 +343,7 @@ class Judgement(Record):
     """What one judge said of the texts before and after a step: a score for each, or its choice in each order asked."""
 
     judge: str
+    signature: str = ""
     before: float | None = None
     after: float | None = None
     choices: tuple[Choice, ...] = ()
@@ -353,6 +354,18 @@ class Judgement(Record):
         if self.before is None or self.after is None:
             return None
         return round(self.after - self.before, GAIN_DIGITS)
+
+    @property
+    def difference(self) -> float | None:
+        """By how much the score rose; of choices +1, -1 or 0: all for ``after``, all for ``before``, or not agreed.
+
+        ``None`` where the judge said nothing.
+        """
+        if not self.choices:
+            return self.gain
+        if len(set(self.choices)) > 1:
+            return 0.0
+        return {"after": 1.0, "before": -1.0, "tie": 0.0}[self.choices[0]]
 
 
 CauseKind = Literal[
