@@ -21,24 +21,20 @@ Numbers = tuple[int, ...]
 class Parts(NamedTuple):
     """What was found: the numbers of the edits to keep, and the decision that kept them, if there are any.
 
-    ``left_out`` holds, for each other edit, the last decision against a text that had it.
+    ``left_out`` holds, for each other edit, the last decision against a text that had it, and the edits of that text.
     """
 
     kept: Numbers
     decision: Decision | None
-    left_out: dict[int, Decision]
+    left_out: dict[int, tuple[Decision, Numbers]]
     tries: tuple[Decision, ...]
 
 
 def price(decision: Decision) -> int:
-    """The judge calls that ``decision`` took; a rating or comparison without requests, as a metric's, counts as one.
-
-    The rating of the text before is asked for once, and not counted. Where the guards decided, no judge was asked.
-    """
+    """The judge calls that ``decision`` took, at least one: a metric makes no request. None if the guards decided."""
     if decision.cause.kind == "guards":
         return 0
-    requests = sum(len(rating.calls) for rating in decision.ratings if rating.role != "before")
-    return max(1, requests + len(decision.calls))
+    return max(1, len(decision.calls) + sum(len(rating.calls) for rating in decision.ratings))
 
 
 async def keep_in_parts(
@@ -58,37 +54,51 @@ async def keep_in_parts(
     accepted, untested = Numbers(), Numbers()
     suspects = tuple(sorted(range(count), key=lambda number: (number in suspected, number)))
     cut = count - len(suspected)
-    left_out = dict.fromkeys(suspects, rejected)
-    kept_by, tries, dearest = None, list[Decision](), price(rejected)
+    left_out = dict.fromkeys(suspects, (rejected, suspects))
+    again = [rating for rating in rejected.ratings if rating.role != "before"]  # the text before is rated once
+    kept_by, tries, dearest = None, list[Decision](), price(rejected._replace(ratings=tuple(again)))
     while (len(suspects) > 1 or untested) and dearest <= calls:
         if len(suspects) > 1:
             cut = cut if 0 < cut < len(suspects) else len(suspects) // 2
             part, rest, later, cut = suspects[:cut], suspects[cut:], untested, 0
         else:
             part, rest, later = untested, (), ()
-        decision = await decide(tuple(sorted(accepted + part)))
+        tried = tuple(sorted(accepted + part))
+        decision = await decide(tried)
         tries.append(decision)
         calls, dearest = calls - price(decision), max(dearest, price(decision))
         if decision.keep:
             kept_by, accepted, suspects, untested = decision, accepted + part, rest, later
         else:
-            left_out |= dict.fromkeys(part, decision)
+            left_out |= dict.fromkeys(part, (decision, tried))
             suspects, untested = part, rest + later
     refused = {number: why for number, why in sorted(left_out.items()) if number not in accepted}
     return Parts(tuple(sorted(accepted)), kept_by, refused, tuple(tries))
 
 
-def suspected(text: str, changes: Sequence[Edit], ratings: Iterable[Rating]) -> list[Edit]:
-    """The edits of ``changes`` where a judge of the ``text`` after them marks an error that it did not mark before."""
-    ratings = tuple(ratings)
+def suspected(text: str, groups: Sequence[Sequence[Edit]], ratings: Iterable[Rating]) -> list[int]:
+    """The numbers of those ``groups`` of edits where a judge of the ``text`` after them marks an error that is new."""
+    ratings, every = tuple(ratings), [edit for group in groups for edit in group]
     known = {error.text for rating in ratings if rating.role == "before" for error in rating.errors or ()}
     marked = [error for rating in ratings if rating.role == "after" for error in rating.errors or ()]
     new = [e for e in marked if e.side == "translation" and e.severity != "neutral" and e.text not in known]
     places = [finding.places[0] for finding in find_spans(text, new) if finding.certain]
-    moved = [edits.after_applying(changes, edit) for edit in changes if edit.outcome == "applied"]
-    applied = [edit for edit in changes if edit.outcome == "applied"]
-    return [
-        edit
-        for edit, after in zip(applied, moved, strict=True)
-        if any(place.start < (after.end or 0) and (after.start or 0) < place.end for place in places)
-    ]
+
+    def is_marked(edit: Edit) -> bool:
+        moved = edits.after_applying(every, edit)
+        return any(place.start < (moved.end or 0) and (moved.start or 0) < place.end for place in places)
+
+    return [number for number, group in enumerate(groups) if any(map(is_marked, group))]
+
+
+def ratings_of_all(decisions: Iterable[Decision], final: Decision) -> tuple[Rating, ...]:
+    """The ratings of all ``decisions``; those of texts after an edit are tries, but for the ``final`` decision's."""
+    ratings: list[Rating] = []
+    for decision in decisions:
+        for rating in decision.ratings:
+            if rating.role != "before":
+                role = "after" if decision is final else "try"
+                ratings.append(rating.model_copy(update={"role": role}))
+            elif rating.calls or (decision is final and not any(known.role == "before" for known in ratings)):
+                ratings.append(rating)
+    return tuple(ratings)
