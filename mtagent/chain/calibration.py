@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import NormalDist
+from typing import Any
 
 from pydantic import Field, ValidationError
 
-from mtagent.chain.gate import Gate, RateGate
 from mtagent.errors import ConfigError, InputError
-from mtagent.evaluators.protocol import Evaluator, signature_of
 from mtagent.formats.files import replacing
 from mtagent.formats.json_text import whole_file
-from mtagent.records import Record, comparable, same_rater
+from mtagent.records import Judgement, Record, comparable, same_rater
 
 KIND = "mtagent gate calibration"
 
@@ -27,7 +26,13 @@ class Figure(Record):
 
 
 class Effect(Record):
-    """What a gate does to edits; see :class:`mtagent.analysis.gate_calibration.Effect`."""
+    """What a gate does to ``items`` edits in ``groups`` groups.
+
+    ``gate``, ``always``, ``never``, ``oracle`` and ``alone`` (each judge without the others: kept where its difference
+    is above 0) are means of people's scores: of what is kept, of all edited texts, of all texts before, and of the
+    better of each two. ``over_always``, ``over_never`` and ``lead`` are the gate's lead over these and over the better
+    of the two; ``headroom`` is the share that ``lead`` is of the oracle's.
+    """
 
     items: int
     groups: int
@@ -40,6 +45,84 @@ class Effect(Record):
     accepted: Figure
     good_kept: Figure
     harmful_refused: Figure
+    lead: Figure | None = None
+    headroom: Figure | None = None
+    alone: dict[str, Figure] = Field(default_factory=dict)
+
+
+class JudgeWeight(Record):
+    """What a judge's word counts in an :class:`ExpectedGain`.
+
+    Its differences (after - before) are divided by ``scale``, their standard deviation in the calibration pairs (0:
+    they are all the same there, and the judge counts nothing); ``weight`` is people's points for one such deviation.
+    ``before_*`` say the same of its score of the text before, less ``before_mean``, where that counts too.
+    """
+
+    judge: str
+    signature: str
+    scale: float = Field(ge=0, allow_inf_nan=False)
+    weight: float = Field(allow_inf_nan=False)
+    before_mean: float = Field(default=0.0, allow_inf_nan=False)
+    before_scale: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    before_weight: float = Field(default=0.0, allow_inf_nan=False)
+
+
+class LearningPoint(Record):
+    """What a gate learnt on ``pairs`` pairs is worth on the held-out ones: its mean ``lead`` and share of ``headroom``.
+
+    ``lost`` is the share of the draws in which it is worse than the better of always and never.
+    """
+
+    pairs: int
+    draws: int
+    lead: float
+    headroom: float | None
+    lost: float
+
+
+class ExpectedGain(Record):
+    """The gain that people would see, predicted from what judges say of the texts before and after.
+
+    Learnt on ``calibrated_on`` pairs by ridge regression, with the penalty ``ridge`` per pair on the weights and none
+    on the intercept. ``spread`` is the standard deviation of people's gain around predictions for pairs of documents
+    that were not learnt from. ``held_out`` is the effect on edits of other documents, ``learning`` that of fewer pairs.
+    """
+
+    intercept: float = Field(allow_inf_nan=False)
+    judges: tuple[JudgeWeight, ...] = Field(min_length=1)
+    spread: float = Field(ge=0, allow_inf_nan=False)
+    ridge: float = Field(gt=0, allow_inf_nan=False)
+    calibrated_on: int
+    held_out: Effect | None = None
+    learning: tuple[LearningPoint, ...] = ()
+
+    def predict(self, judgements: Sequence[Judgement]) -> float:
+        """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
+
+        Raises :class:`ConfigError` where they are not those of these judges, or where one says nothing.
+        """
+        if len(judgements) != len(self.judges):
+            names = ", ".join(judge.judge for judge in self.judges)
+            raise ConfigError(f"the gain was learnt from {len(self.judges)} judges ({names}), not {len(judgements)}")
+        gain = self.intercept
+        for judge, judgement in zip(self.judges, judgements, strict=True):
+            if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
+                raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
+            if judgement.difference is None or (judge.before_weight and judgement.before is None):
+                raise ConfigError(
+                    f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
+                )
+            if judge.scale:
+                gain += judge.weight * judgement.difference / judge.scale
+            if judge.before_weight and judgement.before is not None:
+                gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+        return gain
+
+    def chance(self, prediction: float) -> float:
+        """The chance that people see a gain where ``prediction`` is expected: normal, with the spread."""
+        if not self.spread:
+            return float(prediction > 0)
+        return NormalDist(sigma=self.spread).cdf(prediction)
 
 
 class Margin(Record):
@@ -120,6 +203,7 @@ class Calibration(Record):
     remarks: tuple[str, ...] = ()
     margin: Margin | None = None
     error_free: ErrorFree | None = None
+    gain: ExpectedGain | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -135,6 +219,11 @@ class Calibration(Record):
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.margin is not None:
             settings["margin"] = "never" if self.margin.value is None else self.margin.value
+        if self.gain is not None:
+            weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
+            for judge in weights["judges"]:
+                judge["signature"] = comparable(judge["signature"])
+            settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold
         return settings
@@ -159,53 +248,3 @@ def read(path: Path) -> Calibration:
             f"{path}: is no calibration of a gate: {where}: {first['msg'].lower()}; "
             "`mtagent gate calibrate -o FILE` writes them"
         ) from None
-
-
-class Threshold(NamedTuple):
-    """The score from which on a text that ``evaluator`` rated is error-free."""
-
-    evaluator: Evaluator
-    score: float
-
-
-def calibrated(path: Path, gate: Gate, editor: Evaluator | None) -> tuple[Gate, tuple[Threshold, ...]]:
-    """The gate with the margin of the calibration at ``path``, and the thresholds of those that it holds for.
-
-    The margin is the judge's. The threshold is the post-editor's evaluator's, the judge's, or both's. Raises
-    :class:`ConfigError` where it is neither's, and where a margin has no gate ``rate`` or another judge.
-    """
-    calibration = read(path)
-    margin, threshold = calibration.margin, calibration.threshold
-    if not calibration.signature:
-        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
-    judge = gate.judge if isinstance(gate, RateGate) else None
-    if margin is not None:
-        if type(gate) is not RateGate:  # one of another class would lose what it does besides
-            raise ConfigError(
-                f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: "
-                "use --gate rate, or calibrate without --before and --after"
-            )
-        if gate.margin:
-            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
-        if not calibration.holds_for(signature_of(gate.judge)):
-            raise _made_for_another(path, calibration, {"the gate asks": gate.judge})
-        gate = RateGate(gate.judge, margin=math.inf if margin.value is None else margin.value)
-    raters = {id(rater): rater for rater in (editor, judge) if rater and calibration.holds_for(signature_of(rater))}
-    if not raters:
-        raise _made_for_another(path, calibration, {"the post-editor asks": editor, "the gate asks": judge})
-    if margin is None and threshold is None:
-        raise ConfigError(f"{path}: holds no margin, and no threshold reached the wanted precision: nothing to use")
-    return gate, () if threshold is None else tuple(Threshold(rater, threshold) for rater in raters.values())
-
-
-def _made_for_another(path: Path, calibration: Calibration, raters: dict[str, Evaluator | None]) -> ConfigError:
-    """The error that names both signatures, and the parts in which they differ."""
-    signatures = {who: signature_of(rater) for who, rater in raters.items() if rater is not None}
-    there = [f"{who} {signature}" for who, signature in signatures.items()] or ["nobody rates here"]
-    parts = {part for signature in signatures.values() for part in comparable(signature).split("|")}
-    missing = [part for part in comparable(calibration.signature).split("|") if part not in parts]
-    hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
-    return ConfigError(
-        f"{path}: was calibrated for {calibration.signature}, but {' and '.join(there)}{hint}; name that "
-        "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
-    )
