@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
 from mtagent.errors import ConfigError
 from mtagent.formats.pipes import refuse_pipe
@@ -188,6 +188,7 @@ class Config(ModelSettings):
     samples: int = Field(default=1, ge=1)
     quorum: int | None = Field(default=None, ge=1)
     cautious: float | None = Field(default=None, gt=0, lt=1)
+    gate_calls: int = Field(default=12, ge=0)
     calibration: Path | None = None
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
@@ -200,7 +201,7 @@ class Config(ModelSettings):
     fix: Fix = "offered"
     forced: bool = False
     stop_when_error_free: bool = True
-    on_ambiguous: OnAmbiguous = "skip"
+    on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
     context: int = Field(default=0, ge=0)
     domain: str | None = None
@@ -230,6 +231,25 @@ class Config(ModelSettings):
             return parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
         except ConfigError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("on_ambiguous", mode="before")
+    @classmethod
+    def _policies(cls, value: Any) -> Any:
+        policies = value.split(",") if isinstance(value, str) else value
+        if not isinstance(policies, list | tuple) or not all(isinstance(policy, str) for policy in policies):
+            return value
+        policies, known = [policy.strip() for policy in policies], get_args(OnAmbiguous)
+        if unknown := next((policy for policy in policies if policy not in known), None):
+            raise ValueError(f"no policy {unknown!r}; there are: {', '.join(known)}")
+        if not policies or policies[:-1] not in ([], ["spaced"]):
+            raise ValueError(
+                "give one policy, or spaced and the one that follows where it finds no place: spaced,first"
+            )
+        return policies
+
+    @field_serializer("on_ambiguous")
+    def _policies_in_short(self, policies: tuple[OnAmbiguous, ...]) -> str:
+        return ",".join(policies)
 
     @field_validator("skip_guards")
     @classmethod

@@ -135,6 +135,7 @@ async def assembled(
             thresholds=thresholds,
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
+            gate_calls=config.gate_calls,
         )
 
 
