@@ -126,9 +126,7 @@ def wmt23(folder: Path) -> list[DataSet]:
     systems, numbers = tuple(dict.fromkeys(row["system"] for row in cells)), _numbers(row["seg"] for row in cells)
     scores = _by_system(cells, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
     panels, groups = ((judges[0],), (judges[1],), judges), np.arange(len(numbers))
-    return [
-        DataSet("WMT23 en-de", "MQM", "mqm", ("mqm",), judges, panels, _ordered(systems), systems, groups, scores)
-    ]
+    return [DataSet("WMT23 en-de", "MQM", "mqm", ("mqm",), judges, panels, _ordered(systems), systems, groups, scores)]
 
 
 def wmt25(folder: Path) -> list[DataSet]:
