@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
 from mtagent.errors import ConfigError
 from mtagent.formats.pipes import refuse_pipe
@@ -30,6 +30,7 @@ from mtagent.text.masking import key_in, masked
 
 Strategy = Literal["located", "paper"]
 Fix = Literal["offered", "asked"]
+GateName = Literal["none", "guards", "rate", "pairwise", "panel", "gain", "qe"]
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
 
@@ -154,15 +155,24 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        if isinstance(value, str) and (kind := key_in(value)):
-            raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and (kind := key_in(text)):
+                raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
         return value
 
 
 class JudgeSettings(ModelSettings):
-    """The model that judges in the gate, and the ``evaluator`` that asks it; ``None`` = the post-editor's."""
+    """The model that judges in the gate, and the ``evaluator`` that asks it, or several; ``None``: see the gate."""
 
-    evaluator: str | None = Field(default=None, min_length=1)
+    evaluator: str | tuple[str, ...] | None = None
+
+    @field_validator("evaluator")
+    @classmethod
+    def _one_or_several(cls, evaluator: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        specs = (evaluator,) if isinstance(evaluator, str) else evaluator
+        if specs is not None and not (specs and all(spec.strip() for spec in specs)):
+            raise ValueError("is empty: name an evaluator, or leave it out")
+        return specs[0] if specs and len(specs) == 1 else specs
 
 
 class Config(ModelSettings):
@@ -173,8 +183,12 @@ class Config(ModelSettings):
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
     evaluator: str | None = Field(default=None, min_length=1)
-    gate: Literal["none", "guards", "rate", "pairwise", "qe"] | None = None
+    gate: GateName | None = None
     margin: float = Field(default=0.0, ge=0)
+    samples: int = Field(default=1, ge=1)
+    quorum: int | None = Field(default=None, ge=1)
+    cautious: float | None = Field(default=None, gt=0, lt=1)
+    gate_calls: int = Field(default=12, ge=0)
     calibration: Path | None = None
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
@@ -187,7 +201,7 @@ class Config(ModelSettings):
     fix: Fix = "offered"
     forced: bool = False
     stop_when_error_free: bool = True
-    on_ambiguous: OnAmbiguous = "skip"
+    on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
     context: int = Field(default=0, ge=0)
     domain: str | None = None
@@ -217,6 +231,25 @@ class Config(ModelSettings):
             return parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
         except ConfigError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("on_ambiguous", mode="before")
+    @classmethod
+    def _policies(cls, value: Any) -> Any:
+        policies = value.split(",") if isinstance(value, str) else value
+        if not isinstance(policies, list | tuple) or not all(isinstance(policy, str) for policy in policies):
+            return value
+        policies, known = [policy.strip() for policy in policies], get_args(OnAmbiguous)
+        if unknown := next((policy for policy in policies if policy not in known), None):
+            raise ValueError(f"no policy {unknown!r}; there are: {', '.join(known)}")
+        if not policies or policies[:-1] not in ([], ["spaced"]):
+            raise ValueError(
+                "give one policy, or spaced and the one that follows where it finds no place: spaced,first"
+            )
+        return policies
+
+    @field_serializer("on_ambiguous")
+    def _policies_in_short(self, policies: tuple[OnAmbiguous, ...]) -> str:
+        return ",".join(policies)
 
     @field_validator("skip_guards")
     @classmethod
@@ -263,13 +296,20 @@ class Config(ModelSettings):
             decided |= {"gate": "rate", "judge": judge}
         return self.model_copy(update=decided)
 
-    def _default_gate(self, offline: bool) -> str:
-        """``rate``, also offline where a judge is named or calibrated; ``guards`` if it knows the given texts only."""
-        judge = self.judge.evaluator or self.evaluator or ""
-        if judge.partition(":")[0] == "spans-file":
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges that were named, as ``NAME:OPTION=VALUE,…``."""
+        named = self.judge.evaluator
+        return (named,) if isinstance(named, str) else named or ()
+
+    def _default_gate(self, offline: bool) -> GateName:
+        """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with."""
+        if not self.judges:
+            return "rate" if self.calibration is not None else "guards" if offline else "pairwise"
+        names = {spec.partition(":")[0] for spec in self.judges}
+        if names == {"spans-file"}:  # it knows the given texts only
             return "guards"
-        asked = self.judge.evaluator is not None or self.calibration is not None
-        return "guards" if offline and not asked else "rate"
+        return "pairwise" if names == {"pairwise"} else "panel" if "pairwise" in names else "rate"
 
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
@@ -290,9 +330,13 @@ class Config(ModelSettings):
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         apart = {"store", "run", "limit", "calibration"}
-        dumped = self.model_dump(mode="json", exclude=pace | money | apart, exclude_none=True)
+        added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
+        dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         return {name: value for name, value in dumped.items() if value != {}}
 
+
+ADDED = ("samples",)
+"""Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "safe": {},
@@ -324,10 +368,20 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
-    if config.judge.evaluator is not None and config.gate not in (None, "rate", "qe"):
+    compare = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
+    if config.judges and (
+        config.gate in ("none", "guards")
+        or (config.gate in ("rate", "qe") and any(compare))
+        or (config.gate == "pairwise" and not all(compare))
+    ):
         raise ConfigError(
-            f"the judge {config.judge.evaluator} decides in the gates rate and qe only, and the gate is {config.gate}"
+            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave --gate out, "
+            "and the judges decide"
         )
+    if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
+        raise ConfigError(f"quorum: {config.quorum} judges must agree, which the gate {config.gate} does not ask")
+    if config.cautious and config.calibration is None:
+        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: give --calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "

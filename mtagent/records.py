@@ -229,8 +229,11 @@ class ErrorSpan(Record):
         return self
 
 
-RatingRole = Literal["editor", "before", "after"]
-"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step."""
+RatingRole = Literal["editor", "before", "after", "try"]
+"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step.
+
+``try`` is a judge's rating of a text with some or all edits of a step that was tried in parts, and was not kept.
+"""
 
 
 class Rating(Record):
@@ -380,6 +383,8 @@ CauseKind = Literal[
     "lines",
     "scores",
     "choices",
+    "panel",
+    "gain",
     "error",
     "other",
 ]
@@ -400,18 +405,29 @@ class Cause(Record):
     ``lines``           several lines were made of one
     ``scores``          the gate went by ``judgements`` with scores, and by ``margin`` (``None``: keep nothing)
     ``choices``         the gate went by ``judgements`` with choices
+    ``panel``           the gate went by ``judgements`` of both kinds, of which ``quorum`` had to be in favour
+    ``gain``            the gate predicted from ``judgements`` a ``gain`` in people's points, which is one by a
+                        ``chance``; ``wanted`` is the least chance that was asked for
     ``error``           an exception of the class ``error``; ``detail`` is its message
     ``other``           ``detail`` says it
     ==================  =======================================================================================
+
+    Where a rejected text was tried in parts, ``edits_kept`` says how many of ``edits_tried`` edits were kept.
     """
 
     kind: CauseKind
     guards: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     margin: float | None = 0.0
+    quorum: int | None = None
+    gain: float | None = None
+    chance: float | None = None
+    wanted: float | None = None
     by: str | None = None
     error: str | None = None
     detail: str | None = None
+    edits_kept: int = 0
+    edits_tried: int = 0
 
     @model_validator(mode="after")
     def _with_scores(self) -> Cause:
@@ -422,6 +438,12 @@ class Cause(Record):
     @property
     def sentence(self) -> str:
         """The cause, as people read it."""
+        if not self.edits_tried:
+            return self._decision
+        return f"{self.edits_kept or 'none'} of {self.edits_tried} edits kept: {self._decision}"
+
+    @property
+    def _decision(self) -> str:
         match self.kind:
             case "translated":
                 return f"translated by {self.by}" + (f", which lost: {self.detail}" if self.guards else "")
@@ -441,26 +463,28 @@ class Cause(Record):
                 return f"guards: {self.detail}" if self.guards else "the guards found no new damage"
             case "lines":
                 return "several lines were made of one, which no setting allows"
-            case "scores":
-                return "; ".join(
-                    f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}: "
-                    + self._of_gain(judgement.gain or 0.0)
-                    for judgement in self.judgements
-                )
-            case "choices":
-                return "; ".join(
-                    f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
-                    for judgement in self.judgements
-                )
+            case "scores" | "choices" | "panel" | "gain":
+                said = "; ".join(map(self._said, self.judgements))
+                if self.gain is not None:
+                    chance = f" ({self.chance or 0:.0%} sure; {self.wanted:.0%} wanted)" if self.wanted else ""
+                    return f"expected gain {self.gain:+.3g}{chance}: {said}"
+                wanted = len(self.judgements) if self.quorum is None else self.quorum
+                return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
             case "error":
                 return f"{self.error}: {self.detail}"
             case "other":
                 return self.detail or ""
 
-    def _of_gain(self, gain: float) -> str:
+    def _said(self, judgement: Judgement) -> str:
+        """What one judge said, and what follows from it."""
+        if judgement.choices:
+            return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
+        gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
+        if self.kind == "gain":
+            return scores
         if gain <= 0:
-            return "a tie keeps the earlier text" if gain == 0 else "worse"
-        return "below the margin" if self.margin is None or gain < self.margin else "better"
+            return f"{scores}: {'a tie keeps the earlier text' if gain == 0 else 'worse'}"
+        return f"{scores}: {'below the margin' if self.margin is None or gain < self.margin else 'better'}"
 
 
 class Step(Record):

@@ -1,0 +1,67 @@
+"""``pairwise``: a model says which of two translations is better, asked in both orders.
+
+Comparing is what small models can do where rating is not, and the second order guards against a judge that prefers
+what stands first. It rates no single text, so it only serves as a judge.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from mtagent.errors import RatingParseError
+from mtagent.evaluators.protocol import signed
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.protocol import LLM
+from mtagent.llm.reading import read_json
+from mtagent.records import Call, Choice, Segment
+
+
+class Comparison(NamedTuple):
+    """What was chosen in each order (the earlier text first, then the later one first), and the calls."""
+
+    choices: tuple[Choice, ...]
+    calls: tuple[Call, ...] = ()
+
+
+class Pairwise:
+    """Two calls. ``reference=True`` shows the model the reference where a segment has one."""
+
+    name = "pairwise"
+    calls = (2, 2)
+
+    def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
+        self._llm, self._reference = llm, reference
+        self._prompt = prompts.load("compare", prompts_folder)
+        self.label = f"{llm.model} ({self._prompt.signature})"
+        self.signature = signed(self.name, llm, [self._prompt], reference=reference)
+
+    async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
+        """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
+        with Dialogue(self._llm, segment.id) as dialogue:
+            first, second = await together(
+                self._ask(dialogue, segment, before, after), self._ask(dialogue, segment, after, before)
+            )
+        return Comparison((_SIDES[first], _SIDES_SWAPPED[second]), tuple(dialogue.calls))
+
+    async def _ask(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
+        reference = segment.reference if self._reference else None
+        values = prompts.segment_values(segment, translation_a=a, translation_b=b, reference=reference)
+        return await dialogue.ask(self._prompt, values, "judge", read_choice)
+
+
+_SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
+_SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
+
+
+def read_choice(reply: str) -> str:
+    """``a``, ``b`` or ``tie``. Raises :class:`RatingParseError` for anything else."""
+    bare = reply.strip().strip("\"'.*").casefold()
+    if bare in _SIDES:
+        return bare
+    data = read_json(reply)
+    choice = str(data.get("better", "")).strip().casefold() if isinstance(data, dict) else ""
+    if choice not in _SIDES:
+        raise RatingParseError("the reply chooses neither A nor B nor tie")
+    return choice
