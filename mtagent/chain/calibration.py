@@ -224,7 +224,6 @@ class Calibration(Record):
     gain: ExpectedGain | None = None
     margin: Margin | None = None
     error_free: ErrorFree | None = None
-    gain: ExpectedGain | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -245,11 +244,6 @@ class Calibration(Record):
             settings["gain"] = weights
         if self.margin is not None:
             settings["margin"] = "never" if self.margin.value is None else self.margin.value
-        if self.gain is not None:
-            weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
-            for judge in weights["judges"]:
-                judge["signature"] = comparable(judge["signature"])
-            settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold
         return settings
