@@ -128,8 +128,8 @@ def _address(address: str) -> str:
 
 
 def _run_name(name: str) -> str:
-    if not name.strip() or not name.isprintable():
-        raise ValueError("must be a name of printable characters, in one line")
+    if not name.strip() or not name.isprintable() or name.startswith("-"):
+        raise ValueError("must be a name of printable characters, in one line, that does not begin with '-'")
     return name
 
 

@@ -47,6 +47,7 @@ class Progress:
         self._empty = 0
         self._failed: list[str] = []
         self._lossy: list[str] = []
+        self._untranslated: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
 
@@ -80,6 +81,8 @@ class Progress:
         name, failed = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
         self._empty += failed is not None and not chain.text
+        if chain.segment.source.strip() and not (chain.segment.translation or "-").strip():
+            self._untranslated.append(name)
         self._failed += [f"{name} ({failed.stage})"] if failed else []
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
             damages = translation.refusals(chain.segment, chain.text)
@@ -130,6 +133,8 @@ class Progress:
             say(f"mtagent: {line}")
         if self._lossy:
             say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
+        if self._untranslated:
+            say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"
