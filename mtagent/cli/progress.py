@@ -81,7 +81,8 @@ class Progress:
         name, failed = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
         self._empty += failed is not None and not chain.text
-        if chain.segment.source.strip() and not (chain.segment.translation or "-").strip():
+        given = chain.segment.translation
+        if chain.segment.source.strip() and given is not None and not given.strip():
             self._untranslated.append(name)
         self._failed += [f"{name} ({failed.stage})"] if failed else []
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
