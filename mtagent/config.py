@@ -30,6 +30,7 @@ from mtagent.text.masking import key_in, masked
 
 Strategy = Literal["located", "paper"]
 Fix = Literal["offered", "asked"]
+GateName = Literal["none", "guards", "rate", "pairwise", "panel", "gain", "qe"]
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
 
@@ -160,9 +161,17 @@ class ModelSettings(Record):
 
 
 class JudgeSettings(ModelSettings):
-    """The model that judges in the gate, and the ``evaluator`` that asks it; ``None`` = the post-editor's."""
+    """The model that judges in the gate, and the ``evaluator`` that asks it, or several; ``None``: see the gate."""
 
-    evaluator: str | None = Field(default=None, min_length=1)
+    evaluator: str | tuple[str, ...] | None = None
+
+    @field_validator("evaluator")
+    @classmethod
+    def _one_or_several(cls, evaluator: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        specs = (evaluator,) if isinstance(evaluator, str) else evaluator
+        if specs is not None and not (specs and all(spec.strip() for spec in specs)):
+            raise ValueError("is empty: name an evaluator, or leave it out")
+        return specs[0] if specs and len(specs) == 1 else specs
 
 
 class Config(ModelSettings):
@@ -173,8 +182,11 @@ class Config(ModelSettings):
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
     evaluator: str | None = Field(default=None, min_length=1)
-    gate: Literal["none", "guards", "rate", "pairwise", "qe"] | None = None
+    gate: GateName | None = None
     margin: float = Field(default=0.0, ge=0)
+    samples: int = Field(default=1, ge=1)
+    quorum: int | None = Field(default=None, ge=1)
+    cautious: float | None = Field(default=None, gt=0, lt=1)
     calibration: Path | None = None
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
@@ -263,13 +275,20 @@ class Config(ModelSettings):
             decided |= {"gate": "rate", "judge": judge}
         return self.model_copy(update=decided)
 
-    def _default_gate(self, offline: bool) -> str:
-        """``rate``, also offline where a judge is named or calibrated; ``guards`` if it knows the given texts only."""
-        judge = self.judge.evaluator or self.evaluator or ""
-        if judge.partition(":")[0] == "spans-file":
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges that were named, as ``NAME:OPTION=VALUE,…``."""
+        named = self.judge.evaluator
+        return (named,) if isinstance(named, str) else named or ()
+
+    def _default_gate(self, offline: bool) -> GateName:
+        """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with."""
+        if not self.judges:
+            return "rate" if self.calibration is not None else "guards" if offline else "pairwise"
+        names = {spec.partition(":")[0] for spec in self.judges}
+        if names == {"spans-file"}:  # it knows the given texts only
             return "guards"
-        asked = self.judge.evaluator is not None or self.calibration is not None
-        return "guards" if offline and not asked else "rate"
+        return "pairwise" if names == {"pairwise"} else "panel" if "pairwise" in names else "rate"
 
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
@@ -324,10 +343,20 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
-    if config.judge.evaluator is not None and config.gate not in (None, "rate", "qe"):
+    compare = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
+    if config.judges and (
+        config.gate in ("none", "guards")
+        or (config.gate in ("rate", "qe") and any(compare))
+        or (config.gate == "pairwise" and not all(compare))
+    ):
         raise ConfigError(
-            f"the judge {config.judge.evaluator} decides in the gates rate and qe only, and the gate is {config.gate}"
+            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave --gate out, "
+            "and the judges decide"
         )
+    if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
+        raise ConfigError(f"quorum: {config.quorum} judges must agree, which the gate {config.gate} does not ask")
+    if config.cautious and config.calibration is None:
+        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: give --calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "

@@ -343,6 +343,7 @@ class Judgement(Record):
     """What one judge said of the texts before and after a step: a score for each, or its choice in each order asked."""
 
     judge: str
+    signature: str = ""
     before: float | None = None
     after: float | None = None
     choices: tuple[Choice, ...] = ()
@@ -353,6 +354,13 @@ class Judgement(Record):
         if self.before is None or self.after is None:
             return None
         return round(self.after - self.before, GAIN_DIGITS)
+
+    @property
+    def difference(self) -> float | None:
+        """The gain; of choices +1 or -1 where both orders agree, else 0. ``None`` where the judge said nothing."""
+        if not self.choices:
+            return self.gain
+        return {("after",): 1.0, ("before",): -1.0}.get(tuple(set(self.choices)), 0.0)
 
 
 CauseKind = Literal[
@@ -367,6 +375,8 @@ CauseKind = Literal[
     "lines",
     "scores",
     "choices",
+    "panel",
+    "gain",
     "error",
     "other",
 ]
@@ -387,6 +397,9 @@ class Cause(Record):
     ``lines``           several lines were made of one
     ``scores``          the gate went by ``judgements`` with scores, and by ``margin`` (``None``: keep nothing)
     ``choices``         the gate went by ``judgements`` with choices
+    ``panel``           the gate went by ``judgements`` of both kinds, of which ``quorum`` had to be in favour
+    ``gain``            the gate predicted from ``judgements`` a ``gain`` in people's points, which is one by a
+                        ``chance``; ``wanted`` is the least chance that was asked for
     ``error``           an exception of the class ``error``; ``detail`` is its message
     ``other``           ``detail`` says it
     ==================  =======================================================================================
@@ -396,6 +409,10 @@ class Cause(Record):
     guards: tuple[str, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     margin: float | None = 0.0
+    quorum: int | None = None
+    gain: float | None = None
+    chance: float | None = None
+    wanted: float | None = None
     by: str | None = None
     error: str | None = None
     detail: str | None = None
@@ -428,26 +445,28 @@ class Cause(Record):
                 return f"guards: {self.detail}" if self.guards else "the guards found no new damage"
             case "lines":
                 return "several lines were made of one, which no setting allows"
-            case "scores":
-                return "; ".join(
-                    f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}: "
-                    + self._of_gain(judgement.gain or 0.0)
-                    for judgement in self.judgements
-                )
-            case "choices":
-                return "; ".join(
-                    f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
-                    for judgement in self.judgements
-                )
+            case "scores" | "choices" | "panel" | "gain":
+                said = "; ".join(map(self._said, self.judgements))
+                if self.gain is not None:
+                    least = "" if self.wanted is None else f" ({self.chance:.0%} sure; {self.wanted:.0%} wanted)"
+                    return f"expected gain {self.gain:+.3g}{least}: {said}"
+                wanted = len(self.judgements) if self.quorum is None else self.quorum
+                return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
             case "error":
                 return f"{self.error}: {self.detail}"
             case "other":
                 return self.detail or ""
 
-    def _of_gain(self, gain: float) -> str:
+    def _said(self, judgement: Judgement) -> str:
+        """What one judge said, and what follows from it."""
+        if judgement.choices:
+            return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
+        gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
+        if self.kind == "gain":
+            return scores
         if gain <= 0:
-            return "a tie keeps the earlier text" if gain == 0 else "worse"
-        return "below the margin" if self.margin is None or gain < self.margin else "better"
+            return f"{scores}: {'a tie keeps the earlier text' if gain == 0 else 'worse'}"
+        return f"{scores}: {'below the margin' if self.margin is None or gain < self.margin else 'better'}"
 
 
 class Step(Record):

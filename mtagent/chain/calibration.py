@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field, ValidationError
 
-from mtagent.chain.gate import Gate, RateGate
 from mtagent.errors import ConfigError, InputError
-from mtagent.evaluators.protocol import Evaluator, signature_of
 from mtagent.formats.files import replacing
 from mtagent.formats.json_text import whole_file
 from mtagent.records import Record, comparable, same_rater
@@ -159,53 +156,3 @@ def read(path: Path) -> Calibration:
             f"{path}: is no calibration of a gate: {where}: {first['msg'].lower()}; "
             "`mtagent gate calibrate -o FILE` writes them"
         ) from None
-
-
-class Threshold(NamedTuple):
-    """The score from which on a text that ``evaluator`` rated is error-free."""
-
-    evaluator: Evaluator
-    score: float
-
-
-def calibrated(path: Path, gate: Gate, editor: Evaluator | None) -> tuple[Gate, tuple[Threshold, ...]]:
-    """The gate with the margin of the calibration at ``path``, and the thresholds of those that it holds for.
-
-    The margin is the judge's. The threshold is the post-editor's evaluator's, the judge's, or both's. Raises
-    :class:`ConfigError` where it is neither's, and where a margin has no gate ``rate`` or another judge.
-    """
-    calibration = read(path)
-    margin, threshold = calibration.margin, calibration.threshold
-    if not calibration.signature:
-        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
-    judge = gate.judge if isinstance(gate, RateGate) else None
-    if margin is not None:
-        if type(gate) is not RateGate:  # one of another class would lose what it does besides
-            raise ConfigError(
-                f"{path}: the calibrated margin is one for the gate rate, and the gate is {gate.name}: "
-                "use --gate rate, or calibrate without --before and --after"
-            )
-        if gate.margin:
-            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
-        if not calibration.holds_for(signature_of(gate.judge)):
-            raise _made_for_another(path, calibration, {"the gate asks": gate.judge})
-        gate = RateGate(gate.judge, margin=math.inf if margin.value is None else margin.value)
-    raters = {id(rater): rater for rater in (editor, judge) if rater and calibration.holds_for(signature_of(rater))}
-    if not raters:
-        raise _made_for_another(path, calibration, {"the post-editor asks": editor, "the gate asks": judge})
-    if margin is None and threshold is None:
-        raise ConfigError(f"{path}: holds no margin, and no threshold reached the wanted precision: nothing to use")
-    return gate, () if threshold is None else tuple(Threshold(rater, threshold) for rater in raters.values())
-
-
-def _made_for_another(path: Path, calibration: Calibration, raters: dict[str, Evaluator | None]) -> ConfigError:
-    """The error that names both signatures, and the parts in which they differ."""
-    signatures = {who: signature_of(rater) for who, rater in raters.items() if rater is not None}
-    there = [f"{who} {signature}" for who, signature in signatures.items()] or ["nobody rates here"]
-    parts = {part for signature in signatures.values() for part in comparable(signature).split("|")}
-    missing = [part for part in comparable(calibration.signature).split("|") if part not in parts]
-    hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
-    return ConfigError(
-        f"{path}: was calibrated for {calibration.signature}, but {' and '.join(there)}{hint}; name that "
-        "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
-    )

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mtagent.chain import guards, translation
-from mtagent.chain.calibration import Threshold
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Gate, OpenGate
+from mtagent.chain.gate import Gate, OpenGate, PanelGate, Threshold
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
@@ -63,6 +62,20 @@ class Plan:
         return self.skip_guards | only_form
 
     @property
+    def raters(self) -> tuple[Evaluator, ...]:
+        """Those whose word counts on whether a text is error-free."""
+        raters = [threshold.evaluator for threshold in self.thresholds]
+        if self.evaluator is not None:
+            own = signature_of(self.evaluator)
+            judges = self.gate.raters if isinstance(self.gate, PanelGate) else ()
+            raters += [self.evaluator, *(judge for judge in judges if signature_of(judge) == own)]
+        return tuple(raters)
+
+    def threshold_of(self, evaluator: Evaluator) -> float | None:
+        """From which score on a text is error-free, where that was calibrated for ``evaluator``."""
+        return next((score for rater, score in self.thresholds if rater is evaluator), None)
+
+    @property
     def signatures(self) -> dict[str, str]:
         """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
         evaluator = self.evaluator if "postedit" in self.stages else None
@@ -106,7 +119,7 @@ class _Work:
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
-        self._ratings: dict[tuple[int, str], Rating] = {}
+        self._ratings: dict[tuple[int, str, bool], Rating] = {}
 
     def step(self, stage: Stage, verdict: Verdict, cause: Cause, **fields: Any) -> Step:
         """A step with the calls so far. The text stays, unless ``fields`` hold another."""
@@ -158,7 +171,7 @@ class _Work:
         evaluator = self.plan.evaluator
         assert evaluator is not None
         rating = await self._rate(evaluator, self.text, "editor")
-        self.error_free = self._is_error_free(self.text, evaluator)
+        self.error_free = is_error_free(rating, evaluator, self.plan.threshold_of(evaluator))
         if self.error_free:
             return self.step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
         proposal = await self.plan.corrector.propose(
@@ -204,8 +217,7 @@ class _Work:
             ratings += decision.ratings
             self.calls += decision.calls
         if verdict == "kept":
-            raters = (self.plan.evaluator, *(threshold.evaluator for threshold in self.plan.thresholds))
-            self.error_free = self._is_error_free(text, *raters)
+            self.error_free = self._is_error_free(text)
         if verdict == "rejected":
             rejected = {"outcome": "rejected", "detail": cause.sentence}
             changes = [edit.model_copy(update=rejected) if edit.outcome == "applied" else edit for edit in changes]
@@ -213,8 +225,11 @@ class _Work:
         return self.step(stage, verdict, cause, text=text, proposed=proposed, edits=tuple(changes), ratings=ratings)
 
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-        """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls."""
-        key = (id(evaluator), text)
+        """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.
+
+        What was rated to edit by it is rated afresh for the gate, also by the same evaluator.
+        """
+        key = (id(evaluator), text, role == "editor")
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         rating = await rating_by(evaluator, self.segment, text)
@@ -222,13 +237,15 @@ class _Work:
         self.calls += rating.calls
         return rating.model_copy(update={"role": role})
 
-    def _is_error_free(self, text: str, *evaluators: Evaluator | None) -> bool:
-        """Whether one of ``evaluators`` has rated ``text`` by now, and found it error-free."""
-        thresholds = {id(threshold.evaluator): threshold.score for threshold in self.plan.thresholds}
+    def _is_error_free(self, text: str) -> bool:
+        """Whether the post-editor's evaluator, a judge that rates like it, or one with a calibrated threshold has
+        rated ``text`` by now, and found it error-free.
+        """
         return any(
-            is_error_free(rating, evaluator, thresholds.get(id(evaluator)))
-            for evaluator in evaluators
-            if evaluator is not None and (rating := self._ratings.get((id(evaluator), text)))
+            is_error_free(rating, evaluator, self.plan.threshold_of(evaluator))
+            for evaluator in self.plan.raters
+            for editing in (True, False)
+            if (rating := self._ratings.get((id(evaluator), text, editing)))
         )
 
 

@@ -1,29 +1,51 @@
 """What the chain may keep: a gate looks at the text before and after a step and decides. Ties keep the earlier text.
 
-``none`` keeps everything, damage included; ``guards`` keeps what the guards let pass; ``rate`` and ``pairwise`` ask a
-judge as well. A judge's rating of a text is asked for once per segment (``rate`` is the chain's memory of ratings).
+``none`` keeps everything, damage included; ``guards`` keeps what the guards let pass. The others ask a panel of judges,
+all at once: each either scores both texts or compares them in both orders. By default all must agree; a calibrated
+panel (``gain``) predicts from their answers the gain that people would see, and keeps what promises one.
+
+Both texts are rated afresh and alike. The rating that caused an edit is never the gate's: only texts that were rated
+badly get edited, so that a second rating of the same text is better by chance alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from mtagent.errors import RatingParseError
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, signed
-from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.chain.calibration import Calibration, ExpectedGain, read
+from mtagent.errors import ConfigError
+from mtagent.evaluators.pairwise import Pairwise
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    RatesTogether,
+    checked_evaluator,
+    checked_rating,
+    ratings_by,
+    signature_of,
+)
+from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import read_json
-from mtagent.records import Call, Cause, Choice, Judgement, Rating, RatingRole, Segment
+from mtagent.records import (
+    GAIN_DIGITS,
+    Call,
+    Cause,
+    Judgement,
+    Rating,
+    RatingRole,
+    Segment,
+    comparable,
+    same_rater,
+)
 
 Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
+"""The chain's way to a judge's rating of a text, asked for once in a segment."""
 
 
 class Decision(NamedTuple):
-    """Whether to keep the text after a step, why, and the judge's ratings of both texts, with their roles."""
+    """Whether to keep the text after a step, why, and the judges' ratings of both texts, with their roles."""
 
     keep: bool
     cause: Cause
@@ -52,65 +74,240 @@ class OpenGate:
         return Decision(True, Cause(kind="guards" if self.name == "guards" else "unchecked"))
 
 
-class RateGate:
-    """Keeps a text whose score by ``judge`` is higher than before, by at least ``margin``."""
+class Opinion(NamedTuple):
+    """What one judge says of the two texts, and what that took. Ratings hold their own calls."""
 
-    name = "rate"
+    judgement: Judgement
+    ratings: tuple[Rating, ...] = ()
+    calls: tuple[Call, ...] = ()
 
-    def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
-        self.judge, self.margin = checked_evaluator(judge), margin
+
+class Judge(Protocol):
+    """Holds two texts against each other."""
+
+    name: str
+    signature: str
+
+    async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
+        """What it says of ``before`` and ``after``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
+        ...
+
+
+class RatingJudge:
+    """Scores both texts. Of several ``draws`` of one evaluator the trimmed mean counts.
+
+    An evaluator that rates several translations together (RATE) is shown both at once.
+    """
+
+    def __init__(self, *draws: Evaluator) -> None:
+        self.draws = tuple(map(checked_evaluator, draws))
+        self.name = draws[0].name
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator, the first of its draws."""
+        return self.draws[0]
 
     @property
     def signature(self) -> str:
-        """The judge's, which signs the ratings that decide."""
-        return signature_of(self.judge)
+        """The evaluator's, with the number of samples where there are several."""
+        samples = f"|samples:{len(self.draws)}" if len(self.draws) > 1 else ""
+        return signature_of(self.evaluator) + samples
+
+    async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
+        """Rate both texts once for each draw."""
+        pairs = await together(*(self._rate_both(draw, segment, before, after, rate) for draw in self.draws))
+        old, new = (trimmed_mean([pair[side].score for pair in pairs]) for side in (0, 1))
+        judgement = Judgement(judge=self.name, signature=self.signature, before=old, after=new)
+        return Opinion(judgement, tuple(rating for pair in pairs for rating in pair))
+
+    async def _rate_both(
+        self, evaluator: Evaluator, segment: Segment, before: str, after: str, rate: Rate
+    ) -> tuple[Rating, Rating]:
+        if not isinstance(evaluator, RatesTogether):
+            old, new = await together(_role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"))
+            return old, new
+        ratings = []
+        for rating, role in zip(
+            await ratings_by(evaluator, segment, (before, after)), ("before", "after"), strict=True
+        ):
+            if isinstance(rating, Exception):
+                raise rating
+            ratings.append(checked_rating(rating, evaluator).model_copy(update={"role": role}))
+        return ratings[0], ratings[1]
+
+
+async def _role(rate: Rate, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+    return await rate(evaluator, text, role)
+
+
+def trimmed_mean(scores: Sequence[float]) -> float:
+    """The mean without the highest and the lowest score, where there are three or more."""
+    inner = sorted(scores)[1:-1] if len(scores) > 2 else scores
+    return round(math.fsum(inner) / len(inner), GAIN_DIGITS)
+
+
+class PairwiseJudge:
+    """Says which of the two is better, in both orders."""
+
+    def __init__(self, pairwise: Pairwise) -> None:
+        self._pairwise, self.name, self.signature = pairwise, pairwise.label, pairwise.signature
+
+    async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
+        """Compare them twice."""
+        choices, calls = await self._pairwise.compare(segment, before, after)
+        return Opinion(Judgement(judge=self.name, signature=self.signature, choices=choices), calls=calls)
+
+
+class PanelGate:
+    """Asks all ``judges`` at once, and keeps a text that ``quorum`` of them prefer; by default, that all prefer.
+
+    A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
+    ``gain``, a calibration for these judges, a text is kept where people would see a gain by its prediction; with
+    ``cautious``, where the chance of a gain is at least that. Raises :class:`ConfigError` for a panel that cannot work.
+    """
+
+    def __init__(
+        self,
+        *judges: Judge,
+        margin: float = 0.0,
+        quorum: int | None = None,
+        gain: ExpectedGain | None = None,
+        cautious: float | None = None,
+    ) -> None:
+        if not judges:
+            raise ConfigError("a panel needs a judge: name one with --judge")
+        if quorum is not None and not 1 <= quorum <= len(judges):
+            raise ConfigError(f"a quorum of {quorum} cannot be had of {len(judges)} judges: name more with --judge")
+        self.judges, self.margin, self.quorum = judges, margin, quorum or len(judges)
+        self.gain, self.cautious = gain, cautious
+        alike = all(isinstance(judge, RatingJudge) for judge in judges)
+        compare = all(isinstance(judge, PairwiseJudge) for judge in judges)
+        self.name = "gain" if gain else "rate" if alike else "pairwise" if compare else "panel"
+
+    @property
+    def signature(self) -> str:
+        """The judges', which sign what decides."""
+        return " + ".join(judge.signature for judge in self.judges)
+
+    @property
+    def raters(self) -> tuple[Evaluator, ...]:
+        """The evaluators among the judges that rate single texts."""
+        return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
-        """Rate both texts and compare."""
-        old, new = await rate(self.judge, before, "before"), await rate(self.judge, after, "after")
-        judgement = Judgement(judge=self.judge.name, before=old.score, after=new.score)
-        gain = judgement.gain or 0.0
+        """Ask the judges, and combine what they say."""
+        opinions = await together(*(judge.judge(segment, before, after, rate) for judge in self.judges))
+        judgements = tuple(opinion.judgement for opinion in opinions)
+        ratings = tuple(rating for opinion in opinions for rating in opinion.ratings)
+        calls = tuple(call for opinion in opinions for call in opinion.calls)
+        if self.gain is not None:
+            gain = self.gain.predict(judgements)
+            chance = self.gain.chance(gain)
+            keep = gain > 0 if self.cautious is None else chance >= self.cautious and gain > 0
+            cause = Cause(kind="gain", judgements=judgements, gain=gain, chance=chance, wanted=self.cautious)
+            return Decision(keep, cause, ratings, calls)
+        votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
-        cause = Cause(kind="scores", judgements=(judgement,), margin=margin)
-        return Decision(gain > 0 and gain >= self.margin, cause, (old, new))
+        kind = "scores" if self.name == "rate" else "choices" if self.name == "pairwise" else "panel"
+        cause = Cause(kind=kind, judgements=judgements, margin=margin, quorum=self.quorum)
+        return Decision(votes >= self.quorum, cause, ratings, calls)
 
 
-class PairwiseGate:
-    """Keeps a text that a judge prefers in both orders; a tie or a disagreement keeps the earlier text."""
+def _prefers_after(judgement: Judgement, margin: float) -> bool:
+    """Whether a judge's answer speaks for the later text. The margin is one of scores."""
+    difference = judgement.difference
+    return difference is not None and difference > 0 and (bool(judgement.choices) or difference >= margin)
 
-    name = "pairwise"
+
+class RateGate(PanelGate):
+    """Keeps a text whose score by ``judge`` is higher than before, by at least ``margin``."""
+
+    def __init__(self, judge: Evaluator, *, margin: float = 0.0) -> None:
+        super().__init__(RatingJudge(judge), margin=margin)
+
+
+class PairwiseGate(PanelGate):
+    """Keeps a text that a model prefers in both orders; a tie or a disagreement keeps the earlier text."""
 
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
-        self._llm, self._prompt = llm, prompts.load("compare", prompts_folder)
-        self.signature = signed(self.name, llm, [self._prompt])
-
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
-        """Ask for the better of the two, twice."""
-        with Dialogue(self._llm, segment.id) as dialogue:
-            first, second = await together(
-                self._compare(dialogue, segment, before, after), self._compare(dialogue, segment, after, before)
-            )
-        choices = (_SIDES[first], _SIDES_SWAPPED[second])
-        judge = f"{self._llm.model} ({self._prompt.signature})"
-        cause = Cause(kind="choices", judgements=(Judgement(judge=judge, choices=choices),))
-        return Decision(choices == ("after", "after"), cause, calls=tuple(dialogue.calls))
-
-    async def _compare(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
-        values = prompts.segment_values(segment, translation_a=a, translation_b=b)
-        return await dialogue.ask(self._prompt, values, "judge", read_choice)
+        super().__init__(PairwiseJudge(Pairwise(llm, prompts_folder=prompts_folder)))
 
 
-_SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
-_SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
+class Threshold(NamedTuple):
+    """The score from which on a text that ``evaluator`` rated is error-free."""
+
+    evaluator: Evaluator
+    score: float
 
 
-def read_choice(reply: str) -> str:
-    """``a``, ``b`` or ``tie``. Raises :class:`RatingParseError` for anything else."""
-    bare = reply.strip().strip("\"'.*").casefold()
-    if bare in _SIDES:
-        return bare
-    data = read_json(reply)
-    choice = str(data.get("better", "")).strip().casefold() if isinstance(data, dict) else ""
-    if choice not in _SIDES:
-        raise RatingParseError("the reply chooses neither A nor B nor tie")
-    return choice
+def calibrated(
+    path: Path, gate: Gate, editor: Evaluator | None, *, cautious: float | None = None
+) -> tuple[Gate, tuple[Threshold, ...]]:
+    """``gate`` with what the calibration at ``path`` says of its judges, and the thresholds of those that it holds for.
+
+    An expected gain is the whole panel's, a margin (of former calibrations) that of its one judge. A threshold is the
+    post-editor's evaluator's, a judge's, or both's. Raises :class:`ConfigError` where the panel is another one.
+    """
+    calibration = read(path)
+    judges = gate.judges if isinstance(gate, PanelGate) else ()
+    if cautious is not None and calibration.gain is None:
+        raise ConfigError(f"{path}: holds no expected gain, and so no chance of one: leave --cautious out")
+    if (calibration.gain or calibration.margin) and type(gate) not in (PanelGate, RateGate):
+        raise ConfigError(
+            f"{path}: is the calibration of a gate that asks judges, and the gate is {gate.name}: name them with --judge"
+        )
+    if calibration.gain is not None:
+        panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
+        if others := [judge.name for judge in judges if judge not in panel]:
+            raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
+        gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
+    elif calibration.margin is not None:
+        if not isinstance(gate, PanelGate) or gate.margin:
+            raise ConfigError(f"{path}: has a margin, and the gate has one too: give one of the two")
+        if len(judges) > 1:
+            raise ConfigError(f"{path}: holds the margin of one judge, and the gate asks {len(judges)}: name one")
+        judge = _judge_of(path, calibration.signature, judges)
+        value = calibration.margin.value
+        gate = PanelGate(judge, margin=math.inf if value is None else value)
+    return gate, _thresholds(path, calibration, judges, editor)
+
+
+def _thresholds(
+    path: Path, calibration: Calibration, judges: Sequence[Judge], editor: Evaluator | None
+) -> tuple[Threshold, ...]:
+    if calibration.threshold is None:
+        if calibration.gain is None and calibration.margin is None:
+            raise ConfigError(f"{path}: holds no gain, and no threshold reached the wanted precision: nothing to use")
+        return ()
+    if not calibration.signature:
+        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
+    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)] + ([editor] if editor else [])
+    fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
+    if not fitting:
+        there = {"the post-editor asks": editor} if editor else {}
+        raise _made_for_another(path, calibration.signature, {**there, **{"the gate asks": rater for rater in raters}})
+    return tuple(Threshold(rater, calibration.threshold) for rater in fitting.values())
+
+
+def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
+    """The judge that a calibration means. Raises :class:`ConfigError`, which says what is asked otherwise."""
+    if not signature:
+        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
+    for judge in judges:
+        if same_rater(signature, judge.signature):
+            return judge
+    raise _made_for_another(path, signature, {"the gate asks": judge for judge in judges})
+
+
+def _made_for_another(path: Path, wanted: str, raters: dict[str, Judge | Evaluator]) -> ConfigError:
+    """The error that names the signatures, and the parts in which they differ."""
+    signatures = {who: signature_of(rater) for who, rater in raters.items()}
+    there = [f"{who} {signature}" for who, signature in signatures.items()] or ["nobody rates here"]
+    parts = {part for signature in signatures.values() for part in comparable(signature).split("|")}
+    missing = [part for part in comparable(wanted).split("|") if part not in parts]
+    hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
+    return ConfigError(
+        f"{path}: was calibrated for {wanted}, but {' and '.join(there)}{hint}; name that "
+        "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
+    )

@@ -27,6 +27,7 @@ from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import OwnParts, effective, judges_by_the_editor
 
 TRANSLATE_EXAMPLES = """\b
 Examples:
@@ -82,8 +83,13 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files that ``options`` name, show how it goes, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     files, config = read_files(options), read_config(options)
-    if config.offline and config.evaluator is None and config.judge.evaluator is None and not quiet:
+    if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
+    if not quiet and (model := judges_by_the_editor(effective(config, OwnParts()))):
+        say(
+            f"mtagent: {model} judges its own edits, and models prefer their own texts: name another with --judge or "
+            "--judge-model."
+        )
     if dry_run:
         with notices(quiet):
             _print_prompts(config, files)

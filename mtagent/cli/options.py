@@ -10,7 +10,7 @@ import click
 
 from mtagent import config as configuration
 from mtagent.cli.terminal import say
-from mtagent.config import Config
+from mtagent.config import Config, GateName
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import EVALUATORS
 from mtagent.formats.files import STANDARD
@@ -176,19 +176,30 @@ GATE_OPTIONS = [
     option(
         JUDGES,
         "--gate",
-        type=click.Choice(["none", "guards", "rate", "pairwise", "qe"]),
-        help="Who lets a change pass. none: all; guards: the guards alone; rate: a judge's score must rise; qe: the "
-        "same with qe-e5; pairwise: a judge prefers it in both orders.  [default: rate; offline: guards]",
+        type=click.Choice(get_args(GateName)),
+        help="Who lets a change pass. none: all; guards: the guards alone; pairwise: a judge prefers it in both orders; "
+        "rate: its score must rise; qe: the same with qe-e5; panel: several judges agree; gain: calibrated judges "
+        "expect a gain.  [default: pairwise; offline: guards]",
     ),
-    option(JUDGES, "--judge", metavar=SPEC, help="Evaluator that decides in the gate.  [default: --evaluator]"),
-    option(JUDGES, "--judge-model", help="Model that decides in the gate.  [default: the post-editor's]"),
+    option(
+        JUDGES,
+        "--judge",
+        multiple=True,
+        metavar=SPEC,
+        help="Who decides in the gate: an evaluator, a metric, or pairwise; repeatable. Its own model is an option of "
+        "it: gemba-esa:model=NAME,base-url=URL.",
+    ),
+    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
+    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
+    option(JUDGES, "--quorum", type=click.IntRange(1), help="How many judges must prefer a text.  [default: all]"),
+    option(JUDGES, "--cautious", type=float, metavar="P", help="Keep only where the chance of a gain is at least P."),
     option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
     option(
         JUDGES,
         "--calibration",
         type=FILE,
         metavar="FILE.json",
-        help="Margin and threshold from `mtagent gate calibrate`.",
+        help="Expected gain and threshold from `mtagent gate calibrate`.",
     ),
 ]
 GUARD_OPTIONS = [
@@ -324,8 +335,8 @@ def read_config(options: dict[str, Any]) -> Config:
         options["run"] = former_name
     overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
     overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
-    if judge := overrides.pop("judge", None):
-        overrides["judge"] = {"evaluator": judge}
+    if judges := overrides.pop("judge", None):
+        overrides["judge"] = {"evaluator": judges}
     pair = options.pop("lp", None)
     if pair:
         overrides["source_lang"], overrides["target_lang"] = languages.parse_pair(pair)
@@ -338,7 +349,7 @@ def read_config(options: dict[str, Any]) -> Config:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-6.1-sol")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(config_path(options.pop("config_file", None)), overrides)
-    tell_licences((config.evaluator, config.judge.evaluator))
+    tell_licences((config.evaluator, *config.judges))
     return config
 
 

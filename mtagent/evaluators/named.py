@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mtagent.config import parse_spec, typed_options
 from mtagent.errors import ConfigError, MtagentError
+from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
 from mtagent.llm.protocol import LLM
 
@@ -40,6 +41,8 @@ EVALUATORS = {
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
+PAIRWISE = "pairwise"
+"""The judge that compares two texts and rates none."""
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
@@ -68,17 +71,37 @@ class Surroundings:
 def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
     """The evaluator that ``NAME[:OPTION=VALUE,...]`` names. Raises :class:`ConfigError` naming the culprit."""
     name, options = parse_spec(spec)
+    if name == PAIRWISE:
+        raise ConfigError(f"{name} compares two texts and rates none: name it with --judge")
     if name not in EVALUATORS:
         return _foreign(name, options, surroundings)
+    return cast(Evaluator, _made(name, _kind(name), options, surroundings))
+
+
+def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
+    """The comparing judge with the options of ``spec``. Raises :class:`ConfigError` naming the culprit."""
+    name, options = parse_spec(spec)
+    return cast(Pairwise, _made(name, Pairwise, options, surroundings))
+
+
+def asks_model(name: str) -> bool:
+    """Whether the judge or evaluator ``name`` asks a model; not known, and so denied, of other packages' ones."""
+    return name == PAIRWISE or (name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters)
+
+
+def _kind(name: str) -> Any:
     module, _, attribute = EVALUATORS[name].partition(":")
-    kind = getattr(import_module(module), attribute)
+    return getattr(import_module(module), attribute)
+
+
+def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings) -> object:
     parameters = inspect.signature(kind).parameters
     arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
     if "llm" in parameters and "llm" not in arguments:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
-    return cast(Evaluator, kind(**{**arguments, **typed_options(f"evaluator {name}", kind, options)}))
+    return kind(**{**arguments, **typed_options(f"evaluator {name}", kind, options)})
 
 
 def evaluator_names() -> list[str]:

@@ -34,6 +34,7 @@ class Pairwise:
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference
         self._prompt = prompts.load("compare", prompts_folder)
+        self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
 
     async def compare(self, segment: Segment, before: str, after: str) -> Comparison:

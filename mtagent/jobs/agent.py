@@ -38,7 +38,7 @@ class Agent:
         translator: object | None = None,
         *,
         evaluator: Evaluator | str | None = None,
-        judge: Evaluator | str | None = None,
+        judge: Evaluator | str | Sequence[str] | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
         config_file: str | Path | None = None,
@@ -46,13 +46,14 @@ class Agent:
     ) -> None:
         named = {"translator": translator, "evaluator": evaluator, "gate": gate, "llm": llm}
         settings |= {name: value for name, value in named.items() if isinstance(value, str)}
-        if isinstance(judge, str):
+        named_judges = isinstance(judge, str) or isinstance(judge, Sequence)
+        if named_judges:
             settings["judge"] = {"evaluator": judge}
         self.config = configuration.load(Path(config_file) if config_file else None, settings)
         self._own = OwnParts(
             translator=None if isinstance(translator, str) else translator,
             evaluator=None if isinstance(evaluator, str) else evaluator,
-            judge=None if isinstance(judge, str) else judge,
+            judge=None if named_judges else judge,
             gate=None if isinstance(gate, str) else gate,
             llm=None if isinstance(llm, str) else llm,
         )

@@ -17,20 +17,29 @@ from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Unpack
 
 from mtagent.chain.correct import Corrector
-from mtagent.chain.gate import PairwiseGate
 from mtagent.chain.proofread import Proofreader
-from mtagent.config import DEFAULT_MODEL, Config, Role
+from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
+from mtagent.evaluators.named import PAIRWISE
+from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_segments
-from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective, judge_is_editor, judge_spec, named_evaluator
+from mtagent.jobs.parts import (
+    OwnParts,
+    assembled_evaluator,
+    effective,
+    judge_settings,
+    judge_specs,
+    named_evaluator,
+    named_pairwise,
+)
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Options
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
-from mtagent.records import Completion, ErrorSpan, Message, Rating, RatingRole, Schema, Segment, Tool, Usage
+from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
 from mtagent.text.amounts import UNKNOWN, dollars
 from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
@@ -235,7 +244,13 @@ class Estimator:
         self._llm = None if config.offline else self.listener
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
         self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
-        self._judge = named_evaluator(config.model_copy(update={"forced": False}), judge_spec(config), self._llm)
+        self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
+
+    def _judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
+        name, settings, spec = judge_settings(self._config, spec)
+        if name == PAIRWISE:
+            return settings, named_pairwise(self._config, spec, self._llm)
+        return settings, named_evaluator(self._config.model_copy(update={"forced": False}), spec, self._llm)
 
     async def ratings(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """One row: all ratings."""
@@ -247,7 +262,7 @@ class Estimator:
             translated = True
             if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                total = total.plus(await self._rating(None, self.evaluator, segment, text))
+                total = total.plus(await self._rating(self._config.model_for(None), self.evaluator, segment, text))
         if missing and not translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
@@ -279,20 +294,21 @@ class Estimator:
             return Range()
         translator = LLMTranslator(self._llm, prompts_folder=self._config.prompts)
         requests = await self.listener.requests_of(translator.draft(segment))
-        return self._range("translate", requests, Text("", 0), text.in_parts(len(requests)))
+        return self._range(self._config.model_for("translate"), requests, Text("", 0), text.in_parts(len(requests)))
 
     async def _postedit(self, segment: Segment, text: Text) -> Range:
-        rating = await self._rating("postedit", self.evaluator, segment, text)
-        gate = await self._gate(segment, text, judged=not judge_is_editor(self._config))
+        settings = self._config.model_for("postedit")
+        rating = await self._rating(settings, self.evaluator, segment, text)
+        gate = await self._gate(segment, text)
         if self._llm is None or suggests_edits(self.evaluator):
-            return rating.plus(gate.at_most())
+            return rating.plus(gate)
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
         marked = Rating(evaluator="", score=-1, errors=(error,))
         requests = await self.listener.requests_of(corrector.propose(segment, text.text, marked))
         with_errors = Text(text.text, text.tokens, 1.0, text.longest + 3)
-        correction = self._range("postedit", requests, with_errors, text.listed)
-        return rating.plus(gate.at_most()).plus(correction.at_most())
+        correction = self._range(settings, requests, with_errors, text.listed)
+        return rating.plus(gate).plus(correction.at_most())
 
     async def _proofread(self, segment: Segment, text: Text) -> Range:
         if self._llm is None:
@@ -300,28 +316,27 @@ class Estimator:
         stages = self._config.stages or ()
         proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        reworded = self._range("proofread", requests, text, text.edited().in_parts(len(requests)))
+        reworded = self._range(self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests)))
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
-        return reworded.plus((await self._gate(segment, text, judged="postedit" not in stages)).at_most())
+        return reworded.plus(await self._gate(segment, text))
 
-    async def _gate(self, segment: Segment, text: Text, *, judged: bool) -> Range:
-        """The judge on an edited text; ``judged``: and on the text before, which it has not rated yet."""
-        if self._config.gate == "pairwise" and self._llm is not None:
+    async def _gate(self, segment: Segment, text: Text) -> Range:
+        """All judges on both texts: none of it is needed where nothing is edited."""
+        total = Range()
+        for settings, judge in self._judges:
+            if isinstance(judge, Pairwise):
+                requests = await self.listener.requests_of(judge.compare(segment, text.text, text.text))
+                both = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
+                total = total.plus(self._range(settings, requests, both, Reply(1, 30)))
+                continue
+            before = await self._rating(settings, judge, segment, text)
+            after = await self._rating(settings, judge, segment, text.edited())
+            for _ in range(self._config.samples):
+                total = total.plus(before).plus(after)
+        return total.at_most()
 
-            async def nobody(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-                raise ModelError("nothing is rated in an estimate")
-
-            gate = PairwiseGate(self._llm, prompts_folder=self._config.prompts)
-            requests = await self.listener.requests_of(gate.decide(segment, text.text, text.text, nobody))
-            both = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
-            return self._range("judge", requests, both, Reply(1, 30))
-        if self._config.gate != "rate":
-            return Range()
-        after = await self._rating("judge", self._judge, segment, text.edited())
-        return after.plus(await self._rating("judge", self._judge, segment, text)) if judged else after
-
-    async def _rating(self, role: Role | None, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
+    async def _rating(self, settings: ModelSettings, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
         match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
             case (0, 0):
                 return Range()
@@ -330,18 +345,17 @@ class Estimator:
             case _:  # an evaluator, perhaps a foreign one, that does not say
                 calls = None
         requests = await self.listener.requests_of(evaluator.rate(segment, text.text))
-        return self._range(role, requests, text, text.listed, calls)
+        return self._range(settings, requests, text, text.listed, calls)
 
     def _range(
         self,
-        role: Role | None,
+        settings: ModelSettings,
         requests: Sequence[Heard],
         text: Text,
         reply: Reply,
         calls: tuple[int, int] | None = None,
     ) -> Range:
         """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""
-        settings = self._config.model_for(role)
         fewest, most = calls or (len(requests), len(requests))
         sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
 

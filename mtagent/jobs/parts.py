@@ -7,18 +7,31 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mtagent.chain.calibration import Threshold, calibrated, read
+from pydantic import ValidationError
+
+from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan
 from mtagent.chain.correct import Corrector
-from mtagent.chain.gate import Gate, OpenGate, PairwiseGate, RateGate
+from mtagent.chain.gate import (
+    Gate,
+    Judge,
+    OpenGate,
+    PairwiseJudge,
+    PanelGate,
+    RatingJudge,
+    Threshold,
+    calibrated,
+)
 from mtagent.chain.proofread import Proofreader
-from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, unforced
+from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, parse_spec, unforced
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.named import PAIRWISE, Surroundings, asks_model, make_evaluator, make_pairwise
+from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator
 from mtagent.llm.budget import Budget, Budgeted
+from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import LLM
+from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.store.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
@@ -65,6 +78,10 @@ class OwnParts:
 def effective(config: Config, own: OwnParts) -> Config:
     """``config`` with everything decided that was left open; an object of the user's ``own`` may stand for a model."""
     translator = own.translator is not None or config.translator != "llm"
+    if config.gate is None and config.calibration is not None and read(config.calibration).gain is not None:
+        config = config.model_copy(update={"gate": "gain"})
+    elif config.gate is None and own.judge is not None:
+        config = config.model_copy(update={"gate": "rate"})
     return config.effective(offline=config.offline and own.llm is None, translator=translator)
 
 
@@ -94,10 +111,10 @@ async def assembled(
             if "postedit" in stages
             else None
         )
-        gate = own.gate or _gate(config, own, models, evaluator)
+        gate = own.gate or _gate(config, own, models)
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
-            gate, thresholds = calibrated(config.calibration, gate, evaluator)
+            gate, thresholds = calibrated(config.calibration, gate, evaluator, cautious=config.cautious)
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
@@ -141,19 +158,27 @@ class _Models:
     def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
         self._config, self._own, self._stack = config, own, stack
         self._wrap = wrap_llm or within_budget(config)
-        self._made: dict[ModelSettings, LLM] = {}
+        self._clients: dict[ModelSettings, LLM] = {}
+        self._made: dict[tuple[ModelSettings, str], LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
     def get(self, role: Role | None) -> LLM | None:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
-        if self._config.model is None:  # an effective configuration names one, unless there is none to ask
-            return None
-        settings = self._config.model_for(role)
-        if settings not in self._made:
-            self._made[settings] = self._wrap(self._own.llm or self._client(settings))
-        return self._made[settings]
+        return self.asked(self._config.model_for(role))
+
+    def asked(self, settings: ModelSettings, draw: str = "") -> LLM | None:
+        """The model of ``settings``. What it says in one ``draw`` is not recalled in another."""
+        if self._config.model is None and settings.model is None and settings.base_url is None:
+            return None  # an effective configuration names one, unless there is none to ask
+        if settings not in self._clients:
+            self._clients[settings] = self._own.llm or self._client(settings)
+        if (settings, draw) not in self._made:
+            client = self._clients[settings]
+            drawn = Redrawn(client, draw) if draw and isinstance(client, KeyedLLM) else client
+            self._made[settings, draw] = self._wrap(drawn)
+        return self._made[settings, draw]
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
@@ -207,38 +232,78 @@ def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExit
     return translator
 
 
-def _gate(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> Gate:
-    if config.gate == "pairwise":
-        return PairwiseGate(_needed(models.get("judge"), "the pairwise gate"), prompts_folder=config.prompts)
-    if config.gate == "rate":
-        judge = own.judge
-        if judge is None and judge_is_editor(config, own):
-            judge = evaluator  # the judge would be asked alike: the rating of the text before is at hand
-        if judge is None:
-            free = config.model_copy(update={"forced": False})
-            judge = named_evaluator(free, judge_spec(config), models.get("judge"))
-        return RateGate(judge, margin=config.margin)
-    return OpenGate(config.gate or "guards")
-
-
-def judge_spec(config: Config) -> str:
-    """The evaluator that judges, by name."""
-    return config.judge.evaluator or unforced(config.evaluator or "rules")
-
-
-def judge_is_editor(config: Config, own: OwnParts = OwnParts()) -> bool:
-    """Whether the judge is asked as the post-editor's evaluator is, so that its rating of the text before is known."""
-    if own.evaluator is not None:  # config.evaluator does not name it, and config.forced does not reach it
-        alike = config.judge.evaluator is None
+def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
+    gate = config.gate or "guards"
+    if gate in ("none", "guards"):
+        return OpenGate(gate)
+    if own.judge is not None:
+        judges: list[Judge] = [RatingJudge(own.judge)]
     else:
-        alike = judge_spec(config) == config.evaluator and not config.forced
-    return alike and config.model_for("judge") == config.model_for("postedit")
+        judges = [_judge(config, spec, models) for spec in judge_specs(config)]
+    return PanelGate(*judges, margin=config.margin, quorum=config.quorum)
+
+
+def _judge(config: Config, spec: str, models: _Models) -> Judge:
+    """The judge that ``spec`` names: an evaluator, as many times as samples are wanted of it, or ``pairwise``.
+
+    Settings of the model among its options (``model``, ``base_url`` …) are its own.
+    """
+    name, settings, spec = judge_settings(config, spec)
+    if name == PAIRWISE:
+        llm = _needed(models.asked(settings), "the pairwise gate")
+        return PairwiseJudge(named_pairwise(config, spec, llm))
+    free = config.model_copy(update={"forced": False})
+    draws = config.samples if asks_model(name) else 1
+    return RatingJudge(
+        *(named_evaluator(free, spec, models.asked(settings, f"judge-{draw + 1}")) for draw in range(draws))
+    )
+
+
+def judge_settings(config: Config, spec: str) -> tuple[str, ModelSettings, str]:
+    """A judge's name, the settings of its model, and ``spec`` without them. Raises :class:`ConfigError`."""
+    name, options = parse_spec(spec)
+    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options} if asks_model(name) else {}
+    try:
+        settings = config.model_for("judge").model_copy(
+            update=ModelSettings.model_validate(own).model_dump(exclude_unset=True)
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(f"judge {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+    rest = ",".join(f"{key}={value}" for key, value in options.items())
+    return name, settings, f"{name}:{rest}" if rest else name
+
+
+def judge_specs(config: Config) -> tuple[str, ...]:
+    """The judges by name: those of the configuration, else the one that goes with its gate."""
+    usual = PAIRWISE if config.gate in ("pairwise", "panel") else unforced(config.evaluator or "rules")
+    return config.judges or (usual,)
+
+
+def judges_by_the_editor(config: Config) -> str | None:
+    """The model that judges its own edits, if one does."""
+    if "postedit" not in (config.stages or ()) or config.gate in (None, "none", "guards") or config.model is None:
+        return None
+    editor = config.model_for("postedit")
+    for spec in judge_specs(config):
+        name, settings, _ = judge_settings(config, spec)
+        if asks_model(name) and (settings.model, settings.base_url) == (editor.model, editor.base_url):
+            return settings.model
+    return None
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
     """The evaluator that ``spec`` names, asking ``llm``. Raises :class:`ConfigError`."""
-    folder = (config.store or default_path()).parent
-    return make_evaluator(spec, Surroundings(llm=llm, config=config, data_folder=folder))
+    return make_evaluator(spec, _surroundings(config, llm))
+
+
+def named_pairwise(config: Config, spec: str, llm: LLM | None) -> Pairwise:
+    """The judge ``pairwise``, asking ``llm``. Raises :class:`ConfigError`."""
+    return make_pairwise(spec, _surroundings(config, llm))
+
+
+def _surroundings(config: Config, llm: LLM | None) -> Surroundings:
+    return Surroundings(llm=llm, config=config, data_folder=(config.store or default_path()).parent)
 
 
 def _needed(llm: LLM | None, what: str) -> LLM:

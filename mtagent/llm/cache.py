@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Unpack
 from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.protocol import KeyedLLM, Options, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
-from mtagent.records import Call, Completion, Message, ToolCall, Usage
+from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store.store import Store
 
 LARGEST_COUNT = 2**53
@@ -89,6 +89,27 @@ class Cached:
             error.calls = (call,)
             raise
         return completion
+
+
+class Redrawn:
+    """A model asked anew: the cache keeps its replies apart from those that the same request got for other draws."""
+
+    def __init__(self, llm: KeyedLLM, draw: str) -> None:
+        self._llm, self._draw, self.model = llm, draw, llm.model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._llm, name)
+
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+        """Ask for one reply."""
+        return await self._llm.complete(messages, **options)
+
+    def key(
+        self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool] = ()
+    ) -> str:
+        """The request's key, and the draw."""
+        more: dict[str, Any] = {"tools": tools} if tools else {}
+        return f"{self._llm.key(messages, schema, logprobs, **more)}#{self._draw}"
 
 
 Answer = TypeVar("Answer", Call, Completion)

@@ -91,6 +91,10 @@ def _rejected(step: Step) -> Fate:
             return Fate("guard", _one_guard(refused or cause.guards))
         case "lines":
             return Fate("guard", "lines")
+        case "gain":
+            return Fate("gate", "no gain expected" if (cause.gain or 0.0) <= 0 else "the gain is not sure enough")
+        case "scores" | "choices" | "panel" if len(cause.judgements) > 1:
+            return Fate("gate", "too few judges agree")
         case "scores":
             gain = cause.judgements[0].gain or 0.0
             how = "worse" if gain < 0 else "the same" if gain == 0 else "better, but below the margin"
