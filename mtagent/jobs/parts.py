@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -107,7 +107,7 @@ async def assembled(
         models = _Models(config, own, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = own.evaluator or (
-            named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
+            _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"))
             if "postedit" in stages
             else None
         )
@@ -149,7 +149,7 @@ async def assembled_evaluator(
     config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
         models = _Models(config, own, stack, wrap_llm)
-        yield own.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
+        yield own.evaluator or _evaluator(config, config.evaluator or "rules", models, config.model_for(None))
 
 
 class _Models:
@@ -254,9 +254,7 @@ def _judge(config: Config, spec: str, models: _Models) -> Judge:
         return PairwiseJudge(named_pairwise(config, spec, llm))
     free = config.model_copy(update={"forced": False})
     draws = config.samples if asks_model(name) else 1
-    return RatingJudge(
-        *(named_evaluator(free, spec, models.asked(settings, f"judge-{draw + 1}")) for draw in range(draws))
-    )
+    return RatingJudge(*(_evaluator(free, spec, models, settings, f"judge-{draw + 1}") for draw in range(draws)))
 
 
 def judge_settings(config: Config, spec: str) -> tuple[str, ModelSettings, str]:
@@ -292,9 +290,18 @@ def judges_by_the_editor(config: Config) -> str | None:
     return None
 
 
+def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "") -> Evaluator:
+    """The evaluator that ``spec`` names, asking the model of ``settings``. Raises :class:`ConfigError`."""
+
+    def another(model: str) -> LLM | None:
+        return models.asked(settings.model_copy(update={"model": model}), draw)
+
+    return make_evaluator(spec, replace(_surroundings(config, models.asked(settings, draw)), another=another))
+
+
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
-    """The evaluator that ``spec`` names, asking ``llm``. Raises :class:`ConfigError`."""
-    return make_evaluator(spec, _surroundings(config, llm))
+    """The evaluator that ``spec`` names, asking ``llm`` and no other model. Raises :class:`ConfigError`."""
+    return make_evaluator(spec, replace(_surroundings(config, llm), another=lambda model: llm))
 
 
 def named_pairwise(config: Config, spec: str, llm: LLM | None) -> Pairwise:
