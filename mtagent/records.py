@@ -357,10 +357,15 @@ class Judgement(Record):
 
     @property
     def difference(self) -> float | None:
-        """The gain; of choices +1 or -1 where both orders agree, else 0. ``None`` where the judge said nothing."""
+        """By how much the score rose; of choices +1, -1 or 0: all for ``after``, all for ``before``, or not agreed.
+
+        ``None`` where the judge said nothing.
+        """
         if not self.choices:
             return self.gain
-        return {("after",): 1.0, ("before",): -1.0}.get(tuple(set(self.choices)), 0.0)
+        if len(set(self.choices)) > 1:
+            return 0.0
+        return {"after": 1.0, "before": -1.0, "tie": 0.0}[self.choices[0]]
 
 
 CauseKind = Literal[

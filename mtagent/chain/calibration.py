@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -10,7 +12,7 @@ from pydantic import Field, ValidationError
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing
 from mtagent.formats.json_text import whole_file
-from mtagent.records import Record, comparable, same_rater
+from mtagent.records import Judgement, Record, comparable, same_rater
 
 KIND = "mtagent gate calibration"
 
@@ -24,7 +26,13 @@ class Figure(Record):
 
 
 class Effect(Record):
-    """What a gate does to edits; see :class:`mtagent.analysis.gate_calibration.Effect`."""
+    """What a gate does to ``items`` edits in ``groups`` groups.
+
+    ``gate``, ``always``, ``never``, ``oracle`` and ``alone`` (each judge without the others: kept where its difference
+    is above 0) are means of people's scores: of what is kept, of all edited texts, of all texts before, and of the
+    better of each two. ``over_always``, ``over_never`` and ``lead`` are the gate's lead over these and over the better
+    of the two; ``headroom`` is the share that ``lead`` is of the oracle's.
+    """
 
     items: int
     groups: int
@@ -37,6 +45,84 @@ class Effect(Record):
     accepted: Figure
     good_kept: Figure
     harmful_refused: Figure
+    lead: Figure | None = None
+    headroom: Figure | None = None
+    alone: dict[str, Figure] = Field(default_factory=dict)
+
+
+class JudgeWeight(Record):
+    """What a judge's word counts in an :class:`ExpectedGain`.
+
+    Its differences (after - before) are divided by ``scale``, their standard deviation in the calibration pairs (0:
+    they are all the same there, and the judge counts nothing); ``weight`` is people's points for one such deviation.
+    ``before_*`` say the same of its score of the text before, less ``before_mean``, where that counts too.
+    """
+
+    judge: str
+    signature: str
+    scale: float = Field(ge=0, allow_inf_nan=False)
+    weight: float = Field(allow_inf_nan=False)
+    before_mean: float = Field(default=0.0, allow_inf_nan=False)
+    before_scale: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    before_weight: float = Field(default=0.0, allow_inf_nan=False)
+
+
+class LearningPoint(Record):
+    """What a gate learnt on ``pairs`` pairs is worth on the held-out ones: its mean ``lead`` and share of ``headroom``.
+
+    ``lost`` is the share of the draws in which it is worse than the better of always and never.
+    """
+
+    pairs: int
+    draws: int
+    lead: float
+    headroom: float | None
+    lost: float
+
+
+class ExpectedGain(Record):
+    """The gain that people would see, predicted from what judges say of the texts before and after.
+
+    Learnt on ``calibrated_on`` pairs by ridge regression, with the penalty ``ridge`` per pair on the weights and none
+    on the intercept. ``spread`` is the standard deviation of people's gain around predictions for pairs of documents
+    that were not learnt from. ``held_out`` is the effect on edits of other documents, ``learning`` that of fewer pairs.
+    """
+
+    intercept: float = Field(allow_inf_nan=False)
+    judges: tuple[JudgeWeight, ...] = Field(min_length=1)
+    spread: float = Field(ge=0, allow_inf_nan=False)
+    ridge: float = Field(gt=0, allow_inf_nan=False)
+    calibrated_on: int
+    held_out: Effect | None = None
+    learning: tuple[LearningPoint, ...] = ()
+
+    def predict(self, judgements: Sequence[Judgement]) -> float:
+        """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
+
+        Raises :class:`ConfigError` where they are not those of these judges, or where one says nothing.
+        """
+        if len(judgements) != len(self.judges):
+            names = ", ".join(judge.judge for judge in self.judges)
+            raise ConfigError(f"the gain was learnt from {len(self.judges)} judges ({names}), not {len(judgements)}")
+        gain = self.intercept
+        for judge, judgement in zip(self.judges, judgements, strict=True):
+            if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
+                raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
+            if judgement.difference is None or (judge.before_weight and judgement.before is None):
+                raise ConfigError(
+                    f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
+                )
+            if judge.scale:
+                gain += judge.weight * judgement.difference / judge.scale
+            if judge.before_weight and judgement.before is not None:
+                gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+        return gain
+
+    def chance(self, prediction: float) -> float:
+        """The chance that people see a gain where ``prediction`` is expected: normal, with the spread."""
+        if not self.spread:
+            return float(prediction > 0)
+        return NormalDist(sigma=self.spread).cdf(prediction)
 
 
 class Margin(Record):
@@ -117,6 +203,7 @@ class Calibration(Record):
     remarks: tuple[str, ...] = ()
     margin: Margin | None = None
     error_free: ErrorFree | None = None
+    gain: ExpectedGain | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -132,6 +219,11 @@ class Calibration(Record):
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.margin is not None:
             settings["margin"] = "never" if self.margin.value is None else self.margin.value
+        if self.gain is not None:
+            weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
+            for judge in weights["judges"]:
+                judge["signature"] = comparable(judge["signature"])
+            settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold
         return settings

@@ -32,6 +32,7 @@ from mtagent.records import (
     GAIN_DIGITS,
     Call,
     Cause,
+    CauseKind,
     Judgement,
     Rating,
     RatingRole,
@@ -86,7 +87,11 @@ class Judge(Protocol):
     """Holds two texts against each other."""
 
     name: str
-    signature: str
+
+    @property
+    def signature(self) -> str:
+        """All that its answers depend on."""
+        ...
 
     async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
         """What it says of ``before`` and ``after``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
@@ -209,8 +214,8 @@ class PanelGate:
             return Decision(keep, cause, ratings, calls)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
-        kind = "scores" if self.name == "rate" else "choices" if self.name == "pairwise" else "panel"
-        cause = Cause(kind=kind, judgements=judgements, margin=margin, quorum=self.quorum)
+        kinds: dict[str, CauseKind] = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
+        cause = Cause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
         return Decision(votes >= self.quorum, cause, ratings, calls)
 
 
@@ -255,7 +260,7 @@ def calibrated(
         raise ConfigError(f"{path}: holds no expected gain, and so no chance of one: leave --cautious out")
     if (calibration.gain or calibration.margin) and type(gate) not in (PanelGate, RateGate):
         raise ConfigError(
-            f"{path}: is the calibration of a gate that asks judges, and the gate is {gate.name}: name them with --judge"
+            f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: name its judges with --judge"
         )
     if calibration.gain is not None:
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
@@ -285,8 +290,7 @@ def _thresholds(
     raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)] + ([editor] if editor else [])
     fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
     if not fitting:
-        there = {"the post-editor asks": editor} if editor else {}
-        raise _made_for_another(path, calibration.signature, {**there, **{"the gate asks": rater for rater in raters}})
+        raise _made_for_another(path, calibration.signature, editor, judges)
     return tuple(Threshold(rater, calibration.threshold) for rater in fitting.values())
 
 
@@ -297,14 +301,16 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
     for judge in judges:
         if same_rater(signature, judge.signature):
             return judge
-    raise _made_for_another(path, signature, {"the gate asks": judge for judge in judges})
+    raise _made_for_another(path, signature, None, judges)
 
 
-def _made_for_another(path: Path, wanted: str, raters: dict[str, Judge | Evaluator]) -> ConfigError:
+def _made_for_another(path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge]) -> ConfigError:
     """The error that names the signatures, and the parts in which they differ."""
-    signatures = {who: signature_of(rater) for who, rater in raters.items()}
-    there = [f"{who} {signature}" for who, signature in signatures.items()] or ["nobody rates here"]
-    parts = {part for signature in signatures.values() for part in comparable(signature).split("|")}
+    signatures = [("the gate asks", judge.signature) for judge in judges]
+    if editor is not None:
+        signatures.insert(0, ("the post-editor asks", signature_of(editor)))
+    there = [f"{who} {signature}" for who, signature in signatures] or ["nobody rates here"]
+    parts = {part for _, signature in signatures for part in comparable(signature).split("|")}
     missing = [part for part in comparable(wanted).split("|") if part not in parts]
     hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
     return ConfigError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -177,9 +177,9 @@ GATE_OPTIONS = [
         JUDGES,
         "--gate",
         type=click.Choice(get_args(GateName)),
-        help="Who lets a change pass. none: all; guards: the guards alone; pairwise: a judge prefers it in both orders; "
-        "rate: its score must rise; qe: the same with qe-e5; panel: several judges agree; gain: calibrated judges "
-        "expect a gain.  [default: pairwise; offline: guards]",
+        help="Who lets a change pass. none: all; guards: the guards alone; pairwise: a judge prefers it in both "
+        "orders; rate: its score must rise; qe: the same with qe-e5; panel: several judges agree; gain: calibrated "
+        "judges expect a gain.  [default: pairwise; offline: guards]",
     ),
     option(
         JUDGES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -46,14 +46,14 @@ class Agent:
     ) -> None:
         named = {"translator": translator, "evaluator": evaluator, "gate": gate, "llm": llm}
         settings |= {name: value for name, value in named.items() if isinstance(value, str)}
-        named_judges = isinstance(judge, str) or isinstance(judge, Sequence)
-        if named_judges:
+        own_judge = None if judge is None or isinstance(judge, str | Sequence) else judge
+        if judge is not None and own_judge is None:
             settings["judge"] = {"evaluator": judge}
         self.config = configuration.load(Path(config_file) if config_file else None, settings)
         self._own = OwnParts(
             translator=None if isinstance(translator, str) else translator,
             evaluator=None if isinstance(evaluator, str) else evaluator,
-            judge=None if named_judges else judge,
+            judge=own_judge,
             gate=None if isinstance(gate, str) else gate,
             llm=None if isinstance(llm, str) else llm,
         )

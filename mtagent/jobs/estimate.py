@@ -316,7 +316,9 @@ class Estimator:
         stages = self._config.stages or ()
         proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        reworded = self._range(self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests)))
+        reworded = self._range(
+            self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests))
+        )
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
         return reworded.plus(await self._gate(segment, text))

@@ -1,0 +1,309 @@
+"""The gain that people would see, learnt from the differences of several judges' scores.
+
+``learn`` fits it on pairs of a text before and after, ``effect`` says what deciding by it is worth on other pairs. All
+splits are by group (document). See ``docs/safety.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mtagent.analysis.intervals import SEED, USUAL, Floats, Ints, Resampling, Truths, numbered, ratios
+from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint
+from mtagent.errors import InputError
+from mtagent.records import GAIN_DIGITS
+
+FEWEST_PAIRS = 30
+"""Fewer pairs teach nothing."""
+PAIRS_FOR_BEFORE = 400
+"""Pairs from which on the scores before are tried as well."""
+RIDGE = 0.3
+RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
+"""Penalties per pair: minimised is the mean squared error + ridge * the sum of the squared weights of deviations."""
+FOLDS = 5
+LARGEST = 1e100
+"""Scores beyond it are refused: their sums would not be numbers any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """Pairs of a text before and after, with what judges and people say of them; higher is better everywhere.
+
+    ``differences`` (pairs x judges): after - before of each judge; a judge that compares says -1, 0 or +1. ``before``
+    (pairs x judges): its scores of the texts before, NaN for a judge that compares. ``groups``: numbers that are equal
+    for pairs that belong together (a document). Preferences of people are gains without scores: ``human_before`` 0,
+    ``human_after`` -1, 0 or +1. Raises :class:`InputError` for no pair, arrays that do not fit together, and scores
+    that are no finite numbers.
+    """
+
+    judges: tuple[str, ...]
+    differences: Floats
+    human_before: Floats
+    human_after: Floats
+    groups: Ints
+    before: Floats | None = None
+    signatures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        differences = np.round(np.asarray(self.differences, dtype=np.float64), GAIN_DIGITS)
+        before = (
+            np.full(differences.shape, np.nan) if self.before is None else np.asarray(self.before, dtype=np.float64)
+        )
+        human = [np.asarray(scores, dtype=np.float64) for scores in (self.human_before, self.human_after)]
+        groups = numbered(np.asarray(self.groups))
+        signatures = self.signatures or ("",) * len(self.judges)
+        shape = (len(groups), len(self.judges))
+        if differences.shape != shape or before.shape != shape or not groups.size or not self.judges:
+            raise InputError(
+                "pairs: there must be a difference of each judge and one group for each pair, and one pair"
+            )
+        if any(scores.shape != groups.shape for scores in human) or len(signatures) != len(self.judges):
+            raise InputError("pairs: there must be one human score before and one after for each pair")
+        for place, judge in enumerate(self.judges):
+            compares = np.isnan(before[:, place]).all()
+            for what, scores in (("differences", differences[:, place]), ("scores before", before[:, place])):
+                if not (what == "scores before" and compares) and not (np.abs(scores) <= LARGEST).all():
+                    raise _not_finite(f"the {what} of {judge}", scores)
+        for what, scores in zip(("human scores before", "human scores after"), human, strict=True):
+            if not (np.abs(scores) <= LARGEST).all():
+                raise _not_finite(f"the {what}", scores)
+        values = {"differences": differences, "before": before, "groups": groups, "signatures": signatures}
+        values |= {"human_before": human[0], "human_after": human[1]}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def gains(self) -> Floats:
+        """People's: above 0 the edit is good, below it is harmful."""
+        return np.round(self.human_after - self.human_before, GAIN_DIGITS)
+
+    @property
+    def scores_before(self) -> Floats:
+        """The judges' scores of the texts before; NaN for judges that compare."""
+        assert self.before is not None
+        return self.before
+
+    def chosen(self, which: Truths | Ints) -> JudgedPairs:
+        """Some of the pairs."""
+        return JudgedPairs(
+            self.judges, self.differences[which], self.human_before[which], self.human_after[which],
+            self.groups[which], self.scores_before[which], self.signatures,
+        )  # fmt: skip
+
+    def of(self, *places: int) -> JudgedPairs:
+        """The same pairs with some of the judges."""
+        which, names = list(places), [(self.judges[place], self.signatures[place]) for place in places]
+        judges, signatures = zip(*names, strict=True)
+        return JudgedPairs(
+            judges, self.differences[:, which], self.human_before, self.human_after, self.groups,
+            self.scores_before[:, which], signatures,
+        )  # fmt: skip
+
+
+def _not_finite(what: str, scores: Floats) -> InputError:
+    number = int((~(np.abs(scores) <= LARGEST)).sum())
+    return InputError(f"pairs: {what}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
+
+
+def split(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> tuple[JudgedPairs, JudgedPairs]:
+    """The pairs to learn from and those to report on; no group is in both.
+
+    A random half of the groups is learnt from, or of that ``sample`` random pairs (of more groups, where the half has
+    too few). Raises :class:`InputError` where nothing would be left on one side.
+    """
+    groups = int(pairs.groups.max()) + 1
+    if groups < 2:
+        raise InputError("1 document or segment: two at least are needed, one to learn from and one to report on")
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(groups)
+    number = (groups + 1) // 2
+    if sample is not None:
+        reached = np.cumsum(np.bincount(pairs.groups)[order])
+        number = max(number, int(np.searchsorted(reached, sample)) + 1)
+        if number >= groups:
+            raise InputError(f"--sample {sample}: there are {len(pairs)} pairs, which leaves no document to report on")
+    learnt = np.isin(pairs.groups, order[:number])
+    places = np.flatnonzero(learnt)
+    if sample is not None:
+        places = np.sort(rng.permutation(places)[:sample])
+    return pairs.chosen(places), pairs.chosen(~learnt)
+
+
+class _Design(NamedTuple):
+    """Features of pairs, a column each, divided by ``scales`` after ``means`` were taken away."""
+
+    values: Floats
+    means: Floats
+    scales: Floats
+
+
+def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
+    """The differences of each judge, and ``with_before`` the scores before of those that give scores."""
+    values, means = pairs.differences, np.zeros(len(pairs.judges))
+    if with_before:
+        before = np.nan_to_num(pairs.scores_before)
+        values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
+    scales = values.std(axis=0)
+    scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant but for rounding
+    return _Design(np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales)
+
+
+def _fit(features: Floats, gains: Floats, ridge: float) -> tuple[float, Floats]:
+    """The intercept and the weights with the least mean squared error + ridge * sum of squared weights."""
+    means, mean = features.mean(axis=0), gains.mean()
+    centred = features - means
+    moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
+    weights = np.linalg.solve(moments, centred.T @ (gains - mean) / len(gains))
+    return float(mean - means @ weights), weights
+
+
+def _out_of_fold(features: Floats, gains: Floats, fold: Ints, ridge: float) -> Floats:
+    """The prediction for each pair by what the other folds teach."""
+    predicted = np.empty(len(gains))
+    for number in range(int(fold.max()) + 1):
+        intercept, weights = _fit(features[fold != number], gains[fold != number], ridge)
+        predicted[fold == number] = intercept + features[fold == number] @ weights
+    return predicted
+
+
+def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
+    """Whether ``loss`` is less than ``other`` by more than one standard error, which is one over groups."""
+    lead = np.bincount(groups, other - loss)
+    error = math.sqrt(len(lead) / max(len(lead) - 1, 1) * ((lead - lead.mean()) ** 2).sum())
+    return bool(lead.sum() > error)
+
+
+def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
+    """The expected gain that these pairs teach, by ridge regression of people's gains on the judges' differences.
+
+    The penalty is :data:`RIDGE`; another of :data:`RIDGES` only where cross-validation (by groups) finds it better by
+    more than one standard error. Likewise the scores before count only where there are enough pairs and they make it
+    better by more than one. Raises :class:`InputError` for fewer than 30 pairs, one group and labels that are all the
+    same.
+    """
+    gains, groups = pairs.gains, int(pairs.groups.max()) + 1
+    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(f"{len(pairs)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from")
+    if (gains == gains[0]).all():
+        raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
+    if groups < 2:
+        raise InputError(f"all {len(pairs)} pairs are of one document: at least two are needed to learn from")
+    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[pairs.groups]
+    chosen: tuple[Floats, float, bool] | None = None  # out-of-fold predictions, penalty, with scores before
+    for with_before in (False, True):
+        if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
+            continue
+        features = _design(pairs, with_before).values
+        predicted = {ridge: _out_of_fold(features, gains, fold, ridge) for ridge in RIDGES}
+        losses = {ridge: (gains - values) ** 2 for ridge, values in predicted.items()}
+        better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
+        ridge = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
+        if chosen is None or _is_better(losses[ridge], (gains - chosen[0]) ** 2, pairs.groups):
+            chosen = predicted[ridge], ridge, with_before
+    assert chosen is not None
+    predictions, ridge, with_before = chosen
+    design = _design(pairs, with_before)
+    intercept, weights = _fit(design.values, gains, ridge)
+    size = len(pairs.judges)
+    judges = []
+    for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
+        weight = JudgeWeight(
+            judge=judge, signature=signature, scale=float(design.scales[place]), weight=float(weights[place])
+        )
+        if with_before and design.scales[size + place] > 0:
+            mean, scale, of_before = (float(values[size + place]) for values in (design.means, design.scales, weights))
+            weight = weight.model_copy(update={"before_mean": mean, "before_scale": scale, "before_weight": of_before})
+        judges.append(weight)
+    return ExpectedGain(
+        intercept=intercept,
+        judges=tuple(judges),
+        spread=float(np.sqrt(((gains - predictions) ** 2).mean())),
+        ridge=ridge,
+        calibrated_on=len(pairs),
+    )
+
+
+def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """What :meth:`ExpectedGain.predict` says of each pair, whose judges are in the same order."""
+    predicted = np.full(len(pairs), gain.intercept)
+    for place, judge in enumerate(gain.judges):
+        if judge.scale:
+            predicted += judge.weight * pairs.differences[:, place] / judge.scale
+        if judge.before_weight:
+            before = pairs.scores_before[:, place] - judge.before_mean
+            predicted += judge.before_weight * before / judge.before_scale
+    return predicted
+
+
+def effect(pairs: JudgedPairs, keep: Truths, resampling: Resampling = USUAL) -> Effect:
+    """What keeping the edits in ``keep`` does to ``pairs``, with paired confidence intervals over the groups."""
+    before, after, gains = pairs.human_before, pairs.human_after, pairs.gains
+    gate, one = np.where(keep, after, before), np.ones(len(pairs))
+    oracle, better = np.maximum(before, after), after if gains.sum() > 0 else before
+    good, harmful = (gains > 0).astype(np.float64), (gains < 0).astype(np.float64)
+    figures: dict[str, tuple[Floats, Floats]] = {
+        "gate": (gate, one),
+        "always": (after, one),
+        "never": (before, one),
+        "oracle": (oracle, one),
+        "over_always": (gate - after, one),
+        "over_never": (gate - before, one),
+        "accepted": (keep.astype(np.float64), one),
+        "good_kept": (good * keep, good),
+        "harmful_refused": (harmful * ~keep, harmful),
+        "lead": (gate - better, one),
+        "headroom": (gate - better, oracle - better),
+    }
+    alone = [(np.where(pairs.differences[:, place] > 0, after, before), one) for place in range(len(pairs.judges))]
+    above, below = map(list, zip(*figures.values(), *alone, strict=True))
+    measured = ratios(above, below, pairs.groups, resampling)
+    return Effect(
+        items=len(pairs),
+        groups=int(pairs.groups.max()) + 1,
+        **dict(zip(figures, measured, strict=False)),
+        alone=dict(zip(pairs.judges, measured[len(figures) :], strict=True)),
+    )
+
+
+LEARNING = (50, 100, 200, 400)
+DRAWS = 20
+
+
+def learning_curve(
+    learnt_from: JudgedPairs, reported_on: JudgedPairs, *, draws: int = DRAWS, seed: int = SEED
+) -> tuple[LearningPoint, ...]:
+    """What gates learnt on fewer pairs are worth on ``reported_on``: the mean of ``draws`` random choices of each size.
+
+    Choices that cannot be learnt from (labels that are all the same) count as never or always, which they teach.
+    """
+    points = []
+    better = max(reported_on.gains.sum(), 0.0)
+    room = np.maximum(reported_on.gains, 0).sum() - better
+    for size in (size for size in LEARNING if size <= len(learnt_from)):
+        leads = []
+        for draw in range(draws):
+            rng = np.random.default_rng([seed, size, draw])
+            few = learnt_from.chosen(np.sort(rng.permutation(len(learnt_from))[:size]))
+            try:
+                keep = predictions(learn(few, seed=seed), reported_on) > 0
+            except InputError:
+                keep = np.full(len(reported_on), few.gains.sum() > 0)
+            leads.append(float(reported_on.gains[keep].sum() - better))
+        mean = sum(leads) / draws
+        points.append(
+            LearningPoint(
+                pairs=size,
+                draws=draws,
+                lead=mean / len(reported_on),
+                headroom=mean / room if room > 0 else None,
+                lost=sum(lead < 0 for lead in leads) / draws,
+            )
+        )
+    return tuple(points)
