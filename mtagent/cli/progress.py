@@ -45,6 +45,7 @@ class Progress:
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
         self._empty = 0
+        self._left_alone = 0
         self._failed: list[str] = []
         self._lossy: list[str] = []
         self._untranslated: list[str] = []
@@ -88,6 +89,7 @@ class Progress:
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
+        self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
         self._say(
@@ -130,6 +132,8 @@ class Progress:
         what += f", {counts.failed} failed"
         cost = self._paid(summary)
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
+        if self._left_alone:
+            say(f"mtagent: left alone by triage: {self._left_alone}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
             say(f"mtagent: {line}")
         if self._lossy:
