@@ -429,6 +429,7 @@ class Cause(Record):
     gain: float | None = None
     chance: float | None = None
     wanted: float | None = None
+    teacher: Judgement | None = None
     by: str | None = None
     score: float | None = None
     threshold: float | None = None

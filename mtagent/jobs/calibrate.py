@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,8 +33,6 @@ from mtagent.text import edits
 SAMPLE = 200
 STRATA = 4
 """Quarters of the edits by size; each has the same share of a sample."""
-Place = tuple[str, Stage]
-"""The segment and the stage of an edit."""
 SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_fields}
 """The settings that judgements depend on; prompts and options are in the signatures."""
 
@@ -50,11 +48,6 @@ class StoredPair(NamedTuple):
     before: str
     after: str
     judgements: tuple[Judgement, ...] = ()
-
-    @property
-    def place(self) -> Place:
-        """Its segment and stage."""
-        return self.segment.id, self.stage
 
 
 class StoredPairs(NamedTuple):
@@ -103,10 +96,10 @@ def read_pairs(
     *,
     sample: int | None = None,
     seed: int = 0,
-    labelled: Collection[Place] | None = None,
+    wanted: Callable[[StoredPair], bool] = lambda pair: True,
     as_kept: bool = False,
 ) -> StoredPairs:
-    """A ``sample`` of the edits in ``run``, or all of them; with ``labelled``, of these alone.
+    """A ``sample`` of the edits in ``run``, or all of them, that are ``wanted``.
 
     The run is read once for the sizes of the edits and once for those that were chosen. Raises :class:`ConfigError` for
     a run that holds no chains.
@@ -118,7 +111,7 @@ def read_pairs(
         refused += sum(map(_is_refused, chain.steps))
         for number, pair in enumerate(pairs_in(chain, as_kept=as_kept)):
             total += 1
-            if labelled is None or pair.place in labelled:
+            if wanted(pair):
                 sizes.append(Levenshtein.distance(pair.before, pair.after))
                 places.append((position, number))
     chosen = range(len(sizes)) if sample is None else sampled(sizes, sample, seed)
@@ -157,7 +150,7 @@ async def judge_run(
     teacher: str | None = None,
     sample: int | None = None,
     seed: int = 0,
-    labelled: Collection[Place] | None = None,
+    wanted: Callable[[StoredPair], bool] = lambda pair: True,
     refuse: Callable[[StoredPairs], None] = lambda pairs: None,
     own: OwnParts = OwnParts(),
     on_start: OnStart = lambda *_: None,
@@ -172,7 +165,7 @@ async def judge_run(
     if not config.judges:
         raise ConfigError("name the judges that the gate is to ask, with --judge")
     with open_existing(config.store) as store:
-        found = read_pairs(store.read(name), sample=sample, seed=seed, labelled=labelled, as_kept=teacher is None)
+        found = read_pairs(store.read(name), sample=sample, seed=seed, wanted=wanted, as_kept=teacher is None)
         refuse(found)
         models = RunModels(config, store)
         async with assembled_panel(config, teacher, own, wrap_llm=models.wrap) as panel:
