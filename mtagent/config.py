@@ -155,8 +155,9 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        if isinstance(value, str) and (kind := key_in(value)):
-            raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and (kind := key_in(text)):
+                raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
         return value
 
 
@@ -329,9 +330,13 @@ class Config(ModelSettings):
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         apart = {"store", "run", "limit", "calibration"}
-        dumped = self.model_dump(mode="json", exclude=pace | money | apart, exclude_none=True)
+        added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
+        dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         return {name: value for name, value in dumped.items() if value != {}}
 
+
+ADDED = ("samples",)
+"""Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "safe": {},

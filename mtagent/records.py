@@ -466,8 +466,8 @@ class Cause(Record):
             case "scores" | "choices" | "panel" | "gain":
                 said = "; ".join(map(self._said, self.judgements))
                 if self.gain is not None:
-                    least = "" if self.wanted is None else f" ({self.chance:.0%} sure; {self.wanted:.0%} wanted)"
-                    return f"expected gain {self.gain:+.3g}{least}: {said}"
+                    chance = f" ({self.chance or 0:.0%} sure; {self.wanted:.0%} wanted)" if self.wanted else ""
+                    return f"expected gain {self.gain:+.3g}{chance}: {said}"
                 wanted = len(self.judgements) if self.quorum is None else self.quorum
                 return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
             case "error":

@@ -13,9 +13,9 @@ import pytest
 
 from mtagent import Agent
 from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate
-from mtagent.chain.calibration import Threshold, calibrated, read
+from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import OpenGate, RateGate
+from mtagent.chain.gate import OpenGate, PanelGate, RateGate, Threshold, calibrated
 from mtagent.config import load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mtagent import __version__
-from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate, read_choice
+from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate
 from mtagent.errors import RatingParseError
+from mtagent.evaluators.pairwise import read_choice
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
@@ -69,7 +70,7 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
 
 def test_a_gate_that_asks_says_whom() -> None:
     pairwise = PairwiseGate(ScriptedLLM([], model="m")).signature
-    assert pairwise == f"pairwise|model:m|prompt:{load('compare').signature}|version:{__version__}"
+    assert pairwise == f"pairwise|model:m|prompt:{load('compare').signature}|reference:no|version:{__version__}"
     assert RateGate(Judge(a=1)).signature.startswith("judge (no signature)|class:")
 
 

@@ -4,91 +4,140 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mtagent.analysis.gate_calibration import Edits, Floats, Ints
+from mtagent.analysis.expected_gain import JudgedPairs
+from mtagent.analysis.intervals import Floats, Ints, Truths
 from wmt.data import records, rows, score
 
 T = TypeVar("T")
+SystemPair = tuple[str, str]
+"""The systems before and after."""
 
 OURS = "IR-MultiagentMT"
 """The submission of Multi-agentMT's authors to WMT25."""
+TEACHER = "GPT-4.1"
+"""The system of WMT25 whose model also scores: no candidate, since it may favour its own texts."""
 
 
-class Scores(NamedTuple):
-    """A data set: scores by what scores and by system, an entry for each segment; NaN where a system has none.
+class Case(NamedTuple):
+    """Edits of one or several pairs of systems, which one gate decides on."""
+
+    name: str
+    pairs: tuple[SystemPair, ...]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Scores by what scores and by system, an entry for each segment; NaN where a system has none.
 
     ``groups`` numbers the document of each segment, or the segment where no documents are known. ``target`` is what
-    the gate is calibrated on: people's scores, or what stands in for them.
+    gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is measured by.
+    ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample`` pairs of each
+    case (0: nothing is calibrated). ``verdicts`` are those of judges that compare, -1, 0 or +1, by pair of systems.
+    ``pooled``: one gate for all cases, learnt from pairs of all of them, is tried as well.
     """
 
     name: str
     unit: str
     target: str
-    judges: tuple[str, ...]
     reports: tuple[str, ...]
+    judges: tuple[str, ...]
+    panels: tuple[tuple[str, ...], ...]
+    cases: tuple[Case, ...]
     systems: tuple[str, ...]
     groups: Ints
     scores: dict[str, dict[str, Floats]]
+    verdicts: dict[str, dict[SystemPair, Floats]] = field(default_factory=dict)
+    sample: int = 200
+    pooled: bool = False
+
+    def pairs(self, case: Case) -> dict[str, JudgedPairs]:
+        """The edits of ``case`` that all judges and scorers know, by scorer; the same edits for each.
+
+        Their groups are numbered anew; :meth:`groups_of` gives those of the data set.
+        """
+        there, scored = self._there(case), {name: self._sides(case, name) for name in (self.target, *self.reports)}
+        differences, before = [], []
+        for judge in self.judges:
+            if judge in self.verdicts:
+                differences.append(np.concatenate([self.verdicts[judge][pair] for pair in case.pairs]))
+                before.append(np.full(len(there), np.nan))
+            else:
+                old, new = self._sides(case, judge)
+                differences.append(new - old)
+                before.append(old)
+        of_judges = [np.stack(columns, axis=1)[there] for columns in (differences, before)]
+        groups = self.groups_of(case)
+        return {
+            name: JudgedPairs(self.judges, of_judges[0], old[there], new[there], groups, of_judges[1])
+            for name, (old, new) in scored.items()
+        }
+
+    def groups_of(self, case: Case) -> Ints:
+        """The number of the group of each edit of ``case``."""
+        return np.tile(self.groups, len(case.pairs))[self._there(case)]
+
+    def _sides(self, case: Case, name: str) -> tuple[Floats, Floats]:
+        old, new = (np.concatenate([self.scores[name][pair[side]] for pair in case.pairs]) for side in (0, 1))
+        return old, new
+
+    def _there(self, case: Case) -> Truths:
+        names = {self.target, *self.reports, *self.judges} - set(self.verdicts)
+        return ~np.isnan(np.stack([side for name in sorted(names) for side in self._sides(case, name)])).any(axis=0)
 
 
-class Case(NamedTuple):
-    """Edits of several pairs of systems, by one judge."""
+def ment(folder: Path) -> list[DataSet]:
+    """MENT zh-en: people's score and RATE's, 0 to 4.
 
-    data: str
-    judge: str
-    name: str
-    pairs: tuple[tuple[str, str], ...]
-
-
-def edits(data: Scores, case: Case, report: str) -> Edits:
-    """The edits of ``case`` with the scores of ``report`` as people's; segments that a system lacks are left out."""
-    judge, human = data.scores[case.judge], data.scores[report]
-    columns = [
-        np.concatenate([scores[pair[side]] for pair in case.pairs]) for scores in (judge, human) for side in (0, 1)
-    ]
-    there = ~np.isnan(columns).any(axis=0)
-    groups = np.tile(data.groups, len(case.pairs))[there]
-    old_judge, new_judge, old_human, new_human = (column[there] for column in columns)
-    return Edits(old_judge, new_judge, old_human, new_human, groups)
-
-
-def ment(folder: Path) -> Scores:
-    """MENT zh-en: people's score and RATE's, 0 to 4."""
+    "Worse -> better" are the pairs in which people find the second system better on average: edits by someone who
+    knows better.
+    """
     path = folder / "ment_zh-en.jsonl"
     segments = records(path, "human", "rate")
     systems = tuple(segments[0]["human"])
     scores = {
-        name: {
-            system: np.array([_number(segment[key].get(system), path) for segment in segments]) for system in systems
-        }
+        name: {system: _column((segment[key].get(system) for segment in segments), path) for system in systems}
         for name, key in (("human", "human"), ("RATE", "rate"))
     }
-    return Scores("MENT zh-en", "RATE 0-4", "human", ("RATE",), (), systems, np.arange(len(segments)), scores)
+    ranked = sorted(systems, key=lambda system: float(np.nanmean(scores["human"][system])))
+    up = tuple((before, after) for place, before in enumerate(ranked) for after in ranked[place + 1 :])
+    down = tuple((after, before) for before, after in up)
+    directions = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
+    cases = tuple(Case(name, pairs) for name, pairs in directions.items())
+    groups = np.arange(len(segments))
+    return [
+        DataSet(
+            "MENT zh-en", "points 0-4", "human", ("human",), ("RATE",), (("RATE",),), cases, systems, groups, scores
+        )
+    ]
 
 
-def wmt23(folder: Path) -> Scores:
-    """WMT23 en-de: people's MQM, and four judges; without the reference."""
-    judges = ("M-MAD", "GEMBA-MQM", "EAPrompt", "CometKiwi")
+def wmt23(folder: Path) -> list[DataSet]:
+    """WMT23 en-de: people's MQM, and two judges that see no reference; all ordered pairs of systems."""
+    judges = ("GEMBA-MQM", "CometKiwi")
     path = folder / "wmt23_en-de_seg_scores.tsv"
     cells = [row for row in rows(path, "system", "seg", "mqm", *judges) if row["system"] != "refA"]
     systems, numbers = tuple(dict.fromkeys(row["system"] for row in cells)), _numbers(row["seg"] for row in cells)
     scores = _by_system(cells, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
-    return Scores("WMT23 en-de", "MQM", "mqm", judges, (), systems, np.arange(len(numbers)), scores)
+    panels, groups = ((judges[0],), (judges[1],), judges), np.arange(len(numbers))
+    return [DataSet("WMT23 en-de", "MQM", "mqm", ("mqm",), judges, panels, _ordered(systems), systems, groups, scores)]
 
 
-def wmt25(folder: Path) -> Scores:
+def wmt25(folder: Path) -> list[DataSet]:
     """WMT25's paragraphs in all language pairs; GEMBA-ESA by GPT-4.1 stands in for people.
 
     A group is a source document with its translations into all languages: what makes it hard does so in each of them.
     """
     target, judges = "GEMBA-ESA-GPT4.1", ("GEMBA-ESA-CMDA", "CometKiwi-XL")
-    reports = ("XCOMET-XL", "MetricX-24-Hybrid-XL", *judges)
+    reports = (target, "XCOMET-XL", "MetricX-24-Hybrid-XL")
     path = folder / "wmt25_paragraph_scores.tsv"
-    cells = rows(path, "lp", "document", "paragraph", "system", target, *reports)
+    cells = rows(path, "lp", "document", "paragraph", "system", *reports, *judges)
     places = _numbers((row["lp"], row["document"], row["paragraph"]) for row in cells)
     documents = _numbers((lp.partition("-")[0], document) for lp, document, _ in places)
     systems = tuple(dict.fromkeys(row["system"] for row in cells))
@@ -96,44 +145,53 @@ def wmt25(folder: Path) -> Scores:
     def place(row: dict[str, str]) -> int:
         return places[row["lp"], row["document"], row["paragraph"]]
 
-    scores = _by_system(cells, path, (target, *reports), systems, place, len(places))
+    scores = _by_system(cells, path, (*reports, *judges), systems, place, len(places))
     groups = np.array([documents[lp.partition("-")[0], document] for lp, document, _ in places])
-    return Scores("WMT25", "GEMBA-ESA 0-100", target, judges, reports, systems, groups, scores)
+    cases = tuple(Case(f"{system} -> {OURS}", ((system, OURS),)) for system in systems if system != OURS)
+    panels = ((judges[0],), (judges[1],), judges)
+    return [DataSet("WMT25", "GEMBA-ESA 0-100", target, reports, judges, panels, cases, systems, groups, scores)]
 
 
-DATA: dict[str, tuple[str, Callable[[Path], Scores]]] = {
-    "ment": ("ment_zh-en.jsonl", ment),
-    "wmt23": ("wmt23_en-de_seg_scores.tsv", wmt23),
-    "wmt25": ("wmt25_paragraph_scores.tsv", wmt25),
-}
-"""File and reader by name."""
+def people(folder: Path) -> list[DataSet]:
+    """WMT25's scores by people, and whether a model preferred the text after to that before, asked in both orders.
 
-
-def cases(data: Scores) -> list[Case]:
-    """The cases of a data set: edits of one system for WMT25; else all pairs of systems, up, down and both ways.
-
-    "Up" are the pairs in which people find the second system better on average: edits by someone who knows better.
+    A data set for each language: nothing calibrated; where there are :data:`FEWEST_SEGMENTS`, one calibrated on two
+    thirds of them as well.
     """
-    all_cases = []
-    for judge in data.judges:
-        if OURS in data.systems:
-            all_cases += [
-                Case(data.name, judge, f"{system} -> {OURS}", ((system, OURS),))
-                for system in data.systems
-                if system != OURS
-            ]
-            continue
-        up = ranked_pairs(data)
-        down = tuple((after, before) for before, after in up)
-        ways = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
-        all_cases += [Case(data.name, judge, name, pairs) for name, pairs in ways.items()]
-    return all_cases
+    path = folder / "real" / "wmt25_human_scores.jsonl"
+    compared = [row for row in records(path, "target_lang", "doc_id", "human_scores") if row.get("pairwise_winloss")]
+    sets = []
+    for language in dict.fromkeys(row["target_lang"] for row in compared):
+        segments = [row for row in compared if row["target_lang"] == language]
+        documents = _numbers(row["doc_id"].rpartition("_#_")[0] for row in segments)
+        groups = np.array([documents[row["doc_id"].rpartition("_#_")[0]] for row in segments])
+        systems = tuple(f"system {place + 1}" for place in range(len(segments[0]["human_scores"])))
+        human = {
+            system: _column((row["human_scores"][place] for row in segments), path)
+            for place, system in enumerate(systems)
+        }
+        first: dict[SystemPair, Floats] = {}  # with the text before shown first
+        for (before, one), (after, other) in permutations(list(zip(systems, range(len(systems)), strict=True)), 2):
+            first[before, after] = -_column((row["pairwise_winloss"][one][other] for row in segments), path)
+        second = {(before, after): -first[after, before] for before, after in first}
+        both = {pair: np.where(first[pair] == second[pair], first[pair], 0.0) for pair in first}
+        judge = "/".join(dict.fromkeys(row["pairwise_judge"] for row in segments))
+        names = (f"{judge}, both orders", f"{judge}, before first", f"{judge}, after first")
+        data = DataSet(
+            f"WMT25 en-{language}, people's scores, nothing calibrated", "ESA 0-100", "human", ("human",), names, (),
+            _ordered(systems), systems, groups, {"human": human}, dict(zip(names, (both, first, second), strict=True)),
+            sample=0,
+        )  # fmt: skip
+        sets.append(data)
+        if len(segments) >= FEWEST_SEGMENTS:
+            name, panels = f"WMT25 en-{language}, people's scores", ((names[0],), names[1:])
+            sets.append(replace(data, name=name, panels=panels, sample=2 * len(segments) // 3, pooled=True))
+    return sets
 
 
-def ranked_pairs(data: Scores) -> tuple[tuple[str, str], ...]:
-    """All pairs of systems, the one that people find worse first."""
-    ranked = sorted(data.systems, key=lambda system: float(np.nanmean(data.scores[data.target][system])))
-    return tuple((before, after) for place, before in enumerate(ranked) for after in ranked[place + 1 :])
+def _ordered(systems: Sequence[str]) -> tuple[Case, ...]:
+    """A case for each ordered pair of systems."""
+    return tuple(Case(f"{before} -> {after}", ((before, after),)) for before, after in permutations(systems, 2))
 
 
 def _by_system(
@@ -151,6 +209,10 @@ def _by_system(
     return scores
 
 
+def _column(values: Iterable[str | float | None], path: Path) -> Floats:
+    return np.array([_number(value, path) for value in values])
+
+
 def _number(value: str | float | None, path: Path) -> float:
     number = score(value, path)
     return math.nan if number is None else number
@@ -158,3 +220,15 @@ def _number(value: str | float | None, path: Path) -> float:
 
 def _numbers(keys: Iterable[T]) -> dict[T, int]:
     return {key: number for number, key in enumerate(dict.fromkeys(keys))}
+
+
+FEWEST_SEGMENTS = 45
+"""Two thirds of them are the fewest pairs to learn from."""
+
+DATA: dict[str, tuple[str, Callable[[Path], list[DataSet]]]] = {
+    "ment": ("ment_zh-en.jsonl", ment),
+    "wmt23": ("wmt23_en-de_seg_scores.tsv", wmt23),
+    "wmt25": ("wmt25_paragraph_scores.tsv", wmt25),
+    "people": ("real/wmt25_human_scores.jsonl", people),
+}
+"""File and reader by name."""

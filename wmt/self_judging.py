@@ -1,0 +1,219 @@
+"""How many needless edits a gate keeps where the judge is as noisy as the reviewer who proposed them.
+
+    python -m wmt.self_judging [--texts N] [--seed N]
+
+A reviewer marks a needless error in a text with probability q, whatever the text, and suggests another word for it; the
+judges do the same. The project's own chain and gates run on made-up texts with scripted reviewers and models. First all
+texts are free of errors; then half of them have one, which reviewer and judges mark with probability 0.9. Asks no
+model. See wmt/README.md for what to expect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import click
+import numpy as np
+
+from mtagent.analysis.expected_gain import JudgedPairs, learn
+from mtagent.chain.chain import Plan, improve
+from mtagent.chain.gate import Decision, Gate, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import ErrorSpan, Message, Rating, Segment, Step
+from wmt.data import run
+
+NOISE = (0.2, 0.4, 0.6)
+FOUND = 0.9
+"""The probability that an error is marked."""
+LEARNT_FROM = 200
+WRONG, RIGHT = "midnight", "noon"
+TASTES = ("begins", "starts")
+PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05), (0, 0.15), (1, 0.80))}
+"""What people say of an edit, from worse to better, and how often: they are noisy too."""
+
+
+class Reviewer:
+    """Marks what is wrong with probability :data:`FOUND`, and something needless with probability ``noise``."""
+
+    suggests = True
+    best_score = 0.0
+
+    def __init__(self, name: str, noise: float, rng: random.Random) -> None:
+        self.name, self.noise, self._rng = name, noise, rng
+        self.signature = f"{name}|noise:{noise:g}"
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """A point off for each mark."""
+        marks = []
+        if WRONG in translation and self._rng.random() < FOUND:
+            marks.append((WRONG, RIGHT))
+        if self._rng.random() < self.noise:
+            old, new = TASTES if TASTES[0] in translation else TASTES[::-1]
+            marks.append((old, new))
+        errors = [
+            ErrorSpan(
+                text=old, category="accuracy", severity="minor", suggestion=new,
+                start=translation.index(old), end=translation.index(old) + len(old),
+            )
+            for old, new in marks
+        ]  # fmt: skip
+        return Rating(evaluator=self.name, score=float(-len(errors)), errors=tuple(errors), signature=self.signature)
+
+
+class RememberingGate:
+    """The rule of former versions: the text before is not rated again, since the reviewer has rated it to edit it."""
+
+    name = "rate"
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+        """Decide with the rating that caused the edit."""
+        return await self._gate.decide(
+            segment, before, after, lambda judge, text, role: rate(judge, text, "editor" if role == "before" else role)
+        )
+
+
+def comparing(choose: Callable[[str, str], str]) -> PairwiseGate:
+    """The gate ``pairwise`` with a model that chooses A, B or tie of two texts."""
+
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        first, second = messages[-1].content.split("Translation B:")
+        return f'{{"better": "{choose(first.split("Translation A:")[1], second)}"}}'
+
+    return PairwiseGate(ScriptedLLM(reply, model="comparer"))
+
+
+class Outcome(NamedTuple):
+    """Edits that a gate decided on, by kind, and how many of them it kept."""
+
+    kept: dict[str, int]
+    edits: dict[str, int]
+
+    def share(self, kind: str) -> str:
+        """The share of the edits of ``kind`` that were kept, in per cent."""
+        return f"{100 * self.kept[kind] / self.edits[kind]:.1f} %" if self.edits[kind] else "-"
+
+
+def texts(number: int, flawed: float, rng: random.Random) -> list[Segment]:
+    """Segments with a translation, a share of which is wrong."""
+    return [
+        Segment(
+            id=str(place), source=f"La charla {place} empieza al mediodía.", source_lang="es", target_lang="en",
+            translation=f"Talk {place} begins at {WRONG if rng.random() < flawed else RIGHT}.",
+        )
+        for place in range(number)
+    ]  # fmt: skip
+
+
+def kind_of(step: Step, segment: Segment) -> str:
+    """Whether the proposed edit mends an error."""
+    return "mending" if WRONG in (segment.translation or "") and WRONG not in (step.proposed or "") else "needless"
+
+
+async def edited(segments: Sequence[Segment], reviewer: Reviewer, gate: Gate) -> list[tuple[Segment, Step]]:
+    """The steps of the chain that proposed an edit."""
+    plan = Plan(stages=("postedit",), evaluator=reviewer, gate=gate)
+    steps = [(segment, (await improve(segment, plan)).steps[0]) for segment in segments]
+    return [(segment, step) for segment, step in steps if step.verdict in ("kept", "rejected")]
+
+
+async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random) -> PanelGate:
+    """A panel of judges that has learnt from people's word on :data:`LEARNT_FROM` edits of other texts."""
+    panel = [RatingJudge(judge) for judge in judges]
+    segments = texts(2 * int(LEARNT_FROM / noise), flawed, rng)
+    steps = await edited(segments, Reviewer("reviewer", noise, rng), PanelGate(*panel))
+    steps = steps[:LEARNT_FROM]
+    gains = []
+    for segment, step in steps:
+        values, weights = zip(*PEOPLE[kind_of(step, segment)], strict=True)
+        gains.append(rng.choices(values, weights)[0])
+    differences = [[judgement.difference for judgement in step.cause.judgements] for _, step in steps]
+    pairs = JudgedPairs(
+        judges=tuple(judge.name for judge in panel),
+        differences=np.array(differences, dtype=np.float64),
+        human_before=np.zeros(len(steps)),
+        human_after=np.array(gains, dtype=np.float64),
+        groups=np.arange(len(steps)),
+        signatures=tuple(judge.signature for judge in panel),
+    )
+    return PanelGate(*panel, gain=learn(pairs))
+
+
+async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tuple[Reviewer, Gate]]:
+    """The reviewer and the gate, by what is shown of them."""
+
+    def reviewer(name: str) -> Reviewer:
+        return Reviewer(name, noise, rng)
+
+    def marks(text: str) -> int:
+        return (WRONG in text and rng.random() < FOUND) + (rng.random() < noise)
+
+    def better(first: str, second: str) -> str:
+        one, other = marks(first), marks(second)
+        return "A" if one < other else "B" if other < one else "tie"
+
+    self_judge = reviewer("reviewer")
+    judges = [reviewer("judge 1"), reviewer("judge 2")]
+    samples = [reviewer("judge") for _ in range(3)]
+    return {
+        "none: every edit": (reviewer("reviewer"), OpenGate("none")),
+        "rate, before = the rating that caused the edit (former rule)": (
+            self_judge, RememberingGate(PanelGate(RatingJudge(self_judge))),
+        ),
+        "rate, both afresh, by the reviewer itself": (self_judge, PanelGate(RatingJudge(self_judge))),
+        "rate, both afresh, 3 samples": (reviewer("reviewer"), PanelGate(RatingJudge(*samples))),
+        "pairwise, a coin: A or B": (reviewer("reviewer"), comparing(lambda *_: rng.choice("AB"))),
+        "pairwise, a coin: A, B or tie": (reviewer("reviewer"), comparing(lambda *_: rng.choice(("A", "B", "tie")))),
+        "pairwise, a judge as noisy": (reviewer("reviewer"), comparing(better)),
+        "panel of two, both must agree": (reviewer("reviewer"), PanelGate(*map(RatingJudge, judges))),
+        "panel of two, expected gain": (reviewer("reviewer"), await calibrated(noise, flawed, judges, rng)),
+    }  # fmt: skip
+
+
+async def outcomes(number: int, flawed: float, seed: int) -> dict[str, list[Outcome]]:
+    """What each gate keeps, for each of :data:`NOISE`."""
+    results: dict[str, list[Outcome]] = {}
+    for noise in NOISE:
+        rng = random.Random(f"{seed} {noise} {flawed}")
+        segments = texts(number, flawed, rng)
+        for name, (reviewer, gate) in (await gates(noise, flawed, rng)).items():
+            kept, edits = (dict.fromkeys(PEOPLE, 0) for _ in range(2))
+            for segment, step in await edited(segments, reviewer, gate):
+                kind = kind_of(step, segment)
+                edits[kind] += 1
+                kept[kind] += step.verdict == "kept"
+            results.setdefault(name, []).append(Outcome(kept, edits))
+    return results
+
+
+def lines(number: int, seed: int) -> Iterator[str]:
+    """The two tables."""
+    for flawed, kinds in ((0.0, ("needless",)), (0.5, ("needless", "mending"))):
+        every = asyncio.run(outcomes(number, flawed, seed))
+        what = f"{number} texts, half of them with an error" if flawed else f"{number} texts free of errors"
+        yield f"### {what}: share of the edits that is kept\n"
+        yield "| gate | " + " | ".join(f"{kind}, q = {q:g}" for kind in kinds for q in NOISE) + " |"
+        yield "| --- |" + " ---: |" * len(kinds) * len(NOISE)
+        for name, by_noise in every.items():
+            yield f"| {name} | " + " | ".join(found.share(kind) for kind in kinds for found in by_noise) + " |"
+        yield ""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=12345)
+    options = parser.parse_args(arguments)
+    for line in lines(options.texts, options.seed):
+        click.echo(line)
+
+
+if __name__ == "__main__":
+    run(main)
