@@ -335,7 +335,7 @@ class Config(ModelSettings):
         return {name: value for name, value in dumped.items() if value != {}}
 
 
-ADDED = ("samples",)
+ADDED = ("samples", "gate_calls")
 """Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
