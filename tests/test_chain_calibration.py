@@ -222,8 +222,8 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
 
     path, judge = calibration(shell), Rules()
     gate, thresholds = calibrated(path, RateGate(judge), None)
-    assert isinstance(gate, RateGate)
-    assert (gate.margin, gate.judge, thresholds) == (5, judge, (Threshold(judge, 5),))
+    assert isinstance(gate, PanelGate)
+    assert (gate.margin, gate.raters[0], thresholds) == (5, judge, (Threshold(judge, 5),))
     empty = calibration(shell, "empty.json", margin=None, error_free={"threshold": None})
     threshold = calibration(shell, "threshold.json", margin=None)
     for of, own_gate, evaluator, message in (

@@ -57,7 +57,10 @@ class Decision(NamedTuple):
 class Gate(Protocol):
     """Decides on one step."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in settings and in the report."""
+        ...
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Whether ``after`` may take the place of ``before``; called only where the two differ."""
@@ -186,9 +189,15 @@ class PanelGate:
             raise ConfigError(f"a quorum of {quorum} cannot be had of {len(judges)} judges: name more with --judge")
         self.judges, self.margin, self.quorum = judges, margin, quorum or len(judges)
         self.gain, self.cautious = gain, cautious
-        alike = all(isinstance(judge, RatingJudge) for judge in judges)
-        compare = all(isinstance(judge, PairwiseJudge) for judge in judges)
-        self.name = "gain" if gain else "rate" if alike else "pairwise" if compare else "panel"
+
+    @property
+    def name(self) -> str:
+        """The gate's name: ``gain``, and without a calibration by what its judges do."""
+        if self.gain is not None:
+            return "gain"
+        if all(isinstance(judge, RatingJudge) for judge in self.judges):
+            return "rate"
+        return "pairwise" if all(isinstance(judge, PairwiseJudge) for judge in self.judges) else "panel"
 
     @property
     def signature(self) -> str:
@@ -247,12 +256,18 @@ class Threshold(NamedTuple):
 
 
 def calibrated(
-    path: Path, gate: Gate, editor: Evaluator | None, *, cautious: float | None = None
+    path: Path,
+    gate: Gate,
+    editor: Evaluator | None,
+    *,
+    triage: Evaluator | None = None,
+    cautious: float | None = None,
 ) -> tuple[Gate, tuple[Threshold, ...]]:
     """``gate`` with what the calibration at ``path`` says of its judges, and the thresholds of those that it holds for.
 
     An expected gain is the whole panel's, a margin (of former calibrations) that of its one judge. A threshold is the
-    post-editor's evaluator's, a judge's, or both's. Raises :class:`ConfigError` where the panel is another one.
+    post-editor's evaluator's, a judge's, that of ``triage``, or of several of them. Raises :class:`ConfigError`
+    where the panel is another one.
     """
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
@@ -268,18 +283,23 @@ def calibrated(
             raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
     elif calibration.margin is not None:
-        if not isinstance(gate, PanelGate) or gate.margin:
-            raise ConfigError(f"{path}: has a margin, and the gate has one too: give one of the two")
+        assert isinstance(gate, PanelGate)
+        if gate.margin:
+            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
         if len(judges) > 1:
             raise ConfigError(f"{path}: holds the margin of one judge, and the gate asks {len(judges)}: name one")
         judge = _judge_of(path, calibration.signature, judges)
         value = calibration.margin.value
         gate = PanelGate(judge, margin=math.inf if value is None else value)
-    return gate, _thresholds(path, calibration, judges, editor)
+    return gate, _thresholds(path, calibration, judges, editor, triage)
 
 
 def _thresholds(
-    path: Path, calibration: Calibration, judges: Sequence[Judge], editor: Evaluator | None
+    path: Path,
+    calibration: Calibration,
+    judges: Sequence[Judge],
+    editor: Evaluator | None,
+    triage: Evaluator | None,
 ) -> tuple[Threshold, ...]:
     if calibration.threshold is None:
         if calibration.gain is None and calibration.margin is None:
@@ -287,10 +307,11 @@ def _thresholds(
         return ()
     if not calibration.signature:
         raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
-    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)] + ([editor] if editor else [])
+    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)]
+    raters += [rater for rater in (editor, triage) if rater is not None]
     fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
     if not fitting:
-        raise _made_for_another(path, calibration.signature, editor, judges)
+        raise _made_for_another(path, calibration.signature, editor, judges, triage)
     return tuple(Threshold(rater, calibration.threshold) for rater in fitting.values())
 
 
@@ -304,11 +325,15 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
     raise _made_for_another(path, signature, None, judges)
 
 
-def _made_for_another(path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge]) -> ConfigError:
+def _made_for_another(
+    path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
+) -> ConfigError:
     """The error that names the signatures, and the parts in which they differ."""
     signatures = [("the gate asks", judge.signature) for judge in judges]
     if editor is not None:
         signatures.insert(0, ("the post-editor asks", signature_of(editor)))
+    if triage is not None:
+        signatures.append(("triage asks", signature_of(triage)))
     there = [f"{who} {signature}" for who, signature in signatures] or ["nobody rates here"]
     parts = {part for _, signature in signatures for part in comparable(signature).split("|")}
     missing = [part for part in comparable(wanted).split("|") if part not in parts]
