@@ -188,24 +188,19 @@ async def judge_edits(
     Where people gave the labels and no judge is named, the judgements are those of the run's own gate, and no model is
     asked. Raises :class:`mtagent.errors.MtagentError` before anything is asked where that cannot teach anything.
     """
-    refuse = refusal(name, labels)
-    wanted = wanted_edits(labels, lp)
-
-    def look(found: StoredPairs) -> None:
-        refuse(found)
-        on_pairs(found)
-
+    refuse, wanted = refusal(name, labels), wanted_edits(labels, lp)
     source = Source(option="--run", name=name)
     if labels is not None and not config.judges:
         with open_existing(config.store) as store:
             found = read_pairs(store.read(name), sample=sample, seed=seed, wanted=wanted, as_kept=True)
-        look(found)
+        refuse(found)
+        on_pairs(found)
         return RunJudged(_of_own_gate(found.pairs, labels, name, source))
     if labels is None:
         sample = sample or SAMPLE
     judged = await judge_run(
-        config, name, teacher=teacher, sample=sample, seed=seed, wanted=wanted, refuse=look, own=own,
-        on_start=on_start, on_chain=on_chain,
+        config, name, teacher=teacher, sample=sample, seed=seed, wanted=wanted, refuse=refuse, own=own,
+        on_pairs=on_pairs, on_start=on_start, on_chain=on_chain,
     )  # fmt: skip
     return RunJudged(_of_chains(judged.chains, labels, source), judged.run)
 

@@ -153,6 +153,7 @@ async def judge_run(
     wanted: Callable[[StoredPair], bool] = lambda pair: True,
     refuse: Callable[[StoredPairs], None] = lambda pairs: None,
     own: OwnParts = OwnParts(),
+    on_pairs: Callable[[StoredPairs], None] = lambda _: None,
     on_start: OnStart = lambda *_: None,
     on_chain: Callable[[Chain], None] = lambda _: None,
 ) -> JudgedRun:
@@ -160,7 +161,7 @@ async def judge_run(
 
     All of them rate afresh: the rating that an edit was made by is never among these. The judges are asked as the gate
     would be, so that what it asked before comes from the store. ``refuse`` may raise for pairs that are no use, before
-    anything is asked. The same command again resumes it.
+    anything is asked; ``on_pairs`` gets them. The same command again resumes it.
     """
     if not config.judges:
         raise ConfigError("name the judges that the gate is to ask, with --judge")
@@ -187,6 +188,7 @@ async def judge_run(
                 outcome=outcome_of_chain,
                 signatures=asked,
             )
+            on_pairs(found)
             run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
         return JudgedRun(store.run(run.name), list(run.chains()))
 

@@ -280,12 +280,16 @@ async def assembled_panel(
 ) -> AsyncIterator[Panel]:
     """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
 
-    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges.
+    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges, and for a judge that
+    is named twice.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         models = _Models(config, own, stack, wrap_llm)
         judges = tuple(_judge(config, spec, models) for spec in judge_specs(config))
+        for place, judge in enumerate(judges):
+            if any(same_rater(judge.signature, other.signature) for other in judges[:place]):
+                raise ConfigError(f"--judge {judge_specs(config)[place]}: is named twice")
         panel = Panel(judges)
         if teacher is not None:
             panel = Panel(judges, _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher"))

@@ -13,8 +13,8 @@ from tests.simulator.asked import Asked, asked
 from tests.simulator.marks import as_json, marks
 from tests.simulator.settings import Body
 
-SPREAD = {"small": 8.0, "strong": 1.0}
-"""By how much a model's scores are off, as a standard deviation."""
+SPREAD = {("small", "rate"): 8.0, ("small", "compare"): 20.0, ("strong", "rate"): 1.0, ("strong", "compare"): 1.0}
+"""By how much a model's scores are off in a task, as a standard deviation."""
 HARM = (("bueno", "errado"), ("claro", "tosco"))
 """Words that are good as they are, and what a mistaken editor makes of them."""
 
@@ -38,7 +38,7 @@ def worth(text: str) -> int:
 
 def seen(model: str, text: str, task: str = "rate") -> float:
     """The score that ``model`` gives a text in a ``task``: the right one, and its error."""
-    return min(100.0, max(0.0, random.Random(f"{model} {task} {text}").gauss(worth(text), SPREAD[model])))
+    return min(100.0, max(0.0, random.Random(f"{model} {task} {text}").gauss(worth(text), SPREAD[model, task])))
 
 
 def _review(question: Asked) -> str:
