@@ -280,8 +280,8 @@ async def assembled_panel(
 ) -> AsyncIterator[Panel]:
     """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
 
-    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges, and for a judge that
-    is named twice.
+    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges, and for a
+    judge that is named twice.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
