@@ -86,7 +86,7 @@ class Labels:
 
     def of(self, segment: str, stage: Stage) -> Label | None:
         """The label of an edit. Raises :class:`InputError` where two contradict each other."""
-        found = [label for key in ((segment, stage), (segment, None)) if (label := self._labels.get(key))]
+        found = [label for key in ((segment, None), (segment, stage)) if (label := self._labels.get(key))]
         if len(found) > 1:
             _refuse_contradiction(segment, *found)
         return found[0] if found else None
