@@ -414,7 +414,8 @@ class Cause(Record):
                         ``chance``; ``wanted`` is the least chance that was asked for
     ``judged``          nothing was decided: ``judgements`` of a panel were asked for to calibrate a gate, and that of
                         a ``teacher``, where one gives the labels
-    ``error``           an exception of the class ``error``; ``detail`` is its message
+    ``error``           an exception of the class ``error``; ``detail`` is its message, ``by`` the judge that failed
+                        where edits are judged
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 

@@ -100,6 +100,13 @@ def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes
     assert (shell.folder / "again.json").read_text() == (shell.folder / "gate.json").read_text()
 
 
+def test_a_former_calibration_in_the_settings_is_written_anew(shell: Shell) -> None:
+    run(shell)
+    preferences(shell)
+    shell.write("mtagent.toml", 'calibration = "gate.json"', "cautious = 0.8")
+    assert [calibrated(shell).code for _ in range(2)] == [0, 0]
+
+
 def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> None:
     run(shell)
     rows = [f"{number}\tpostedit\t{50 + 40 * (number % 2)}\t{90 - 40 * (number % 2)}" for number in range(60)]
@@ -259,6 +266,12 @@ def test_edits_that_a_judge_fails_for_are_left_out_counted_and_named(shell: Shel
     assert judged.remarks == ("gemba-da failed for 7, 8: left out",)
     assert judged.pairs is not None
     assert len(judged.pairs) == 58
+
+
+def test_a_teacher_that_fails_is_called_the_teacher(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    judged = taught_by(shell, model(fails=["informe 7 "]), "gemba-da:reference=yes", judges="rules").judged
+    assert judged.remarks == ("the teacher gemba-da failed for 7: left out",)
 
 
 def test_two_judges_of_one_name_are_told_apart_by_their_signatures(shell: Shell) -> None:

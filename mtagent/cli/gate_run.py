@@ -150,10 +150,11 @@ def _say_worth(calibration: Calibration, output: Path | None) -> None:
 
 
 def _config(options: dict[str, Any]) -> Config:
-    """The settings of the judges, which the run's own gate is not."""
+    """The settings of the judges; what a former calibration says is no part of them, and may be written anew."""
     given = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
-    return read_config({**given, "judge": options["judges"], "config_file": config_file})
+    config = read_config({**given, "judge": options["judges"], "config_file": config_file})
+    return config.model_copy(update={"calibration": None, "cautious": None})
 
 
 def _sampled(found: StoredPairs, options: Mapping[str, Any]) -> str:

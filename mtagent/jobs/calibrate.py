@@ -210,7 +210,8 @@ async def judged(pair: StoredPair, panel: Panel) -> Chain:
         said.append(answer.judgement)
     if failure is not None:
         judge, error = failure
-        cause = Cause(kind="error", error=type(error).__name__, detail=f"{judge.name}: {error}", by=judge.name)
+        who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
+        cause = Cause(kind="error", error=type(error).__name__, detail=f"{who}: {error}", by=who)
     elif panel.teacher is not None:
         cause = Cause(kind="judged", judgements=tuple(said[:-1]), teacher=said[-1])
     else:
