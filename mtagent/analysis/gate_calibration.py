@@ -81,7 +81,7 @@ def calibrate(
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
     return Calibration(
-        evaluator=judged.judges[place] or judged.signatures[place].partition("|")[0],
+        evaluator=judged.judges[place],
         signature=judged.signatures[place],
         version=__version__,
         date=datetime.now(UTC).date().isoformat(),
@@ -169,9 +169,7 @@ def check(calibration: Calibration, judged: Judged, resampling: Resampling = USU
         ("domain", judged.domains, calibration.domains),
     ):
         if others := [name for name in here if there and name not in there]:
-            remarks.append(
-                f"the gate was not calibrated for the {what} {', '.join(others)}, but for {', '.join(there)}"
-            )
+            remarks.append(f"the gate was calibrated for the {what} {', '.join(there)}, not for {', '.join(others)}")
     return Check(
         data=judged.data,
         pairs=judged.language_pairs,
