@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from mtagent.analysis.gate_inputs import Judged, Text, read_pairs, with_edits
 from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
 from mtagent.evaluators.rules import Rules
 from tests.calibrations import GAINS, calibration, expected_gain, pairs_file
-from tests.commands import Shell
+from tests.commands import ROOT, Shell
 
 RULES = Rules().signature
 N = 64
@@ -552,3 +553,14 @@ def test_what_the_gate_does_not_beat_is_told(
 )
 def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, bool], shown: str) -> None:
     assert gate_tables.figure(found, **options) == shown
+
+
+@pytest.mark.data
+def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
+    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent gate calibrate ", 1)[1].partition("\n")[0]
+    done = shell(f"gate calibrate {typed.replace(file, str(data / file))}")
+    told = [line for line in done.out.splitlines() if not line.startswith("made ")]
+    assert len(told) > 30
+    assert [line for line in told if line not in page] == []
+    assert done.out[done.out.index("gain ") :] in page
