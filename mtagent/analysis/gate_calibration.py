@@ -163,18 +163,11 @@ def check(calibration: Calibration, judged: Judged, resampling: Resampling = USU
         keep = (gains > 0) & (gains >= (np.inf if margin.value is None else margin.value))
     else:
         raise ConfigError("the calibration holds a threshold for error-free alone, and no gate")
-    remarks = list(judged.remarks)
-    for what, here, there in (
-        ("language pair", judged.language_pairs, calibration.pairs),
-        ("domain", judged.domains, calibration.domains),
-    ):
-        if others := [name for name in here if there and name not in there]:
-            remarks.append(f"the gate was calibrated for the {what} {', '.join(there)}, not for {', '.join(others)}")
     return Check(
         data=judged.data,
         pairs=judged.language_pairs,
         domains=judged.domains,
         left_out=dict(judged.left_out),
-        remarks=tuple(remarks),
+        remarks=(*judged.remarks, *calibration.foreign(judged.language_pairs, judged.domains)),
         effect=effect(pairs, keep, resampling),
     )
