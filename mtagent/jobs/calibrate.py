@@ -175,12 +175,14 @@ async def judge_run(
             asked = {f"judge {place}": judge.signature for place, judge in enumerate(panel.judges, start=1)}
             if panel.teacher is not None:
                 settings["teacher"], asked["teacher"] = teacher, panel.teacher.signature
-            digest = hashlib.sha256(repr([pair[1:4] for pair in found.pairs]).encode()).hexdigest()
+            digest = hashlib.sha256()
+            for pair in found.pairs:
+                digest.update(repr((pair.segment.model_dump_json(), pair.stage, pair.before, pair.after)).encode())
             prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs={"run": name, "pairs": digest, **prompts},
+                inputs={"run": name, "pairs": digest.hexdigest(), **prompts},
                 total=len(found.pairs),
                 items=found.pairs,
                 work=lambda run, position, pair: judged(pair, panel),
