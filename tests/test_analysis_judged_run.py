@@ -11,6 +11,7 @@ import pytest
 
 from mtagent.analysis.error_free import definition
 from mtagent.analysis.gate_calibration import calibrate
+from mtagent.analysis.gate_tables import text
 from mtagent.analysis.judged_run import Labels, RunJudged, judge_edits
 from mtagent.chain.calibration import Calibration, read
 from mtagent.config import load
@@ -249,6 +250,10 @@ def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: She
     assert learnt.gain is not None
     assert learnt.gain.held_out is not None
     assert (learnt.gain.calibrated_on, learnt.gain.held_out.groups) == (60, 30)
+    table = text(learnt)
+    assert "\nteacher     gemba-da|model:small|" in table
+    assert "held out: 60 edits of 30 documents or segments, teacher's score with 95 % interval" in table
+    assert "human" not in table
 
 
 def test_a_teacher_that_compares_gives_preferences(shell: Shell) -> None:

@@ -29,12 +29,15 @@ def text(calibration: Calibration) -> str:
         judges = calibration.gain.judges
         lines = [f"judge       {judge.judge}: {judge.signature or 'no signature'}" for judge in judges]
     lines += _data(calibration.data)
-    kinds = ", ".join([calibration.human, *calibration.pairs, *calibration.domains])
-    lines.append(f"human       {kinds}")
+    who, label = "human", calibration.human
+    if calibration.is_taught:
+        who, _, label = calibration.human.partition(" ")
+    lines.append(f"{who:<12}{', '.join([label, *calibration.pairs, *calibration.domains])}")
     lines.append(f"made        {calibration.date} by mtagent {calibration.version}, seed {calibration.seed}")
     lines += _left_out(calibration.left_out)
     if calibration.gain is not None:
-        lines += ["", *_gain(calibration.gain)]
+        score = "teacher's score" if calibration.is_taught else "human score"
+        lines += ["", *_gain(calibration.gain, score)]
     if calibration.margin is not None:
         lines += ["", *_margin(calibration.margin)]
     if calibration.error_free is not None:
@@ -119,7 +122,7 @@ def _left_out(reasons: dict[str, int]) -> list[str]:
     return [f"left out    {number} {reason}" for reason, number in reasons.items()]
 
 
-def _gain(gain: ExpectedGain) -> Iterator[str]:
+def _gain(gain: ExpectedGain, score: str) -> Iterator[str]:
     terms = [f"{gain.intercept:.3g}"]
     for judge in gain.judges:
         if judge.scale:
@@ -133,9 +136,7 @@ def _gain(gain: ExpectedGain) -> Iterator[str]:
         f"{gain.spread:.3g}"
     )
     if (effect := gain.held_out) is not None:
-        yield (
-            f"held out: {effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval"
-        )
+        yield (f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval")
         yield from effect_lines(effect)
     tables = []
     if points := gain.learning:
@@ -154,7 +155,7 @@ def _gain(gain: ExpectedGain) -> Iterator[str]:
             )
             for point in gain.triage
         ]
-        head = ("judge", "threshold", "not touched", "human score", "over editing all")
+        head = ("judge", "threshold", "not touched", score, "over editing all")
         tables.append(Table("texts left alone from a score on, the others edited", head, tuple(cells)))
     if tables:
         yield from ["", *tables_as_text(tables).split("\n")]

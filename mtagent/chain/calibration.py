@@ -211,9 +211,9 @@ class Calibration(Record):
     """A gate's calibration, as it stands in its file.
 
     ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about (and the margin, which former
-    versions wrote): the first judge that gives scores. ``human`` is the kind of people's scores, ``pairs`` and
-    ``domains`` are the language pairs and domains, ``date`` and ``version`` say when and by which mtagent it was made,
-    ``left_out`` what was not used and why.
+    versions wrote): the first judge that gives scores. ``human`` is the kind of people's scores (or ``teacher`` and its
+    signature), ``pairs`` and ``domains`` are the language pairs and domains, ``date`` and ``version`` say when and by
+    which mtagent it was made, ``left_out`` what was not used and why.
     """
 
     kind: str = Field(default=KIND, pattern=f"^{KIND}$")
@@ -232,6 +232,11 @@ class Calibration(Record):
     gain: ExpectedGain | None = None
     margin: Margin | None = None
     error_free: ErrorFree | None = None
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether a judge gave the labels, and not people."""
+        return self.human.startswith("teacher ")
 
     @property
     def threshold(self) -> float | None:
