@@ -240,7 +240,7 @@ class _Work:
             verdict, cause = "rejected", Cause(kind="lines")
         else:
             decision = await self._decide(text)
-            if not decision.keep and self.plan.gate_calls:
+            if not decision.keep and self.plan.gate_calls and parts.may_hold_a_bad_edit(decision):
                 decision, text, changes = await self._in_parts(decision, text, changes)
             verdict, cause = "kept" if decision.keep else "rejected", decision.cause
             ratings += decision.ratings
