@@ -29,7 +29,7 @@ from wmt.data import run
 NOISE = (0.2, 0.4, 0.6)
 FOUND = 0.9
 """The probability that an error is marked."""
-LEARNT_FROM = 200
+LEARNT_FROM, CAUTIOUS = 200, 0.8
 WRONG, RIGHT = "midnight", "noon"
 TASTES = ("begins", "starts")
 PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05), (0, 0.15), (1, 0.80))}
@@ -160,6 +160,7 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
 
     self_judge = reviewer("reviewer")
     judges = [reviewer("judge 1"), reviewer("judge 2")]
+    calibrated_panel = await calibrated(noise, flawed, judges, rng)
     samples = [reviewer("judge") for _ in range(3)]
     return {
         "none: every edit": (reviewer("reviewer"), OpenGate("none")),
@@ -172,7 +173,10 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
         "pairwise, a coin: A, B or tie": (reviewer("reviewer"), comparing(lambda *_: rng.choice(("A", "B", "tie")))),
         "pairwise, a judge as noisy": (reviewer("reviewer"), comparing(better)),
         "panel of two, both must agree": (reviewer("reviewer"), PanelGate(*map(RatingJudge, judges))),
-        "panel of two, expected gain": (reviewer("reviewer"), await calibrated(noise, flawed, judges, rng)),
+        "panel of two, expected gain": (reviewer("reviewer"), calibrated_panel),
+        f"panel of two, expected gain, --cautious {CAUTIOUS:g}": (
+            reviewer("reviewer"), PanelGate(*calibrated_panel.judges, gain=calibrated_panel.gain, cautious=CAUTIOUS),
+        ),
     }  # fmt: skip
 
 
