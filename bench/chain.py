@@ -45,6 +45,7 @@ def settings(base_url: str, folder: Path, concurrency: int) -> Config:
             "target_lang": "es",
             "base_url": base_url,
             "concurrency": concurrency,
+            "gate": "rate",
             "store": folder / "store.db",
         }
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
 from mtagent.errors import ConfigError
 from mtagent.formats.pipes import refuse_pipe
@@ -155,8 +155,9 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        if isinstance(value, str) and (kind := key_in(value)):
-            raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and (kind := key_in(text)):
+                raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
         return value
 
 
@@ -187,6 +188,7 @@ class Config(ModelSettings):
     samples: int = Field(default=1, ge=1)
     quorum: int | None = Field(default=None, ge=1)
     cautious: float | None = Field(default=None, gt=0, lt=1)
+    gate_calls: int = Field(default=12, ge=0)
     calibration: Path | None = None
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
@@ -199,7 +201,7 @@ class Config(ModelSettings):
     fix: Fix = "offered"
     forced: bool = False
     stop_when_error_free: bool = True
-    on_ambiguous: OnAmbiguous = "skip"
+    on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
     context: int = Field(default=0, ge=0)
     domain: str | None = None
@@ -229,6 +231,25 @@ class Config(ModelSettings):
             return parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
         except ConfigError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("on_ambiguous", mode="before")
+    @classmethod
+    def _policies(cls, value: Any) -> Any:
+        policies = value.split(",") if isinstance(value, str) else value
+        if not isinstance(policies, list | tuple) or not all(isinstance(policy, str) for policy in policies):
+            return value
+        policies, known = [policy.strip() for policy in policies], get_args(OnAmbiguous)
+        if unknown := next((policy for policy in policies if policy not in known), None):
+            raise ValueError(f"no policy {unknown!r}; there are: {', '.join(known)}")
+        if not policies or policies[:-1] not in ([], ["spaced"]):
+            raise ValueError(
+                "give one policy, or spaced and the one that follows where it finds no place: spaced,first"
+            )
+        return policies
+
+    @field_serializer("on_ambiguous")
+    def _policies_in_short(self, policies: tuple[OnAmbiguous, ...]) -> str:
+        return ",".join(policies)
 
     @field_validator("skip_guards")
     @classmethod
@@ -309,9 +330,13 @@ class Config(ModelSettings):
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         apart = {"store", "run", "limit", "calibration"}
-        dumped = self.model_dump(mode="json", exclude=pace | money | apart, exclude_none=True)
+        added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
+        dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         return {name: value for name, value in dumped.items() if value != {}}
 
+
+ADDED = ("samples", "gate_calls")
+"""Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "safe": {},

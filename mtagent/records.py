@@ -229,8 +229,11 @@ class ErrorSpan(Record):
         return self
 
 
-RatingRole = Literal["editor", "before", "after"]
-"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step."""
+RatingRole = Literal["editor", "before", "after", "try"]
+"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step.
+
+``try`` is a judge's rating of a text with some or all edits of a step that was tried in parts, and was not kept.
+"""
 
 
 class Rating(Record):
@@ -408,6 +411,8 @@ class Cause(Record):
     ``error``           an exception of the class ``error``; ``detail`` is its message
     ``other``           ``detail`` says it
     ==================  =======================================================================================
+
+    Where a rejected text was tried in parts, ``edits_kept`` says how many of ``edits_tried`` edits were kept.
     """
 
     kind: CauseKind
@@ -421,6 +426,8 @@ class Cause(Record):
     by: str | None = None
     error: str | None = None
     detail: str | None = None
+    edits_kept: int = 0
+    edits_tried: int = 0
 
     @model_validator(mode="after")
     def _with_scores(self) -> Cause:
@@ -431,6 +438,12 @@ class Cause(Record):
     @property
     def sentence(self) -> str:
         """The cause, as people read it."""
+        if not self.edits_tried:
+            return self._decision
+        return f"{self.edits_kept or 'none'} of {self.edits_tried} edits kept: {self._decision}"
+
+    @property
+    def _decision(self) -> str:
         match self.kind:
             case "translated":
                 return f"translated by {self.by}" + (f", which lost: {self.detail}" if self.guards else "")
@@ -453,8 +466,8 @@ class Cause(Record):
             case "scores" | "choices" | "panel" | "gain":
                 said = "; ".join(map(self._said, self.judgements))
                 if self.gain is not None:
-                    least = "" if self.wanted is None else f" ({self.chance:.0%} sure; {self.wanted:.0%} wanted)"
-                    return f"expected gain {self.gain:+.3g}{least}: {said}"
+                    chance = f" ({self.chance or 0:.0%} sure; {self.wanted:.0%} wanted)" if self.wanted else ""
+                    return f"expected gain {self.gain:+.3g}{chance}: {said}"
                 wanted = len(self.judgements) if self.quorum is None else self.quorum
                 return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
             case "error":
@@ -466,6 +479,8 @@ class Cause(Record):
         """What one judge said, and what follows from it."""
         if judgement.choices:
             return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
+        if judgement.before is None or judgement.after is None:
+            return f"{judgement.judge}: nothing"
         gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
         if self.kind == "gain":
             return scores

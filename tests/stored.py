@@ -41,8 +41,8 @@ def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18")
 def improve(folder: Path, llm: ScriptedLLM, name: str, sources: Sequence[str], **settings: Any) -> None:
     """A run ``name`` of the whole chain in the store of ``folder``, with a model of the test's."""
     (folder / "source.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    place = {"model": llm.model, "store": folder / "store.db", "run": name}
-    jobs.improve(folder / "source.txt", output=folder / f"{name}.txt", llm=llm, **place, **settings)
+    place = {"model": llm.model, "store": folder / "store.db", "run": name, "gate": "rate"}
+    jobs.improve(folder / "source.txt", output=folder / f"{name}.txt", llm=llm, **{**place, **settings})
 
 
 def store(

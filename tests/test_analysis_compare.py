@@ -166,19 +166,19 @@ def tokens(of: Usage) -> tuple[int, ...]:
 
 def test_costs_with_cached_and_reasoning_tokens_by_hand(whole: Comparison) -> None:
     translate, postedit, proofread, final = (cost_of(whole, row.name) for row in whole.rows)
-    # four translations; four reviews and three ratings of what they made; three wordings and three ratings of these
+    # four translations; four reviews, and three ratings before and after the edits; three wordings and their ratings
     assert tokens(translate.usage) == (4, 4 * 2000, 4 * 1024, 4 * 300, 4 * 120)
-    assert tokens(postedit.usage) == (7, 7 * 4000, 7 * 3072, 7 * 500, 7 * 200)
+    assert tokens(postedit.usage) == (10, 10 * 4000, 10 * 3072, 10 * 500, 10 * 200)
     assert tokens(proofread.usage) == (6, 3 * 1000 + 3 * 4000, 3 * 3072, 3 * 100 + 3 * 500, 3 * 200)
-    assert tokens(final.usage) == (17, 51_000, 34_816, 6_500, 2_480)
+    assert tokens(final.usage) == (20, 63_000, 44_032, 8_000, 3_080)
     assert [cost.usage.cost for cost in (translate, postedit, proofread, final)] == pytest.approx(
-        [4 * 0.0004032, 7 * 0.0006696, 3 * 0.00021 + 3 * 0.0006696, 0.0016128 + 0.0046872 + 0.0026388]
+        [4 * 0.0004032, 10 * 0.0006696, 3 * 0.00021 + 3 * 0.0006696, 0.0016128 + 0.006696 + 0.0026388]
     )
     assert (translate.per_kept_edit, translate.per_point) == (None, None)
-    assert postedit.per_kept_edit == pytest.approx(0.0046872 / 3)
-    assert final.per_kept_edit == pytest.approx((0.0046872 + 0.0026388) / 6), "the translation is no edit"
+    assert postedit.per_kept_edit == pytest.approx(0.006696 / 3)
+    assert final.per_kept_edit == pytest.approx((0.006696 + 0.0026388) / 6), "the translation is no edit"
     assert gain_of(whole, "postedit") > 0
-    assert postedit.per_point == pytest.approx(0.0046872 / gain_of(whole, "postedit"))
+    assert postedit.per_point == pytest.approx(0.006696 / gain_of(whole, "postedit"))
     assert proofread.per_point is None, "nothing was gained: there is no price of a point"
     assert whole.prices == "as paid at the time of the run"
 
@@ -191,7 +191,7 @@ def test_another_deciding_metric_and_one_that_falls_when_it_is_better(tmp_path: 
     assert (postedit.regressed, proofread.regressed) == (0, 0.5), "acertado was right in two of four"
     assert postedit.gain_to_edit is not None
     assert postedit.gain_to_edit > 0
-    assert cost_of(result, "postedit").per_point == pytest.approx(0.0046872 / -gain_of(result, "postedit", 2))
+    assert cost_of(result, "postedit").per_point == pytest.approx(0.006696 / -gain_of(result, "postedit", 2))
     assert cost_of(result, "proofread").per_point is None
     with pytest.raises(ConfigError, match="--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER"):
         compare_runs(["r"], config, reference=tmp_path / "ref.txt", deciding="comet")
@@ -211,7 +211,7 @@ def test_dollars_anew_by_a_price_file(tmp_path: Path, config: Config) -> None:
     assert tokens(cost.usage) == (4, 8000, 4096, 1200, 480)
     assert str(prices) in result.prices
     # 17 calls: 51,000 - 34,816 fresh, 34,816 cached, 6,500 output
-    assert cost_of(result, "final").usage.cost == pytest.approx((16_184 + 17_408 + 65_000) / 1e6)
+    assert cost_of(result, "final").usage.cost == pytest.approx((18_968 + 22_016 + 80_000) / 1e6)
 
 
 def test_a_price_file_may_name_a_model_as_its_server_does(tmp_path: Path) -> None:

@@ -63,9 +63,10 @@ async def test_each_stage_improves_the_text_and_every_call_is_accounted_for() ->
     assert [(step.stage, step.verdict) for step in chain.steps] == [(stage, "kept") for stage in TPP]
     assert [step.text for step in chain.steps] == [BAD.replace("errado", w) for w in ("errado", "acertado", "correcto")]
     assert chain.steps[1].reason == "rubric-mqm -3 -> -1: better"
-    assert chain.usage == Usage(calls=5, input_tokens=50, output_tokens=10, cost=2.5)
+    assert chain.usage == Usage(calls=6, input_tokens=60, output_tokens=12, cost=3.0)
     asked = [call.purpose for step in chain.steps for call in step.calls]
-    assert asked == [request.purpose for request in llm.requests] == ["translate", "rate", "rate", "proofread", "rate"]
+    assert asked == [request.purpose for request in llm.requests]
+    assert asked == ["translate", "rate", "rate", "rate", "proofread", "rate"], "edited by one, judged before and after"
     assert all(0 < step.seconds < 60 for step in chain.steps)
 
 
@@ -79,7 +80,7 @@ async def test_a_text_without_error_is_left_alone_at_no_further_cost() -> None:
     step = await only_step(segment(translation=SOURCE), plan(llm))
     assert [request.purpose for request in llm.requests] == ["rate"]
     assert (step.text, step.verdict, step.reason) == (SOURCE, "unchanged", "no error found")
-    llm = ScriptedLLM(['{"errors": [{"span": "errado ", "severity": 3, "suggestion": ""}]}', '{"errors": []}'])
+    llm = ScriptedLLM(['{"errors": [{"span": "errado ", "severity": 3, "suggestion": ""}]}'] * 2 + ['{"errors": []}'])
     step = await only_step(segment("Le vieux pont fut fermé pendant six mois."), plan(llm))
     assert (step.stage, step.verdict, step.text) == ("postedit", "kept", SOURCE), "the judge found no error left"
     llm.finish()

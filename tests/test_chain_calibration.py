@@ -13,9 +13,9 @@ import pytest
 
 from mtagent import Agent
 from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate
-from mtagent.chain.calibration import Threshold, calibrated, read
+from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import OpenGate, RateGate
+from mtagent.chain.gate import OpenGate, PanelGate, RateGate, Threshold, calibrated
 from mtagent.config import load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
@@ -101,7 +101,7 @@ def test_evaluators_are_the_same_if_all_that_ratings_depend_on_is(one: str, othe
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--gate guards", "the calibrated margin is one for the gate rate, and the gate is guards"),
+        ("--gate guards", "calibrates a gate that asks judges, and the gate is guards"),
         ("--margin 2", "margin: 2 is set beside the calibration"),
         ("--judge rules:skip=numbers", "the gate asks rules"),
         ("-o gate.json", "would overwrite the file of --calibration"),
@@ -222,8 +222,8 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
 
     path, judge = calibration(shell), Rules()
     gate, thresholds = calibrated(path, RateGate(judge), None)
-    assert isinstance(gate, RateGate)
-    assert (gate.margin, gate.judge, thresholds) == (5, judge, (Threshold(judge, 5),))
+    assert isinstance(gate, PanelGate)
+    assert (gate.margin, gate.raters[0], thresholds) == (5, judge, (Threshold(judge, 5),))
     empty = calibration(shell, "empty.json", margin=None, error_free={"threshold": None})
     threshold = calibration(shell, "threshold.json", margin=None)
     for of, own_gate, evaluator, message in (

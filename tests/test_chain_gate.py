@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from mtagent import __version__
-from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate, read_choice
-from mtagent.errors import RatingParseError
+from mtagent.chain.calibration import ExpectedGain, JudgeWeight
+from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
+from mtagent.errors import ConfigError, EvaluationError, MtagentError, RatingParseError
+from mtagent.evaluators.pairwise import Pairwise, read_choice
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
-from mtagent.records import Rating, RatingRole, Segment
+from mtagent.records import Rating, RatingRole, Segment, Term
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
@@ -69,7 +73,7 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
 
 def test_a_gate_that_asks_says_whom() -> None:
     pairwise = PairwiseGate(ScriptedLLM([], model="m")).signature
-    assert pairwise == f"pairwise|model:m|prompt:{load('compare').signature}|version:{__version__}"
+    assert pairwise == f"pairwise|model:m|prompt:{load('compare').signature}|reference:no|version:{__version__}"
     assert RateGate(Judge(a=1)).signature.startswith("judge (no signature)|class:")
 
 
@@ -95,3 +99,143 @@ def test_a_choice_is_read_whatever_its_case_and_wrapping(reply: str, choice: str
 def test_anything_else_is_an_error_and_no_tie(reply: str) -> None:
     with pytest.raises(RatingParseError):
         read_choice(reply)
+
+
+# --- panels
+
+
+class Drawing:
+    """Another score each time a text is rated."""
+
+    name = "drawing"
+
+    def __init__(self, **scores: list[float]) -> None:
+        self.scores = scores
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        return Rating(evaluator=self.name, score=self.scores[translation].pop(0))
+
+
+class Together(Judge):
+    """Rates all translations of a source in one go."""
+
+    asked: tuple[str, ...] = ()
+
+    async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
+        self.asked = tuple(translations)
+        return [await self.rate(segment, text) for text in translations]
+
+
+def votes(*gains: float) -> list[RatingJudge]:
+    return [RatingJudge(Judge(b=0, a=gain)) for gain in gains]
+
+
+def choosing(first: str, second: str) -> PairwiseJudge:
+    return PairwiseJudge(Pairwise(ScriptedLLM([f'{{"better": "{first}"}}', f'{{"better": "{second}"}}'])))
+
+
+@pytest.mark.parametrize(
+    ("gains", "quorum", "keep"),
+    [
+        ((1, 2), None, True), ((1, 0), None, False), ((1, -1), None, False),
+        ((1, -1), 1, True), ((1, 1, -9), 2, True), ((1, -1, -9), 2, False),
+    ],
+)  # fmt: skip
+async def test_all_judges_or_a_quorum_must_prefer_the_later_text(
+    gains: tuple[float, ...], quorum: int | None, keep: bool
+) -> None:
+    decision = await PanelGate(*votes(*gains), quorum=quorum).decide(SEGMENT, "b", "a", ask)
+    assert decision.keep is keep
+    assert [judgement.difference for judgement in decision.cause.judgements] == list(gains)
+    assert decision.cause.sentence.startswith(f"{quorum} must agree: " if quorum else "judge 0 -> 1: better; ")
+    assert [rating.role for rating in decision.ratings] == ["before", "after"] * len(gains)
+
+
+async def test_judges_that_score_and_judges_that_compare_sit_on_one_panel() -> None:
+    for first, second, keep in (("B", "A", True), ("B", "B", False)):
+        gate = PanelGate(*votes(1), choosing(first, second))
+        decision = await gate.decide(SEGMENT, "b", "a", ask)
+        assert (gate.name, decision.keep, len(decision.calls)) == ("panel", keep, 2)
+        assert gate.signature.count("|version:") + gate.signature.count("(no signature)") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mean"),
+    [
+        ([3], [4], (3, 4)), ([1, 3], [2, 2], (2, 2)), ([1, 3, 50], [9, 4, 5], (3, 5)),
+        ([1, 2, 4, 90], [0, 0, 0, 0], (3, 0)),
+    ],
+)  # fmt: skip
+async def test_of_several_samples_the_trimmed_mean_counts(
+    before: list[float], after: list[float], mean: tuple[float, float]
+) -> None:
+    drawing = Drawing(b=before.copy(), a=after.copy())
+    judge = RatingJudge(*[drawing] * len(before))
+    decision = await PanelGate(judge).decide(SEGMENT, "b", "a", ask)
+    (judgement,) = decision.cause.judgements
+    assert (judgement.before, judgement.after) == mean
+    assert decision.keep is (mean[1] > mean[0])
+    assert len(decision.ratings) == 2 * len(before), "every sample is on record"
+    assert judge.signature.endswith(f"|samples:{len(before)}") is (len(before) > 1)
+
+
+async def test_who_rates_together_is_shown_both_texts_at_once() -> None:
+    together = Together(b=-2, a=-1)
+    decision = await RateGate(together).decide(SEGMENT, "b", "a", ask)
+    assert decision.keep
+    assert together.asked == ("b", "a")
+    assert [rating.role for rating in decision.ratings] == ["before", "after"]
+
+    class Failing(Together):
+        async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
+            return [await self.rate(segment, "b"), EvaluationError("no reply")]
+
+    with pytest.raises(EvaluationError, match="no reply"):
+        await RateGate(Failing(b=1)).decide(SEGMENT, "b", "a", ask)
+
+
+def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
+    judges = tuple(JudgeWeight(judge="judge", signature="", scale=2, weight=weight) for weight in weights)
+    return ExpectedGain(intercept=intercept, judges=judges, spread=1.0, ridge=0.3, calibrated_on=100)
+
+
+@pytest.mark.parametrize(
+    ("weights", "intercept", "cautious", "keep"),
+    [
+        ((1, 1), 0.0, None, True),  # (4 + -2) / 2 = 1
+        ((1, 3), 0.0, None, False),  # (4 - 6) / 2 = -1
+        ((1, 1), -1.0, None, False),  # a tie keeps the earlier text
+        ((1, 1), 0.0, 0.84, True), ((1, 1), 0.0, 0.85, False),  # one standard deviation: 84.1 %
+        ((-1, 3), 0.0, 0.001, False),  # -5: a chance of a gain is no expected gain
+    ],
+)  # fmt: skip
+async def test_a_calibrated_panel_keeps_what_promises_a_gain(
+    weights: tuple[float, ...], intercept: float, cautious: float | None, keep: bool
+) -> None:
+    gate = PanelGate(*votes(4, -2), gain=gain(*weights, intercept=intercept), cautious=cautious)
+    decision = await gate.decide(SEGMENT, "b", "a", ask)
+    assert (gate.name, decision.keep) == ("gain", keep)
+    assert decision.cause.gain == pytest.approx(intercept + 2 * weights[0] - weights[1])
+    assert decision.cause.sentence.startswith(f"expected gain {decision.cause.gain:+.3g}")
+
+
+def test_a_panel_that_cannot_decide_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a panel needs a judge"):
+        PanelGate()
+    with pytest.raises(ConfigError, match="a quorum of 3 cannot be had of 2 judges"):
+        PanelGate(*votes(1, 1), quorum=3)
+
+
+async def test_the_comparing_judge_sees_context_notes_and_terms_and_the_reference_only_on_request() -> None:
+    segment = SEGMENT.model_copy(
+        update={
+            "reference": "R?", "context": "C?", "notes": "N?", "terms": (Term(source="T?", target="U?"),),
+        }
+    )  # fmt: skip
+    for reference in (False, True):
+        llm = ScriptedLLM(['{"better": "tie"}'] * 2)
+        await Pairwise(llm, reference=reference).compare(segment, "old", "new")
+        for request in llm.requests:
+            shown = request.messages[-1].content
+            assert all(text in shown for text in ("C?", "N?", "T? = U?"))
+            assert ("R?" in shown) is reference

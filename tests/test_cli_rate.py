@@ -240,7 +240,7 @@ def test_a_trajectory_shows_who_was_asked_what_and_what_came_back(server: str, f
 @pytest.mark.loopback
 def test_ratings_inside_a_chain_run_have_trajectories_too(server: str, files: Shell) -> None:
     files.write("es.txt", "El gato errado aquí.", *TRANSLATIONS[1:])
-    assert files.postedit(f"--base-url {server} --stages pe --name c -o o.txt").code == 0
+    assert files.postedit(f"--base-url {server} --stages pe --gate rate --name c -o o.txt").code == 0
     shown = files("rate --show 1 --run c").out
     assert shown.count("segment 1, stage postedit") == 3  # the editor's rating, and the gate's of both texts
     assert "rating       rubric-mqm: -3" in shown

@@ -107,7 +107,8 @@ class Icelandic:
         return json.dumps({"errors": self.errors[stage]}, ensure_ascii=False)
 
     def improve(self, source: str, preset: str) -> Chain:
-        agent = Agent(llm=ScriptedLLM(self), preset=preset, stages="tpp", evaluator="rubric-mqm")
+        gate = {"gate": "rate"} if preset == "safe" else {}
+        agent = Agent(llm=ScriptedLLM(self), preset=preset, stages="tpp", evaluator="rubric-mqm", **gate)
         return agent.translate([source], "en", "is")[0]
 
 

@@ -35,13 +35,13 @@ def test_every_chain_is_handed_over_and_the_same_again_makes_none(shell: Shell) 
 
 def test_a_run_is_signed_by_its_editor_and_its_judge_also_where_nothing_was_rated(shell: Shell) -> None:
     chains: list[Chain] = []
-    signatures = improve(llm=improving(), on_chain=chains.append).settings["signatures"]
+    signatures = improve(llm=improving(), gate="rate", on_chain=chains.append).settings["signatures"]
     assert set(signatures) == {"postedit", "judge"}
     ratings = [rating for chain in chains for step in chain.steps for rating in step.ratings]
     assert signatures["postedit"] in {rating.signature for rating in ratings}
     assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@2#")
     shell.write("blank.txt", "")
-    assert improve("blank.txt", llm=improving(), output="b.txt").settings["signatures"] == signatures
+    assert improve("blank.txt", llm=improving(), gate="rate", output="b.txt").settings["signatures"] == signatures
     assert "signatures" not in improve(llm=improving(), stages="t", gate="none", output="t.txt").settings
 
 

@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mtagent.chain import guards, translation
+from mtagent.chain import guards, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Gate, OpenGate, PanelGate, Threshold
+from mtagent.chain.gate import Decision, Gate, OpenGate, PanelGate, Threshold
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
+from mtagent.text.amounts import counted
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator, checked
 
@@ -40,6 +41,7 @@ class Plan:
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
     thresholds: tuple[Threshold, ...] = ()
+    gate_calls: int = 12
 
     def __post_init__(self) -> None:
         needs = {"translate": self.translator, "postedit": self.evaluator, "proofread": self.proofreader}
@@ -50,10 +52,6 @@ class Plan:
                 raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
         if self.evaluator is not None:
             checked_evaluator(self.evaluator)
-        if self.corrector.strategy == "paper" and self.gate.name != "none":
-            raise ConfigError(
-                "the paper's Algorithm 1 makes edits that no guard or gate can take apart: use --gate none"
-            )
 
     @property
     def skip_translation_guards(self) -> frozenset[str]:
@@ -79,8 +77,8 @@ class Plan:
     def signatures(self) -> dict[str, str]:
         """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
         evaluator = self.evaluator if "postedit" in self.stages else None
-        parts = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
-        return {role: signature_of(part) for role, part in parts.items() if part is not None}
+        who = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
+        return {role: signature_of(part) for role, part in who.items() if part is not None}
 
 
 async def improve(segment: Segment, plan: Plan) -> Chain:
@@ -191,7 +189,9 @@ class _Work:
             self.segment, self.text, skip_guards=self.plan.skip_translation_guards
         )
         self.calls += draft.calls
-        return await self._settle("proofread", draft.text, edits.between(self.text, draft.text))
+        return await self._settle(
+            "proofread", draft.text, edits.between(self.text, draft.text, self.segment.target_lang)
+        )
 
     async def _settle(
         self, stage: Stage, proposed: str, changes: Sequence[Edit], ratings: tuple[Rating, ...] = ()
@@ -201,7 +201,7 @@ class _Work:
         damages: tuple[Damage, ...] = ()
         verdict: Verdict
         if proposed != self.text and gate.name != "none":
-            changes, text, damages = guards.screen(self.segment, self.text, changes, skip=self.plan.skip_guards)
+            changes, text, damages = self._screen(proposed, changes)
         if text == self.text and damages:
             verdict, cause = "rejected", Cause(kind="guards", guards=names(damages), detail=listed(damages))
         elif text == self.text and changes:
@@ -212,17 +212,79 @@ class _Work:
         elif _adds_lines(self.text, text):
             verdict, cause = "rejected", Cause(kind="lines")
         else:
-            decision = await gate.decide(self.segment, self.text, text, self._rate)
+            decision = await self._decide(text)
+            if not decision.keep and self.plan.gate_calls:
+                decision, text, changes = await self._in_parts(decision, text, changes)
             verdict, cause = "kept" if decision.keep else "rejected", decision.cause
             ratings += decision.ratings
-            self.calls += decision.calls
         if verdict == "kept":
             self.error_free = self._is_error_free(text)
-        if verdict == "rejected":
+        if verdict == "rejected" and not cause.edits_tried:
             rejected = {"outcome": "rejected", "detail": cause.sentence}
             changes = [edit.model_copy(update=rejected) if edit.outcome == "applied" else edit for edit in changes]
         text = text if verdict == "kept" else self.text
         return self.step(stage, verdict, cause, text=text, proposed=proposed, edits=tuple(changes), ratings=ratings)
+
+    def _screen(self, proposed: str, changes: Sequence[Edit]) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
+        """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
+        if all(edit.start is not None for edit in changes if edit.outcome == "applied"):
+            return guards.screen(self.segment, self.text, changes, skip=self.plan.skip_guards)
+        damages = guards.damages(self.segment, self.text, proposed, skip=self.plan.skip_guards)
+        if not damages:
+            return changes, proposed, ()
+        refused = {"outcome": "refused", "guards": names(damages), "detail": f"the whole text: {listed(damages)}"}
+        changes = [edit.model_copy(update=refused) if edit.outcome == "applied" else edit for edit in changes]
+        return changes, self.text, damages
+
+    async def _decide(self, text: str) -> Decision:
+        """The gate's decision on ``text``, with its calls counted."""
+        decision = await self.plan.gate.decide(self.segment, self.text, text, self._rate)
+        self.calls += decision.calls
+        return decision
+
+    async def _in_parts(
+        self, rejected: Decision, text: str, changes: Sequence[Edit]
+    ) -> tuple[Decision, str, Sequence[Edit]]:
+        """The decision, the text and the edits, after the edits of a ``rejected`` text were tried in parts."""
+        skip = self.plan.skip_guards
+        applied = [edit for edit in changes if edit.outcome == "applied"]
+        if any(edit.start is None for edit in applied):
+            return rejected, text, changes
+        groups = guards.inseparable(self.segment, self.text, applied, skip=skip)
+
+        async def decide(numbers: Sequence[int]) -> Decision:
+            part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
+            if part == self.text:
+                return Decision(False, Cause(kind="no-edit"))
+            if damages := guards.damages(self.segment, self.text, part, skip=skip):
+                return Decision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
+            return await self._decide(part)
+
+        found = await parts.keep_in_parts(
+            len(groups),
+            rejected,
+            decide,
+            calls=self.plan.gate_calls,
+            suspected=parts.suspected(text, groups, rejected.ratings),
+        )
+        if not found.tries:
+            return rejected, text, changes
+        details = dict[int, str]()
+        for number, (decision, tried) in found.left_out.items():
+            others = sum(len(groups[other]) for other in tried) - 1
+            beside = f"with {counted(others, 'other edit')}: " if others else ""
+            details |= {id(edit): beside + decision.cause.sentence for edit in groups[number]}
+        changes = [
+            edit.model_copy(update={"outcome": "rejected", "detail": details[id(edit)]})
+            if id(edit) in details
+            else edit
+            for edit in changes
+        ]
+        kept = [edit for number in found.kept for edit in groups[number]]
+        final = found.decision or rejected
+        cause = final.cause.model_copy(update={"edits_kept": len(kept), "edits_tried": len(applied)})
+        ratings = parts.ratings_of_all((rejected, *found.tries), final)
+        return final._replace(cause=cause, ratings=ratings), edits.apply(self.text, kept), changes
 
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.

@@ -60,7 +60,7 @@ class Corrector:
         llm: LLM | None = None,
         *,
         strategy: Strategy = "located",
-        on_ambiguous: edits.OnAmbiguous = "skip",
+        on_ambiguous: edits.OnAmbiguous | Sequence[edits.OnAmbiguous] = "skip",
         fix: Fix = "offered",
         prompts_folder: Path | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class Corrector:
         there is no model to ask.
         """
         if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
-            changes = edits.between(text, rating.correction)
+            changes = edits.between(text, rating.correction, segment.target_lang)
             return Proposal(tuple(_with_error(edit, rating.errors or ()) for edit in changes), rating.correction)
         if rating.errors is None:
             return await self._revise(segment, text, rating, skip_guards)
@@ -136,7 +136,7 @@ class Corrector:
             revised = await dialogue.ask(
                 self._revise_prompt, values, "fix", lambda reply: read_revision(reply, segment, text, skip=skip_guards)
             )
-        return Proposal(edits.between(text, revised), revised, tuple(dialogue.calls))
+        return Proposal(edits.between(text, revised, segment.target_lang), revised, tuple(dialogue.calls))
 
 
 def _wants_a_fix(error: ErrorSpan) -> bool:

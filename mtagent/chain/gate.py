@@ -57,7 +57,10 @@ class Decision(NamedTuple):
 class Gate(Protocol):
     """Decides on one step."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in settings and in the report."""
+        ...
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Whether ``after`` may take the place of ``before``; called only where the two differ."""
@@ -186,9 +189,15 @@ class PanelGate:
             raise ConfigError(f"a quorum of {quorum} cannot be had of {len(judges)} judges: name more with --judge")
         self.judges, self.margin, self.quorum = judges, margin, quorum or len(judges)
         self.gain, self.cautious = gain, cautious
-        alike = all(isinstance(judge, RatingJudge) for judge in judges)
-        compare = all(isinstance(judge, PairwiseJudge) for judge in judges)
-        self.name = "gain" if gain else "rate" if alike else "pairwise" if compare else "panel"
+
+    @property
+    def name(self) -> str:
+        """The gate's name: ``gain``, and without a calibration by what its judges do."""
+        if self.gain is not None:
+            return "gain"
+        if all(isinstance(judge, RatingJudge) for judge in self.judges):
+            return "rate"
+        return "pairwise" if all(isinstance(judge, PairwiseJudge) for judge in self.judges) else "panel"
 
     @property
     def signature(self) -> str:
@@ -268,8 +277,9 @@ def calibrated(
             raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
     elif calibration.margin is not None:
-        if not isinstance(gate, PanelGate) or gate.margin:
-            raise ConfigError(f"{path}: has a margin, and the gate has one too: give one of the two")
+        assert isinstance(gate, PanelGate)
+        if gate.margin:
+            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
         if len(judges) > 1:
             raise ConfigError(f"{path}: holds the margin of one judge, and the gate asks {len(judges)}: name one")
         judge = _judge_of(path, calibration.signature, judges)

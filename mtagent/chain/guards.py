@@ -409,3 +409,23 @@ def screen(
         refused = {"outcome": "refused", "guards": names(damage), "detail": detail}
         screened[index] = edits[index].model_copy(update=refused)
     return screened, text_with(fine), averted
+
+
+def inseparable(
+    segment: Segment, before: str, edits: Sequence[Edit], *, skip: Collection[str] = frozenset()
+) -> list[list[Edit]]:
+    """The ``edits`` in the order of their places, with those together that do damage without their neighbours.
+
+    Both quotation marks are an example. What does damage even with all edits after it is joined with those before it.
+    """
+    groups: list[list[Edit]] = []
+    damaged = False
+    for edit in sorted(edits, key=lambda edit: edit.start or 0):
+        if damaged:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+        damaged = bool(damages(segment, before, apply(before, groups[-1]), skip=skip))
+    if damaged and len(groups) > 1:
+        groups[-2:] = [groups[-2] + groups[-1]]
+    return groups

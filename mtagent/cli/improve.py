@@ -85,19 +85,20 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
-    if not quiet and (model := judges_by_the_editor(effective(config, OwnParts()))):
-        say(
-            f"mtagent: {model} judges its own edits, and models prefer their own texts: name another with --judge or "
-            "--judge-model."
-        )
     if dry_run:
         with notices(quiet):
             _print_prompts(config, files)
         return
     with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-        summary = run_async(
-            improve_file(config, files, command=command, on_start=progress.start, on_chain=progress.advance)
-        )
+
+        def start(*of_run: Any) -> None:
+            if not quiet and (model := judges_by_the_editor(effective(config, OwnParts()))):
+                say(
+                    f"mtagent: {model} judges its own edits; models prefer their own texts: name another --judge-model."
+                )
+            progress.start(*of_run)
+
+        summary = run_async(improve_file(config, files, command=command, on_start=start, on_chain=progress.advance))
     progress.finish(summary)
     sys.exit(3 if summary.counts.failed else 0)
 

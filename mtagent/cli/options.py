@@ -170,7 +170,7 @@ EDIT_OPTIONS = [
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
-    option(CHAIN, "--on-ambiguous", type=click.Choice(["skip", "spaced", "first", "all"]), hidden=True),
+    option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),
 ]
 GATE_OPTIONS = [
     option(
@@ -194,6 +194,13 @@ GATE_OPTIONS = [
     option(JUDGES, "--quorum", type=click.IntRange(1), help="How many judges must prefer a text.  [default: all]"),
     option(JUDGES, "--cautious", type=float, metavar="P", help="Keep only where the chance of a gain is at least P."),
     option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
+    option(
+        JUDGES,
+        "--gate-calls",
+        type=int,
+        metavar="N",
+        help="Judge calls to find the good edits of a rejected step; 0: all or none.",
+    ),
     option(
         JUDGES,
         "--calibration",

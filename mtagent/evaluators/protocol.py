@@ -119,7 +119,10 @@ _AWAITED = ("Awaitable", "Coroutine", "Future")
 class Named(Protocol):
     """Whatever has a name, and maybe a ``signature``."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
 
 def checked_evaluator(evaluator: object) -> Evaluator:

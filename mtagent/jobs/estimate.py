@@ -299,7 +299,7 @@ class Estimator:
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         settings = self._config.model_for("postedit")
         rating = await self._rating(settings, self.evaluator, segment, text)
-        gate = await self._gate(segment, text)
+        gate = await self._gate(segment, text, rated=False)
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
@@ -321,21 +321,22 @@ class Estimator:
         )
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
-        return reworded.plus(await self._gate(segment, text))
+        return reworded.plus(await self._gate(segment, text, rated="postedit" in stages))
 
-    async def _gate(self, segment: Segment, text: Text) -> Range:
-        """All judges on both texts: none of it is needed where nothing is edited."""
+    async def _gate(self, segment: Segment, text: Text, *, rated: bool) -> Range:
+        """All judges on both texts, or on the later one where they have ``rated`` the earlier in the stage before."""
         total = Range()
         for settings, judge in self._judges:
             if isinstance(judge, Pairwise):
                 requests = await self.listener.requests_of(judge.compare(segment, text.text, text.text))
-                both = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
-                total = total.plus(self._range(settings, requests, both, Reply(1, 30)))
+                shown = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
+                total = total.plus(self._range(settings, requests, shown, Reply(1, 30)))
                 continue
-            before = await self._rating(settings, judge, segment, text)
-            after = await self._rating(settings, judge, segment, text.edited())
+            both = await self._rating(settings, judge, segment, text.edited())
+            if not rated:
+                both = both.plus(await self._rating(settings, judge, segment, text))
             for _ in range(self._config.samples):
-                total = total.plus(before).plus(after)
+                total = total.plus(both)
         return total.at_most()
 
     async def _rating(self, settings: ModelSettings, evaluator: Evaluator, segment: Segment, text: Text) -> Range:

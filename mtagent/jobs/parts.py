@@ -135,6 +135,7 @@ async def assembled(
             thresholds=thresholds,
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
+            gate_calls=config.gate_calls,
         )
 
 
@@ -236,8 +237,9 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
     gate = config.gate or "guards"
     if gate in ("none", "guards"):
         return OpenGate(gate)
-    if own.judge is not None:
-        judges: list[Judge] = [RatingJudge(own.judge)]
+    own_judge = own.judge or (own.evaluator if gate == "rate" and not config.judges else None)
+    if own_judge is not None:
+        judges: list[Judge] = [RatingJudge(own_judge)]
     else:
         judges = [_judge(config, spec, models) for spec in judge_specs(config)]
     return PanelGate(*judges, margin=config.margin, quorum=config.quorum)

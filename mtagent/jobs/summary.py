@@ -174,6 +174,7 @@ def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
 _ROLES: dict[RatingRole | None, str] = {
     "before": ", judge of the text before",
     "after": ", judge of the text after",
+    "try": ", judge of a text that was tried",
 }
 
 

@@ -22,7 +22,7 @@ KINDS: dict[Kind, str] = {
 OUTCOMES: dict[Outcome, str] = {
     "applied": "applied",
     "refused": "refused by a guard",
-    "rejected": "rejected with the whole text",
+    "rejected": "rejected by the gate",
     "not-found": "its place was not found",
     "ambiguous": "may mean several places",
     "overlapping": "another edit covers its place",
@@ -66,8 +66,10 @@ def fate(step: Step) -> Fate:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
             return Fate("untouched", "the user took all edits back")
+        case "kept" if "refused" in outcomes:
+            return Fate("changed", "in part: a guard refused some edits")
         case "kept":
-            return Fate("changed", "in part: a guard refused some edits" if "refused" in outcomes else "edited")
+            return Fate("changed", "in part: the gate rejected some edits" if "rejected" in outcomes else "edited")
         case "unchanged" if not outcomes:
             return Fate("untouched", cause.sentence if cause.kind in ("blank", "error-free") else "nothing to change")
         case "unchanged" if len(outcomes) > 1:

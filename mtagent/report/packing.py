@@ -98,7 +98,11 @@ def _steps(chain: Chain) -> Iterator[Packed]:
                 or None,
                 "edits": [_edit(edit, before, spans) for edit in step.edits],
                 "first": number if step.edits else None,
-                "ratings": [_rating(rating, compared if rating.role == "after" else before) for rating in step.ratings],
+                "ratings": [
+                    _rating(rating, compared if rating.role == "after" else before)
+                    for rating in step.ratings
+                    if rating.role != "try"  # of texts that are not shown; the edits' details say what it decided
+                ],
                 "took": _took(step),
             }
         )
@@ -109,10 +113,8 @@ def compared_text(step: Step, before: str) -> str:
     """The text that the gate compared with ``before``: with the edits that the guards let pass."""
     if step.verdict == "kept" and not any(edit.outcome == "reverted" for edit in step.edits):
         return step.text
-    passed = [
-        edit.model_copy(update={"outcome": "applied"}) if edit.outcome in ("rejected", "reverted") else edit
-        for edit in step.edits
-    ]
+    undone = ("rejected", "reverted") if step.verdict == "rejected" else ("reverted",)
+    passed = [edit.model_copy(update={"outcome": "applied"}) if edit.outcome in undone else edit for edit in step.edits]
     try:
         return edits.apply(before, passed)
     except ValueError:  # edits without a place (the paper's strategy): all that is known is what was proposed

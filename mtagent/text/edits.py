@@ -8,28 +8,34 @@ paper's own procedure is in :mod:`mtagent.chain.algorithm1`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 from typing import Literal
 
 from mtagent.records import Edit, ErrorSpan
 from mtagent.text import paragraphs
-from mtagent.text.scripts import is_spaced
+from mtagent.text.scripts import is_spaced, words
 from mtagent.text.spans import Finding, Place, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
+"""What becomes of a span that may mean several places."""
 _OPENING = "([{¿¡«“„\"'"
 _BINDING = _OPENING + "-/’@#"
 _RANK = {"critical": 0, "major": 1, "minor": 2, "neutral": 3}
 _CLOSING = ".,;:!?)]}\r\n\u00a0\u202f"
 
 
-def locate(text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous = "skip") -> tuple[Edit, ...]:
+def locate(
+    text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous | Sequence[OnAmbiguous] = "skip"
+) -> tuple[Edit, ...]:
     """One edit or more for each error that suggests a change, with the outcome that :func:`apply` will give it.
 
     ``on_ambiguous`` says what becomes of a span that may mean several places: ``skip`` reports it, ``spaced`` takes the
-    only one between spaces (the paper's rule), ``first`` and ``all`` do what they say. Errors without a suggestion, or
-    that suggest what stands there already, give no edit.
+    only one between spaces (the paper's rule), ``first`` and ``all`` do what they say; of several policies, the first
+    that finds a place decides. Errors without a suggestion, or that suggest what stands there already, give no edit.
     """
+    policies: Sequence[OnAmbiguous] = (on_ambiguous,) if isinstance(on_ambiguous, str) else on_ambiguous
     # An omitted name may be the same in both languages; a span in the text may not be its own correction.
     errors = [e for e in errors if e.suggestion is not None and (e.side == "omission" or e.suggestion != e.text)]
     edits = [_insertion(text, error) for error in errors if error.side == "omission"]
@@ -38,7 +44,7 @@ def locate(text: str, errors: Iterable[ErrorSpan], *, on_ambiguous: OnAmbiguous 
     for error, finding in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
         places = finding.places
         if not finding.certain:
-            places = _chosen(text, places, on_ambiguous)
+            places = next(filter(None, (_chosen(text, places, policy) for policy in policies)), ())
         if places:
             edits += [_replacement(text, error, place) for place in places]
         else:
@@ -60,19 +66,58 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def between(before: str, after: str) -> tuple[Edit, ...]:
-    """The edits that turn ``before`` into ``after``: one per changed paragraph, or one for all if the breaks differ."""
+def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
+    """The edits that turn ``before`` into ``after``: one per changed sentence, or for more where these belong together.
+
+    Where the paragraph breaks differ, it is one edit for all. ``lang`` says how sentences end.
+    """
     old, new = paragraphs.split(before), paragraphs.split(after)
     if old.separators != new.separators:
         whole = Edit(old=before, new=after, start=0, end=len(before), outcome="applied")
         return (whole,) if before != after else ()
-    changes, start = [], 0
+    changes, start = list[Edit](), 0
     for separator, was, becomes in zip(old.separators, old.texts, new.texts, strict=False):
         start += len(separator)
         if was != becomes:
-            changes.append(Edit(old=was, new=becomes, start=start, end=start + len(was), outcome="applied"))
+            changes += _between_sentences(was, becomes, start, lang)
         start += len(was)
     return tuple(changes)
+
+
+def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterator[Edit]:
+    """The edits of a paragraph that begins at ``start``.
+
+    The n-th sentence stands for the n-th; where their number changed, the first ones and the last ones as far as they
+    are alike, and what is between for what is between. Neighbours that are not alike may have changed places, or share
+    their content out anew: together they are one edit.
+    """
+    old, new = paragraphs.sentences(before, lang), paragraphs.sentences(after, lang)
+    pairs = list(zip(old, new, strict=False))
+    if len(old) != len(new):
+        head = len(list(takewhile(lambda pair: _alike(*pair), pairs)))
+        ends = zip(reversed(old[head:]), reversed(new[head:]), strict=False)
+        tail = list(takewhile(lambda pair: _alike(*pair), ends))[::-1]
+        middle = "".join(old[head : len(old) - len(tail)]), "".join(new[head : len(new) - len(tail)])
+        pairs = [*pairs[:head], middle, *tail]
+    for _, run in groupby(enumerate(pairs), lambda item: item[0] if _alike(*item[1]) else -1):
+        was, becomes = map("".join, zip(*(pair for _, pair in run), strict=True))
+        if was != becomes:
+            space = _space_after(was)  # before the next sentence: no part of the edit, unless it changes
+            kept = len(space) if space == _space_after(becomes) else 0
+            piece, reworded = was[: len(was) - kept], becomes[: len(becomes) - kept]
+            yield Edit(old=piece, new=reworded, start=start, end=start + len(piece), outcome="applied")
+        start += len(was)
+
+
+def _alike(old: str, new: str) -> bool:
+    """Whether two sentences have half of their words in common, and the same space after them."""
+    before, after = Counter(words(old)), Counter(words(new))
+    shared = (before & after).total()
+    return _space_after(old) == _space_after(new) and 4 * shared >= before.total() + after.total()
+
+
+def _space_after(text: str) -> str:
+    return text[len(text.rstrip()) :]
 
 
 def rebase(edits: Sequence[Edit], undone: Edit) -> tuple[tuple[Edit, ...], Edit] | None:
@@ -127,15 +172,15 @@ def _share_out(errors: Sequence[ErrorSpan], findings: list[Finding]) -> list[Fin
     return findings
 
 
-def _chosen(text: str, places: tuple[Place, ...], on_ambiguous: OnAmbiguous) -> tuple[Place, ...]:
-    """The places of an uncertain span that ``on_ambiguous`` takes; never one inside a word."""
+def _chosen(text: str, places: tuple[Place, ...], policy: OnAmbiguous) -> tuple[Place, ...]:
+    """The places of an uncertain span that ``policy`` takes; never one inside a word."""
     whole = tuple(place for place in places if on_word_boundaries(text, place))
-    if on_ambiguous == "skip":
+    if policy == "skip":
         return ()
-    if on_ambiguous == "spaced":
+    if policy == "spaced":
         spaced = tuple(p for p in whole if f" {text} "[p.start] == " " == f" {text} "[p.end + 1])
         return spaced if len(spaced) == 1 else ()
-    return whole[:1] if on_ambiguous == "first" else whole
+    return whole[:1] if policy == "first" else whole
 
 
 def _replacement(text: str, error: ErrorSpan, place: Place) -> Edit:
