@@ -7,13 +7,14 @@ splits are by group (document). See ``docs/safety.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mtagent.analysis.intervals import SEED, USUAL, Floats, Ints, Resampling, Truths, numbered, ratios
-from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint
+from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint, TriagePoint
 from mtagent.errors import InputError
 from mtagent.records import GAIN_DIGITS
 
@@ -49,10 +50,9 @@ class JudgedPairs:
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        differences = np.round(np.asarray(self.differences, dtype=np.float64), GAIN_DIGITS)
-        before = (
-            np.full(differences.shape, np.nan) if self.before is None else np.asarray(self.before, dtype=np.float64)
-        )
+        differences = np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS)
+        before = np.full(differences.shape, np.nan) if self.before is None else self.before
+        before = np.asarray(before, dtype=np.float64)
         human = [np.asarray(scores, dtype=np.float64) for scores in (self.human_before, self.human_after)]
         groups = numbered(np.asarray(self.groups))
         signatures = self.signatures or ("",) * len(self.judges)
@@ -97,6 +97,10 @@ class JudgedPairs:
             self.groups[which], self.scores_before[which], self.signatures,
         )  # fmt: skip
 
+    def drawn(self, number: int, seed: int | Sequence[int] = SEED) -> JudgedPairs:
+        """A random ``number`` of the pairs."""
+        return self.chosen(np.sort(np.random.default_rng(seed).permutation(len(self))[:number]))
+
     def of(self, *places: int) -> JudgedPairs:
         """The same pairs with some of the judges."""
         which, names = list(places), [(self.judges[place], self.signatures[place]) for place in places]
@@ -112,28 +116,45 @@ def _not_finite(what: str, scores: Floats) -> InputError:
     return InputError(f"pairs: {what}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
 
 
-def split(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> tuple[JudgedPairs, JudgedPairs]:
-    """The pairs to learn from and those to report on; no group is in both.
+def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:
+    """Which groups are learnt from; ``sizes`` says how many pairs each has.
 
-    A random half of the groups is learnt from, or of that ``sample`` random pairs (of more groups, where the half has
-    too few). Raises :class:`InputError` where nothing would be left on one side.
+    A random half; more where that has fewer than ``sample`` pairs. Raises :class:`InputError` where none would be left
+    to report on.
     """
-    groups = int(pairs.groups.max()) + 1
-    if groups < 2:
-        raise InputError("1 document or segment: two at least are needed, one to learn from and one to report on")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(groups)
-    number = (groups + 1) // 2
+    if len(sizes) < 2:
+        raise InputError(
+            f"{len(sizes)} document or segment: two at least are needed, one to calibrate on and one to report on"
+        )
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    number = (len(sizes) + 1) // 2
     if sample is not None:
-        reached = np.cumsum(np.bincount(pairs.groups)[order])
-        number = max(number, int(np.searchsorted(reached, sample)) + 1)
-        if number >= groups:
-            raise InputError(f"--sample {sample}: there are {len(pairs)} pairs, which leaves no document to report on")
-    learnt = np.isin(pairs.groups, order[:number])
-    places = np.flatnonzero(learnt)
-    if sample is not None:
-        places = np.sort(rng.permutation(places)[:sample])
-    return pairs.chosen(places), pairs.chosen(~learnt)
+        number = max(number, int(np.searchsorted(np.cumsum(sizes[order]), sample)) + 1)
+        if number >= len(sizes):
+            raise InputError(
+                f"--sample {sample}: there are {sizes.sum()} pairs of {len(sizes)} documents or segments, which leaves "
+                "none to report on"
+            )
+    return np.isin(np.arange(len(sizes)), order[:number])
+
+
+def split(
+    pairs: JudgedPairs, learnt: Truths | None = None, *, sample: int | None = None, seed: int = SEED
+) -> tuple[JudgedPairs, JudgedPairs]:
+    """The pairs to learn from (of these ``sample`` random ones) and those to report on; no group is in both.
+
+    ``learnt`` says for each pair whether its group is learnt from; by default :func:`learnt_groups` does. Raises
+    :class:`InputError` where all are on one side.
+    """
+    if learnt is None:
+        learnt = learnt_groups(np.bincount(pairs.groups), sample=sample, seed=seed)[pairs.groups]
+    if learnt.all() or not learnt.any():
+        raise InputError(
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
+            "needed, or another --seed"
+        )
+    ours = pairs.chosen(learnt)
+    return ours if sample is None else ours.drawn(sample, seed), pairs.chosen(~learnt)
 
 
 class _Design(NamedTuple):
@@ -289,8 +310,7 @@ def learning_curve(
     for size in (size for size in LEARNING if size <= len(learnt_from)):
         leads = []
         for draw in range(draws):
-            rng = np.random.default_rng([seed, size, draw])
-            few = learnt_from.chosen(np.sort(rng.permutation(len(learnt_from))[:size]))
+            few = learnt_from.drawn(size, (seed, size, draw))
             try:
                 keep = predictions(learn(few, seed=seed), reported_on) > 0
             except InputError:
@@ -307,3 +327,45 @@ def learning_curve(
             )
         )
     return tuple(points)
+
+
+UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def triage(
+    pairs: JudgedPairs,
+    keep: Truths,
+    thresholds: Mapping[int, Sequence[tuple[float, bool]]],
+    resampling: Resampling = USUAL,
+) -> tuple[TriagePoint, ...]:
+    """What leaving alone the texts of ``pairs`` that score a threshold or more is worth, where ``keep`` decides else.
+
+    ``thresholds`` are of the judge at a place, each with whether it is the calibrated one.
+    """
+    points, one = [], np.ones(len(pairs))
+    gate = np.where(keep, pairs.human_after, pairs.human_before)
+    for place, own in thresholds.items():
+        for threshold, calibrated in own:
+            alone = pairs.scores_before[:, place] >= threshold
+            human = np.where(alone, pairs.human_before, gate)
+            columns = [alone.astype(np.float64), human, human - gate]
+            untouched, mean, change = ratios(columns, [one] * 3, pairs.groups, resampling)
+            points.append(
+                TriagePoint(
+                    judge=pairs.judges[place],
+                    threshold=threshold,
+                    calibrated=calibrated,
+                    untouched=untouched,
+                    human=mean,
+                    change=change,
+                )
+            )
+    return tuple(points)
+
+
+def triage_thresholds(pairs: JudgedPairs, place: int, calibrated: float | None = None) -> list[tuple[float, bool]]:
+    """Scores that a tenth to nine tenths of the texts before reach, and the ``calibrated`` one; highest first."""
+    scores = pairs.scores_before[:, place]
+    found = {float(np.quantile(scores, 1 - share, method="higher")) for share in UNTOUCHED} - {calibrated}
+    thresholds = [(threshold, False) for threshold in found] + ([] if calibrated is None else [(calibrated, True)])
+    return sorted(thresholds, reverse=True)
