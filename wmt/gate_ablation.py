@@ -110,7 +110,7 @@ def drawn(name: str, data: DataSet, found: Worths, resampling: Resampling, learn
     rows: list[tuple[str, Worth, int | None]] = [
         (rule, worth, None) for (rule, by), worth in found.items() if by == report and rule != ORACLE
     ]
-    rows += [(f"{size} pairs", of_size[largest, report], None) for size, of_size in learning.items()]
+    rows += [(f"{largest}, {size} pairs", of_size[largest, report], None) for size, of_size in learning.items()]
     if len(data.cases) <= FEW_CASES:
         rows += [(case.name, found[largest, report], number) for number, case in enumerate(data.cases)]
     bars = []

@@ -181,7 +181,7 @@ def people(folder: Path) -> list[DataSet]:
         second = {(before, after): -first[after, before] for before, after in first}
         both = {pair: np.where(first[pair] == second[pair], first[pair], 0.0) for pair in first}
         judge = "/".join(dict.fromkeys(row["pairwise_judge"] for row in segments))
-        names = (judge, "before shown first", "after shown first")
+        names = (judge, f"{judge}, before first", f"{judge}, after first")
         data = DataSet(
             f"WMT25 en-{language}, people's scores, nothing calibrated", "ESA 0-100", "human", ("human",), names, (),
             _ordered(systems), systems, groups, {"human": human}, dict(zip(names, (both, first, second), strict=True)),
@@ -189,7 +189,7 @@ def people(folder: Path) -> list[DataSet]:
         )  # fmt: skip
         sets.append(data)
         if len(segments) >= FEWEST_SEGMENTS:
-            name, panels = f"WMT25 en-{language}, people's scores", ((names[0],), names[1:])
+            name, panels = f"WMT25 en-{language}, people's scores", (names[:1],)
             sets.append(replace(data, name=name, panels=panels, sample=2 * len(segments) // 3, pooled=True))
     return sets
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import JudgedPairs, learn, predictions
+from mtagent.analysis.expected_gain import JudgedPairs, learn, learnt_groups, predictions
 from mtagent.analysis.intervals import Floats, Ints, Resampling, Truths, ratios
 from mtagent.chain.calibration import Figure
-from mtagent.errors import InputError
 from wmt.gate_data import TEACHER, DataSet
 
 POOLED = 200
@@ -27,35 +25,12 @@ def gain_rule(panel: Sequence[str]) -> str:
     return f"expected gain: {' + '.join(panel)}"
 
 
-class Split(NamedTuple):
-    """Which groups are learnt from; the others are reported on."""
-
-    learnt: Truths
-    rng: np.random.Generator
-
-    def sample(self, groups: Ints, size: int) -> Ints:
-        """The places of ``size`` random pairs to learn from, or of all that there are."""
-        places = np.flatnonzero(self.learnt[groups])
-        return np.sort(self.rng.permutation(places)[:size])
-
-
-def splits_of(data: DataSet, sample: int, splits: int, seed: int) -> Iterator[Split]:
-    """Random halves of the groups to learn from, or more, until each case has ``sample`` pairs; nothing for 0.
-
-    Raises :class:`InputError` where that leaves nothing to report on.
-    """
+def learnt_segments(data: DataSet, sample: int, seed: int) -> Truths:
+    """Which groups are learnt from: a random half, or more until each case has ``sample`` pairs; none for 0."""
     sizes = np.bincount(data.groups)
-    for number in range(splits):
-        rng = np.random.default_rng(seed + number)
-        order = rng.permutation(len(sizes))
-        learnt = np.zeros(len(sizes), dtype=np.bool_)
-        if sample:
-            enough = int(np.searchsorted(np.cumsum(sizes[order]), data.segments_for(sample))) + 1
-            half = max((len(sizes) + 1) // 2, enough)
-            if half >= len(sizes):
-                raise InputError(f"{data.name}: {sample} pairs to learn from leave nothing to report on; use --sample")
-            learnt[order[:half]] = True
-        yield Split(learnt, rng)
+    if not sample:
+        return np.zeros(len(sizes), dtype=np.bool_)
+    return learnt_groups(sizes, sample=data.segments_for(sample), seed=seed)
 
 
 class Worth:
@@ -119,16 +94,18 @@ def worths(data: DataSet, sample: int, splits: int, seed: int, panels: Sequence[
     cases = [(data.pairs(case), data.groups_of(case)) for case in data.cases]
     places = {panel: [data.judges.index(judge) for judge in panel] for panel in map(tuple, panels)}
     size, found = int(data.groups.max()) + 1, Worths()
-    for number, split in enumerate(splits_of(data, sample, splits, seed)):
+    for number in range(splits):
+        half = learnt_segments(data, sample, seed + number)
         of_all = {}
         if sample and data.pooled:
-            of_all = {", one gate for all": joined([(pairs[data.target], groups) for pairs, groups in cases], split)}
+            every = joined([(pairs[data.target], groups) for pairs, groups in cases], half)
+            of_all = {", one gate for all": every.drawn(POOLED, seed + number)}
         for case, (pairs, groups) in enumerate(cases):
-            reported = ~split.learnt[groups]
+            reported = ~half[groups]
             others = pairs[data.target].chosen(reported)
             keeps = {f"better by {judge}": others.differences[:, place] > 0 for place, judge in enumerate(data.judges)}
             if sample:
-                learnt = pairs[data.target].chosen(split.sample(groups, sample))
+                learnt = pairs[data.target].chosen(half[groups]).drawn(sample, (seed + number, case))
                 keeps[NEITHER] = np.full(len(others), learnt.gains.sum() > 0)
                 for which, some in {"": learnt, **of_all}.items():
                     for panel, of in places.items():
@@ -143,16 +120,16 @@ def worths(data: DataSet, sample: int, splits: int, seed: int, panels: Sequence[
     return found
 
 
-def joined(cases: Sequence[tuple[JudgedPairs, Ints]], split: Split) -> JudgedPairs:
-    """:data:`POOLED` pairs of all cases to learn one gate from."""
+def joined(cases: Sequence[tuple[JudgedPairs, Ints]], half: Truths) -> JudgedPairs:
+    """The pairs of all cases that may be learnt from; ``half`` says so of the groups."""
     groups = np.concatenate([groups for _, groups in cases])
     columns = [
         np.concatenate([getattr(pairs, name) for pairs, _ in cases])
         for name in ("differences", "human_before", "human_after", "scores_before")
     ]
     differences, before, after, scores_before = columns
-    every = JudgedPairs(cases[0][0].judges, differences, before, after, groups, scores_before)
-    return every.chosen(split.sample(groups, POOLED))
+    judges, signatures = cases[0][0].judges, cases[0][0].signatures
+    return JudgedPairs(judges, differences, before, after, groups, scores_before, signatures).chosen(half[groups])
 
 
 def decided(learnt: JudgedPairs, others: JudgedPairs) -> Truths:
@@ -187,11 +164,12 @@ def candidates(data: DataSet, splits: int, seed: int) -> Worths:
         old, new = judged[rows, given], judged[rows, after]
         return JudgedPairs(data.judges, new - old, target[rows, given], target[rows, after], groups[rows], old)
 
-    for number, split in enumerate(splits_of(data, data.sample, splits, seed)):
-        learnt, reported = split.sample(groups, data.sample), np.flatnonzero(~split.learnt[groups])
+    for number in range(splits):
+        half, rng = learnt_segments(data, data.sample, seed + number), np.random.default_rng(seed + number)
+        learnt, reported = rng.permutation(np.flatnonzero(half[groups]))[: data.sample], np.flatnonzero(~half[groups])
         given = int(target[learnt].mean(axis=0).argmax())
         others = [place for place in range(number_of_systems) if place != given]
-        calibration = edits(learnt, given, split.rng.choice(others, len(learnt)))
+        calibration = edits(learnt, given, rng.choice(others, len(learnt)))
         choices = {GIVEN: np.full(len(reported), given)}
         for place, judge in enumerate(data.judges):
             choices[f"best by {judge}"] = judged[reported, :, place].argmax(axis=1)
