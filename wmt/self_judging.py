@@ -116,19 +116,26 @@ def kind_of(step: Step, segment: Segment) -> str:
     return "mending" if WRONG in (segment.translation or "") and WRONG not in (step.proposed or "") else "needless"
 
 
-async def edited(segments: Sequence[Segment], reviewer: Reviewer, gate: Gate) -> list[tuple[Segment, Step]]:
-    """The steps of the chain that proposed an edit."""
+async def edited(
+    segments: Sequence[Segment], reviewer: Reviewer, gate: Gate, most: int | None = None
+) -> list[tuple[Segment, Step]]:
+    """The steps of the chain that proposed an edit, or the first ``most`` of them."""
     plan = Plan(stages=("postedit",), evaluator=reviewer, gate=gate)
-    steps = [(segment, (await improve(segment, plan)).steps[0]) for segment in segments]
-    return [(segment, step) for segment, step in steps if step.verdict in ("kept", "rejected")]
+    steps: list[tuple[Segment, Step]] = []
+    for segment in segments:
+        step = (await improve(segment, plan)).steps[0]
+        if step.verdict in ("kept", "rejected"):
+            steps.append((segment, step))
+        if len(steps) == most:
+            break
+    return steps
 
 
 async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random) -> PanelGate:
     """A panel of judges that has learnt from people's word on :data:`LEARNT_FROM` edits of other texts."""
     panel = [RatingJudge(judge) for judge in judges]
     segments = texts(2 * int(LEARNT_FROM / noise), flawed, rng)
-    steps = await edited(segments, Reviewer("reviewer", noise, rng), PanelGate(*panel))
-    steps = steps[:LEARNT_FROM]
+    steps = await edited(segments, Reviewer("reviewer", noise, rng), PanelGate(*panel), LEARNT_FROM)
     gains = []
     for segment, step in steps:
         values, weights = zip(*PEOPLE[kind_of(step, segment)], strict=True)
