@@ -41,6 +41,7 @@ class Plan:
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
     thresholds: tuple[Threshold, ...] = ()
+    triage: Threshold | None = None
     gate_calls: int = 12
 
     def __post_init__(self) -> None:
@@ -52,6 +53,10 @@ class Plan:
                 raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
         if self.evaluator is not None:
             checked_evaluator(self.evaluator)
+        if self.triage is not None:
+            checked_evaluator(self.triage.evaluator)
+            if self.stages == ("translate",):
+                raise ConfigError("triage has nothing to decide: no stage comes after translate")
 
     @property
     def skip_translation_guards(self) -> frozenset[str]:
@@ -78,6 +83,7 @@ class Plan:
         """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
         evaluator = self.evaluator if "postedit" in self.stages else None
         who = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
+        who |= {"triage": self.triage.evaluator if self.triage else None}
         return {role: signature_of(part) for role, part in who.items() if part is not None}
 
 
@@ -94,9 +100,9 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
     for stage in plan.stages:
         if stage == "translate" and segment.translation is not None:
             continue
-        began, work.calls = time.perf_counter(), []
+        began, work.calls, work.ratings = time.perf_counter(), [], ()
         try:
-            step = await take[stage]()
+            step = await work.triage(stage) or await take[stage]()
         except (*FATAL, OffScript):
             raise
         except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
@@ -117,11 +123,32 @@ class _Work:
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
+        self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
+        self._triaged: Rating | None = None
         self._ratings: dict[tuple[int, str, bool], Rating] = {}
 
-    def step(self, stage: Stage, verdict: Verdict, cause: Cause, **fields: Any) -> Step:
+    def step(
+        self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
+    ) -> Step:
         """A step with the calls so far. The text stays, unless ``fields`` hold another."""
-        return Step(stage=stage, verdict=verdict, cause=cause, calls=tuple(self.calls), **{"text": self.text, **fields})
+        fields = {"text": self.text, "calls": tuple(self.calls), "ratings": (*self.ratings, *ratings), **fields}
+        return Step(stage=stage, verdict=verdict, cause=cause, **fields)
+
+    async def triage(self, stage: Stage) -> Step | None:
+        """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
+        if self.plan.triage is None or stage == "translate" or not self.text.strip():
+            return None
+        evaluator, threshold = self.plan.triage
+        if self._triaged is None:
+            self._triaged = await self._rate(evaluator, self.text, "triage")
+            self.ratings = (self._triaged,)
+        elif self._triaged.score >= threshold:
+            self.ratings = (self._triaged.model_copy(update={"calls": ()}),)
+        if self._triaged.score < threshold:
+            return None
+        score = self._triaged.score
+        cause = Cause(kind="triage", by=evaluator.name, score=score, threshold=threshold)
+        return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
         """Have the source translated. What is no translation is asked for once more, and then fails the step."""
@@ -291,7 +318,7 @@ class _Work:
 
         What was rated to edit by it is rated afresh for the gate, also by the same evaluator.
         """
-        key = (id(evaluator), text, role == "editor")
+        key = (id(evaluator), text, role in ("triage", "editor"))
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         rating = await rating_by(evaluator, self.segment, text)

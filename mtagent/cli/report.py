@@ -10,6 +10,7 @@ import click
 from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
+from mtagent.errors import ConfigError
 from mtagent.formats.files import STANDARD
 from mtagent.metrics.named import each_once
 
@@ -71,6 +72,15 @@ def command(
 
 
 def _by_name(output: Path) -> Form:
-    """The form that the ending of the file says; the page for any other."""
-    endings: dict[str, Form] = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".json": "json"}
-    return endings.get(output.suffix.casefold(), "html")
+    """The form that the ending of the file says; the page for none. Raises :class:`ConfigError` for any other."""
+    endings: dict[str, Form] = {
+        **dict.fromkeys(("", ".html", ".htm"), "html"),
+        **dict.fromkeys((".md", ".markdown"), "markdown"),
+        ".csv": "csv",
+        ".json": "json",
+    }
+    ending = "" if output == STANDARD else output.suffix.casefold()
+    if ending not in endings:
+        known = ", ".join(filter(None, endings))
+        raise ConfigError(f"{output}: a report is no {ending} file; name it with {known}, or give --format")
+    return endings[ending]

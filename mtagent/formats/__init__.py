@@ -114,7 +114,12 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def rating_format(output: Path, name: str | None = None) -> RatingFormat:
     """The format called ``name``, or else the one that the end of the file's name stands for, or else ``jsonl``."""
     if name is None:
-        return by_suffix(output, RATING_FORMATS) or RATING_FORMATS["jsonl"]
+        form = by_suffix(output, RATING_FORMATS)
+        ending = output.suffix[1:].casefold()
+        if form is None and ending in f"csv json html {' '.join(_UNSUPPORTED)}".split():
+            known = ", ".join(suffix for form in RATING_FORMATS.values() for suffix in form.suffixes)
+            raise ConfigError(f"{output}: ratings are not written as {ending}; name it with {known}, or give --format")
+        return form or RATING_FORMATS["jsonl"]
     if name not in RATING_FORMATS:
         raise ConfigError(f"unknown format of ratings {name!r}; {_meant(name, RATING_FORMATS)}")
     return RATING_FORMATS[name]

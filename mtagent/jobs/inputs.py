@@ -68,10 +68,10 @@ def prompts_of(config: Config) -> list[Path]:
 
 
 def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
-    for name, options in map(parse_spec, filter(None, (config.evaluator, *config.judges))):
+    for name, options in map(parse_spec, filter(None, (config.evaluator, *config.judges, config.triage))):
         if "path" in options:
             refuse_pipe(Path(options["path"]), f"{name}:path")
-        yield name, options
+        yield options.get("evaluator", name), options  # of mqm-ape, the one that it asks
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
