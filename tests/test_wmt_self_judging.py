@@ -16,9 +16,7 @@ README = Path(__file__).parents[1] / "wmt" / "README.md"
 def kept(texts: int, flawed: float, kind: str) -> dict[str, list[float]]:
     """The share of the edits of ``kind`` that each gate keeps, for each noise."""
     found = asyncio.run(outcomes(texts, flawed, 1))
-    return {
-        name: [outcome.kept[kind] / outcome.edits[kind] for outcome in by_noise] for name, by_noise in found.items()
-    }
+    return {name: [outcome.share(kind) for outcome in by_noise] for name, by_noise in found.items()}
 
 
 def test_a_rating_that_caused_an_edit_keeps_it_and_fresh_ones_and_panels_do_not() -> None:
