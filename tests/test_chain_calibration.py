@@ -14,7 +14,7 @@ import pytest
 from mtagent import Agent
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import OpenGate, RateGate, Threshold, calibrated
+from mtagent.chain.gate import OpenGate, PanelGate, RateGate, Threshold, calibrated
 from mtagent.config import load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
