@@ -19,7 +19,7 @@ import pytest
 from mtagent.analysis.expected_gain import JudgedPairs
 from mtagent.analysis.intervals import Floats, Resampling
 from mtagent.errors import InputError
-from tests.commands import ROOT, Shell
+from tests.commands import ROOT
 from wmt.gate_ablation import main
 from wmt.gate_data import OURS, people, wmt23, wmt25
 from wmt.gate_worth import BEST, GIVEN, ORACLE, Worth, candidates, decided, gain_rule, learnt_segments, worths
@@ -230,15 +230,3 @@ def test_the_page_and_its_plots_are_those_of_the_data(
     assert [row for row in rows if row not in page] == []
     plot = f"gate_{name}.svg"
     assert (tmp_path / plot).read_text(encoding="utf-8") == (README.parent / plot).read_text(encoding="utf-8")
-
-
-@pytest.mark.data
-def test_the_table_in_the_page_on_gates_is_true(data: Path, shell: Shell) -> None:
-    page = (README.parents[1] / "docs" / "safety.md").read_text(encoding="utf-8")
-    file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent ", 1)[1].partition("\n")[0]
-    assert typed.startswith(f"gate calibrate -e {file} ")
-    done = shell(typed.replace(file, str(data / file)))
-    told = [line for line in done.out.splitlines() if not line.startswith("made ")]
-    assert len(told) > 15
-    assert [line for line in told if line not in page] == []
-    assert done.out[done.out.index("margin") :] in page
