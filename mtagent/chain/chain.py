@@ -97,11 +97,13 @@ class Plan:
 async def improve(segment: Segment, plan: Plan) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised."""
     work = _Work(segment, plan)
+    stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", Cause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
-        return Chain(segment=segment, steps=(work.step(plan.stages[0], "failed", Cause(kind="no-translation")),))
+        first = (stages or plan.stages)[0]
+        return Chain(segment=segment, steps=(work.step(first, "failed", Cause(kind="no-translation")),))
     take = {
         "translate": work.translate,
         "rerank": work.rerank,
@@ -109,10 +111,8 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
         "proofread": work.proofread,
     }
     steps: list[Step] = []
-    for stage in plan.stages:
+    for stage in stages:
         if stage == "translate" and segment.translation is not None:
-            continue
-        if stage == "rerank" and not any(segment.candidates):
             continue
         began, work.calls = time.perf_counter(), []
         try:
@@ -193,7 +193,7 @@ class _Work:
 
         A text that was asked for ``again`` may lack what a later stage can restore.
         """
-        restorable = again and self.plan.stages[-1] != "translate"
+        restorable = again and not {"postedit", "proofread"}.isdisjoint(self.plan.stages)
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 

@@ -11,9 +11,9 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import ConfigError
@@ -248,7 +248,7 @@ class Choice(NamedTuple):
 
 
 async def choose(
-    gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Awaitable[Decision]]
+    gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, Decision]]
 ) -> Choice:
     """Find the best of ``texts``, which all differ from ``before``; ``decide`` asks ``gate`` about two texts.
 

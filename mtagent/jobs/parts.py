@@ -115,6 +115,14 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, cautious=config.cautious)
+        proposers: list[Evaluator] = []
+        if evaluator is not None and config.proposals > 1:
+            settings = config.model_for("postedit")
+            proposers = [
+                own.evaluator
+                or named_evaluator(config, config.evaluator or "rules", models.asked(settings, f"proposal-{draw}"))
+                for draw in range(2, config.proposals + 1)
+            ]
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
@@ -136,6 +144,7 @@ async def assembled(
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
             gate_calls=config.gate_calls,
+            proposers=tuple(proposers),
         )
 
 
