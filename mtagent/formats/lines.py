@@ -16,9 +16,9 @@ from mtagent.records import Segment
 
 @dataclass(frozen=True)
 class Lines:
-    """Reads the source lines of a file, with the lines of ``translation``, ``reference`` and ``candidates``, where given.
+    """Reads the source lines of a file, with those of ``translation``, ``reference`` and ``candidates`` where given.
 
-    An empty line of a candidate is none.
+    An empty line in a file of candidates means that this system has none.
     """
 
     name: str = "lines"

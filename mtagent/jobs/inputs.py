@@ -83,7 +83,8 @@ def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
 class Files:
     """What is read and where the results go; ``-`` is standard input or output.
 
-    ``candidates`` are other translations, each line-aligned with the source like ``translation``. Without ``force`` no file is replaced but what the same run has written.
+    ``candidates`` are files with other translations, line-aligned with the source like ``translation``. Without
+    ``force`` no file is replaced but what the same run has written.
     """
 
     source: Path
