@@ -25,7 +25,7 @@ from tests.simulator.evaluators import answer
 
 SPECS = (
     "rubric-mqm", "gemba-mqm", "gemba-esa", "gemba-da", "gemba-sqm", "eaprompt", "eaprompt:steps=1", "single-agent",
-    "m-mad", "m-mad:strategy=deliberation", "himate:stages=se", "himate", "rate",
+    "m-mad", "m-mad:strategy=deliberation", "himate:stages=se", "himate", "rate", "mqm-ape",
 )  # fmt: skip
 PUBLISHED = {
     "rubric-mqm": "1,450–2,100", "gemba-mqm": "1,276", "eaprompt": "340 + 41", "m-mad": "5.5k–36k", "rate": "about 6k",

@@ -132,8 +132,8 @@ def _address(address: str) -> str:
 
 
 def _run_name(name: str) -> str:
-    if not name.strip() or not name.isprintable():
-        raise ValueError("must be a name of printable characters, in one line")
+    if not name.strip() or not name.isprintable() or name.startswith("-"):
+        raise ValueError("must be a name of printable characters, in one line, that does not begin with '-'")
     return name
 
 
@@ -195,6 +195,8 @@ class Config(ModelSettings):
     gate_calls: int = Field(default=12, ge=0)
     proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
+    triage: str | None = Field(default=None, min_length=1)
+    triage_above: float | None = Field(default=None, allow_inf_nan=False)
     judge_model: str | None = None
     judge: JudgeSettings = JudgeSettings()
     translate: ModelSettings = ModelSettings()
@@ -309,8 +311,10 @@ class Config(ModelSettings):
 
     def _default_gate(self, offline: bool) -> GateName:
         """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with."""
-        if not self.judges:
-            return "rate" if self.calibration is not None else "guards" if offline else "pairwise"
+        if not self.judges:  # a calibration beside triage is that of triage
+            return (
+                "rate" if self.calibration is not None and self.triage is None else "guards" if offline else "pairwise"
+            )
         names = {spec.partition(":")[0] for spec in self.judges}
         if names == {"spans-file"}:  # it knows the given texts only
             return "guards"

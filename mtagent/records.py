@@ -231,8 +231,9 @@ class ErrorSpan(Record):
         return self
 
 
-RatingRole = Literal["editor", "before", "after", "try"]
-"""Why the chain asked for a rating: to edit by it, or to judge the text before or after a step.
+RatingRole = Literal["triage", "editor", "before", "after", "try"]
+"""Why the chain asked for a rating: to see whether a text needs work at all, to edit by it, or to judge the text before
+or after a step.
 
 ``try`` is a judge's rating of a text that was not kept: one of several candidates, or one with some or all edits of a
 step that was tried in parts.
@@ -378,6 +379,7 @@ CauseKind = Literal[
     "translated",
     "blank",
     "no-translation",
+    "triage",
     "error-free",
     "no-edit",
     "missing",
@@ -401,6 +403,7 @@ class Cause(Record):
     ``translated``      ``by`` a system; ``guards`` and ``detail`` say which marks of the source are missing
     ``blank``           the source has no words
     ``no-translation``  there is no translation, and nothing to make one with
+    ``triage``          left alone: the ``score`` ``by`` an evaluator reaches the ``threshold``
     ``error-free``      the evaluator found nothing to correct
     ``no-edit``         the stage wants the text as it is
     ``missing``         there is no such candidate
@@ -433,6 +436,8 @@ class Cause(Record):
     chance: float | None = None
     wanted: float | None = None
     by: str | None = None
+    score: float | None = None
+    threshold: float | None = None
     error: str | None = None
     detail: str | None = None
     edits_kept: int = 0
@@ -469,6 +474,8 @@ class Cause(Record):
                 return "nothing to translate"
             case "no-translation":
                 return "there is no translation, and no translate stage to make one: name a model or a translator"
+            case "triage":
+                return f"left alone by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
             case "error-free":
                 return "no error found"
             case "no-edit":

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.correct import Corrector, is_error_free, parse_fixes
+from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.config import Fix
 from mtagent.errors import ConfigError, UnreadableReply
+from mtagent.evaluators.fixes import parse_fixes
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import ErrorSpan, Rating, Segment, Step
 

@@ -291,3 +291,20 @@ def test_a_model_that_has_answered_is_not_gone_for_one_refusal(long: Shell) -> N
     with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
         assert long(f"{LONG} --limit 30 --base-url {server} --concurrency 1 -q").code == 3
     assert len(long.read("o.txt")) == 30
+
+
+def test_a_translation_that_is_empty_is_named_and_stays_so(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.", "The cat sat.")
+    shell.write("es.txt", "Hola.", "")
+    done = shell("postedit -s en.txt -t es.txt -l en-es -o out.txt")
+    assert (done.code, shell.read("out.txt")) == (0, ["Hola.", ""])
+    assert "the translation is empty, and stays so, in: 2" in done.err
+
+
+def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("es.txt", "Hola.")
+    assert shell("postedit -s en.txt -t es.txt -l en-es -o out.txt --name r").code == 0
+    done = shell("report r -o r.pdf")
+    assert (done.code, "r.pdf: a report is no .pdf file; name it with .html" in done.err) == (1, True)
+    assert not shell.folder.joinpath("r.pdf").exists()

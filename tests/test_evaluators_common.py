@@ -34,7 +34,7 @@ SEGMENT = Segment(
     terms=(Term(source="bridge"),),
 )
 REFERENCED = ("rubric-mqm", "gemba-mqm", "gemba-esa", "gemba-da", "gemba-sqm", "eaprompt", "eaprompt:steps=1")
-OTHERS = ("single-agent", "m-mad", "m-mad:strategy=interactive-review,rounds=2", "himate", "rate")
+OTHERS = ("single-agent", "mqm-ape", "m-mad", "m-mad:strategy=interactive-review,rounds=2", "himate", "rate")
 ALL = (*REFERENCED, *OTHERS)
 
 

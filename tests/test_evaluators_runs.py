@@ -61,6 +61,14 @@ def typology_discussed(marked: Sequence[Mark]) -> float:
     return -sum(5 if mark.at_last == "major" else _minor(mark) for mark in marked if mark.real)
 
 
+def gemba_worth_mending(marked: Sequence[Mark]) -> float:
+    return gemba([mark for mark in marked if mark.real])
+
+
+def rubric_worth_mending(marked: Sequence[Mark]) -> float:
+    return rubric([mark for mark in marked if mark.real])
+
+
 def _minor(mark: Mark) -> float:
     return 0.1 if mark.category == "fluency/punctuation" else 1
 
@@ -86,6 +94,8 @@ RUNS = (
     Run("gemba-esa", score),
     Run("gemba-da", score),
     Run("gemba-sqm", score),
+    Run("mqm-ape:evaluator=gemba-mqm", gemba_worth_mending, faults=0.04),
+    Run("mqm-ape:evaluator=rubric-mqm,unmended=drop", rubric_worth_mending, faults=0.04, count=60),
     Run("eaprompt", five_and_one),
     Run("eaprompt:steps=1", five_and_one),
     Run("m-mad", five_and_one_at_last, faults=0.04),

@@ -27,7 +27,7 @@ FIELDS = ("calls", "input_tokens", "output_tokens", "cost")
 SPECS = (
     "rubric-mqm", "gemba-mqm", "gemba-esa", "gemba-da", "gemba-sqm", "eaprompt", "eaprompt:steps=1", "single-agent",
     "m-mad", "m-mad:strategy=deliberation", "m-mad:strategy=interactive-review,rounds=2", "himate:stages=se", "himate",
-    "himate:confidence=verbal", "rate",
+    "himate:confidence=verbal", "rate", "mqm-ape", "mqm-ape:evaluator=rubric-mqm,scale=1-8",
 )  # fmt: skip
 ASK_NOBODY = {"rules", "qe-e5", "spans-file", "cometkiwi", "xcomet"}
 AS_SIMULATOR = Counter("as the simulator", tokens)

@@ -9,11 +9,11 @@ from itertools import islice
 
 import pytest
 
-from mtagent.chain.correct import parse_fixes
 from mtagent.chain.guards import GUARDS
 from mtagent.errors import MtagentError
 from mtagent.evaluators import (
     eaprompt,
+    fixes,
     gemba,
     headings,
     himate,
@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "last json": lambda reply: read_json(reply, last=True),
     "plain text": lambda reply: plain_text(reply, ""),
     "blank": says_nothing,
-    "fixes": lambda reply: parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
+    "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
     "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
     "no score": eaprompt.without_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),

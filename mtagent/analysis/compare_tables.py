@@ -19,7 +19,8 @@ from mtagent.text.table import Table
 
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
-_VERDICTS = ("kept", "unchanged", "rejected", "failed", "reverted", "idle")
+_VERDICTS = ("kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle")
+_SHOWN = {"triaged": "left alone by triage", "idle": "not run"}
 _TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 
 
@@ -104,7 +105,7 @@ def _outcomes(comparison: Comparison) -> Table:
     names = [
         name
         for name in _VERDICTS
-        if name not in ("reverted", "idle") or any(getattr(outcomes, name) for _, outcomes in rows)
+        if name not in ("reverted", "triaged", "idle") or any(getattr(outcomes, name) for _, outcomes in rows)
     ]
     body = []
     for name, outcomes in rows:
@@ -113,7 +114,7 @@ def _outcomes(comparison: Comparison) -> Table:
         cells = (f"{count} ({_share(count / len(comparison.segments))})" for count in counts)
         body.append((name, *cells, f"{edits.get('applied', 0)} of {sum(edits.values())}"))
     note = "of final, kept: changed by any stage" if any(row.stage == FINAL for row in comparison.rows) else ""
-    head = ("row", *("not run" if name == "idle" else name for name in names), "edits")
+    head = ("row", *(_SHOWN.get(name, name) for name in names), "edits")
     return Table("outcomes: segments, and edits that stand", head, tuple(body), note)
 
 

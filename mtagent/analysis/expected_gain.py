@@ -7,13 +7,14 @@ splits are by group (document). See ``docs/safety.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mtagent.analysis.intervals import SEED, USUAL, Floats, Ints, Resampling, Truths, numbered, ratios
-from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint
+from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint, TriagePoint
 from mtagent.errors import InputError
 from mtagent.records import GAIN_DIGITS
 
@@ -24,6 +25,8 @@ PAIRS_FOR_BEFORE = 400
 RIDGE = 0.3
 RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 """Penalties per pair: minimised is the mean squared error + ridge * the sum of the squared weights of deviations."""
+EXTREME = 2.5
+"""Per cent of people's gains at either end that count as if they were the next less extreme one for the weights."""
 FOLDS = 5
 LARGEST = 1e100
 """Scores beyond it are refused: their sums would not be numbers any more."""
@@ -49,10 +52,9 @@ class JudgedPairs:
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        differences = np.round(np.asarray(self.differences, dtype=np.float64), GAIN_DIGITS)
-        before = (
-            np.full(differences.shape, np.nan) if self.before is None else np.asarray(self.before, dtype=np.float64)
-        )
+        differences = np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS)
+        before = np.full(differences.shape, np.nan) if self.before is None else self.before
+        before = np.asarray(before, dtype=np.float64)
         human = [np.asarray(scores, dtype=np.float64) for scores in (self.human_before, self.human_after)]
         groups = numbered(np.asarray(self.groups))
         signatures = self.signatures or ("",) * len(self.judges)
@@ -85,6 +87,11 @@ class JudgedPairs:
         return np.round(self.human_after - self.human_before, GAIN_DIGITS)
 
     @property
+    def roots(self) -> Floats:
+        """The signed square roots of the differences."""
+        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+
+    @property
     def scores_before(self) -> Floats:
         """The judges' scores of the texts before; NaN for judges that compare."""
         assert self.before is not None
@@ -96,6 +103,10 @@ class JudgedPairs:
             self.judges, self.differences[which], self.human_before[which], self.human_after[which],
             self.groups[which], self.scores_before[which], self.signatures,
         )  # fmt: skip
+
+    def drawn(self, number: int, seed: int | Sequence[int] = SEED) -> JudgedPairs:
+        """A random ``number`` of the pairs."""
+        return self.chosen(np.sort(np.random.default_rng(seed).permutation(len(self))[:number]))
 
     def of(self, *places: int) -> JudgedPairs:
         """The same pairs with some of the judges."""
@@ -112,28 +123,45 @@ def _not_finite(what: str, scores: Floats) -> InputError:
     return InputError(f"pairs: {what}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
 
 
-def split(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> tuple[JudgedPairs, JudgedPairs]:
-    """The pairs to learn from and those to report on; no group is in both.
+def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:
+    """Which groups are learnt from; ``sizes`` says how many pairs each has.
 
-    A random half of the groups is learnt from, or of that ``sample`` random pairs (of more groups, where the half has
-    too few). Raises :class:`InputError` where nothing would be left on one side.
+    A random half; more where that has fewer than ``sample`` pairs. Raises :class:`InputError` where none would be left
+    to report on.
     """
-    groups = int(pairs.groups.max()) + 1
-    if groups < 2:
-        raise InputError("1 document or segment: two at least are needed, one to learn from and one to report on")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(groups)
-    number = (groups + 1) // 2
+    if len(sizes) < 2:
+        raise InputError(
+            f"{len(sizes)} document or segment: two at least are needed, one to calibrate on and one to report on"
+        )
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    number = (len(sizes) + 1) // 2
     if sample is not None:
-        reached = np.cumsum(np.bincount(pairs.groups)[order])
-        number = max(number, int(np.searchsorted(reached, sample)) + 1)
-        if number >= groups:
-            raise InputError(f"--sample {sample}: there are {len(pairs)} pairs, which leaves no document to report on")
-    learnt = np.isin(pairs.groups, order[:number])
-    places = np.flatnonzero(learnt)
-    if sample is not None:
-        places = np.sort(rng.permutation(places)[:sample])
-    return pairs.chosen(places), pairs.chosen(~learnt)
+        number = max(number, int(np.searchsorted(np.cumsum(sizes[order]), sample)) + 1)
+        if number >= len(sizes):
+            raise InputError(
+                f"--sample {sample}: there are {sizes.sum()} pairs of {len(sizes)} documents or segments, which leaves "
+                "none to report on"
+            )
+    return np.isin(np.arange(len(sizes)), order[:number])
+
+
+def split(
+    pairs: JudgedPairs, learnt: Truths | None = None, *, sample: int | None = None, seed: int = SEED
+) -> tuple[JudgedPairs, JudgedPairs]:
+    """The pairs to learn from (of these ``sample`` random ones) and those to report on; no group is in both.
+
+    ``learnt`` says for each pair whether its group is learnt from; by default :func:`learnt_groups` does. Raises
+    :class:`InputError` where all are on one side.
+    """
+    if learnt is None:
+        learnt = learnt_groups(np.bincount(pairs.groups), sample=sample, seed=seed)[pairs.groups]
+    if learnt.all() or not learnt.any():
+        raise InputError(
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
+            "needed, or another --seed"
+        )
+    ours = pairs.chosen(learnt)
+    return ours if sample is None else ours.drawn(sample, seed), pairs.chosen(~learnt)
 
 
 class _Design(NamedTuple):
@@ -145,8 +173,8 @@ class _Design(NamedTuple):
 
 
 def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
-    """The differences of each judge, and ``with_before`` the scores before of those that give scores."""
-    values, means = pairs.differences, np.zeros(len(pairs.judges))
+    """The roots of the differences of each judge, and ``with_before`` its scores before where it gives scores."""
+    values, means = pairs.roots, np.zeros(len(pairs.judges))
     if with_before:
         before = np.nan_to_num(pairs.scores_before)
         values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
@@ -155,21 +183,25 @@ def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
     return _Design(np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales)
 
 
-def _fit(features: Floats, gains: Floats, ridge: float) -> tuple[float, Floats]:
-    """The intercept and the weights with the least mean squared error + ridge * sum of squared weights."""
-    means, mean = features.mean(axis=0), gains.mean()
+def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
+    """The weights with the least mean squared error of ``tamed`` gains + ridge * the sum of squared weights.
+
+    With the intercept that makes the mean prediction the mean of ``gains``, extremes included.
+    """
+    means = features.mean(axis=0)
     centred = features - means
     moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (gains - mean) / len(gains))
-    return float(mean - means @ weights), weights
+    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
+    return float(gains.mean() - means @ weights), weights
 
 
-def _out_of_fold(features: Floats, gains: Floats, fold: Ints, ridge: float) -> Floats:
+def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
     """The prediction for each pair by what the other folds teach."""
     predicted = np.empty(len(gains))
     for number in range(int(fold.max()) + 1):
-        intercept, weights = _fit(features[fold != number], gains[fold != number], ridge)
-        predicted[fold == number] = intercept + features[fold == number] @ weights
+        others = fold != number
+        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
+        predicted[~others] = intercept + features[~others] @ weights
     return predicted
 
 
@@ -181,7 +213,7 @@ def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
 
 
 def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
-    """The expected gain that these pairs teach, by ridge regression of people's gains on the judges' differences.
+    """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
     The penalty is :data:`RIDGE`; another of :data:`RIDGES` only where cross-validation (by groups) finds it better by
     more than one standard error. Likewise the scores before count only where there are enough pairs and they make it
@@ -189,6 +221,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
     same.
     """
     gains, groups = pairs.gains, int(pairs.groups.max()) + 1
+    tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(f"{len(pairs)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from")
     if (gains == gains[0]).all():
@@ -201,16 +234,16 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
         if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
             continue
         features = _design(pairs, with_before).values
-        predicted = {ridge: _out_of_fold(features, gains, fold, ridge) for ridge in RIDGES}
-        losses = {ridge: (gains - values) ** 2 for ridge, values in predicted.items()}
+        predicted = {ridge: _out_of_fold(features, gains, tamed, fold, ridge) for ridge in RIDGES}
+        losses = {ridge: (tamed - values) ** 2 for ridge, values in predicted.items()}
         better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
         ridge = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
-        if chosen is None or _is_better(losses[ridge], (gains - chosen[0]) ** 2, pairs.groups):
+        if chosen is None or _is_better(losses[ridge], (tamed - chosen[0]) ** 2, pairs.groups):
             chosen = predicted[ridge], ridge, with_before
     assert chosen is not None
     predictions, ridge, with_before = chosen
     design = _design(pairs, with_before)
-    intercept, weights = _fit(design.values, gains, ridge)
+    intercept, weights = _fit(design.values, gains, tamed, ridge)
     size = len(pairs.judges)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
@@ -235,7 +268,7 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
     predicted = np.full(len(pairs), gain.intercept)
     for place, judge in enumerate(gain.judges):
         if judge.scale:
-            predicted += judge.weight * pairs.differences[:, place] / judge.scale
+            predicted += judge.weight * pairs.roots[:, place] / judge.scale
         if judge.before_weight:
             before = pairs.scores_before[:, place] - judge.before_mean
             predicted += judge.before_weight * before / judge.before_scale
@@ -289,8 +322,7 @@ def learning_curve(
     for size in (size for size in LEARNING if size <= len(learnt_from)):
         leads = []
         for draw in range(draws):
-            rng = np.random.default_rng([seed, size, draw])
-            few = learnt_from.chosen(np.sort(rng.permutation(len(learnt_from))[:size]))
+            few = learnt_from.drawn(size, (seed, size, draw))
             try:
                 keep = predictions(learn(few, seed=seed), reported_on) > 0
             except InputError:
@@ -307,3 +339,45 @@ def learning_curve(
             )
         )
     return tuple(points)
+
+
+UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def triage(
+    pairs: JudgedPairs,
+    keep: Truths,
+    thresholds: Mapping[int, Sequence[tuple[float, bool]]],
+    resampling: Resampling = USUAL,
+) -> tuple[TriagePoint, ...]:
+    """What leaving alone the texts of ``pairs`` that score a threshold or more is worth, where ``keep`` decides else.
+
+    ``thresholds`` are of the judge at a place, each with whether it is the calibrated one.
+    """
+    points, one = [], np.ones(len(pairs))
+    gate = np.where(keep, pairs.human_after, pairs.human_before)
+    for place, own in thresholds.items():
+        for threshold, calibrated in own:
+            alone = pairs.scores_before[:, place] >= threshold
+            human = np.where(alone, pairs.human_before, gate)
+            columns = [alone.astype(np.float64), human, human - gate]
+            untouched, mean, change = ratios(columns, [one] * 3, pairs.groups, resampling)
+            points.append(
+                TriagePoint(
+                    judge=pairs.judges[place],
+                    threshold=threshold,
+                    calibrated=calibrated,
+                    untouched=untouched,
+                    human=mean,
+                    change=change,
+                )
+            )
+    return tuple(points)
+
+
+def triage_thresholds(pairs: JudgedPairs, place: int, calibrated: float | None = None) -> list[tuple[float, bool]]:
+    """Scores that a tenth to nine tenths of the texts before reach, and the ``calibrated`` one; highest first."""
+    scores = pairs.scores_before[:, place]
+    found = {float(np.quantile(scores, 1 - share, method="higher")) for share in UNTOUCHED} - {calibrated}
+    thresholds = [(threshold, False) for threshold in found] + ([] if calibrated is None else [(calibrated, True)])
+    return sorted(thresholds, reverse=True)

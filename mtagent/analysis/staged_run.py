@@ -37,7 +37,8 @@ _FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rej
 class Outcomes:
     """What became of the segments in a stage, and of the edits.
 
-    The numbers of segments by verdict add up to all segments. ``reverted`` ones were kept until the user took all their
+    The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
+    ones were kept until the user took all their
     edits back; the stage did not run on ``idle`` ones. For ``final``, ``kept`` counts the segments that any stage
     changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in the text.
     """
@@ -47,6 +48,7 @@ class Outcomes:
     rejected: int = 0
     failed: int = 0
     reverted: int = 0
+    triaged: int = 0
     idle: int = 0
     edits: Mapping[str, int] | None = None
 
@@ -210,14 +212,15 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
         last, edits = steps[-1], Counter[str](edit.outcome for step in steps for edit in step.edits)
         taken_back = last.verdict == "kept" and bool(edits["reverted"]) and last.text == before
         results[stage] = StageResult(
-            outcome="reverted" if taken_back else last.verdict,
+            outcome="reverted" if taken_back else "triaged" if last.cause.kind == "triage" else last.verdict,
             edits=_counts(*edits.items()),
             calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
             seconds=sum(step.seconds for step in steps),
         )
         before = last.text
     edits = sum((Counter(result.edits) for result in results.values()), Counter[str]())
-    outcome = _FINAL_OUTCOMES[chain.state]
+    triaged = chain.state == "unchanged" and any(step.cause.kind == "triage" for step in chain.steps)
+    outcome = "triaged" if triaged else _FINAL_OUTCOMES[chain.state]
     whole = StageResult(
         outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
         edits=_counts(*edits.items()),
@@ -228,7 +231,8 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
     texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
-    judges = {rating.evaluator for step in chain.steps for rating in step.ratings if rating.role != "editor"}
+    others = ("triage", "editor")
+    judges = {rating.evaluator for step in chain.steps for rating in step.ratings if rating.role not in others}
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
@@ -50,11 +51,17 @@ class Effect(Record):
     alone: dict[str, Figure] = Field(default_factory=dict)
 
 
+def signed_root(difference: float) -> float:
+    """The square root, with the sign of the difference."""
+    return math.copysign(math.sqrt(abs(difference)), difference)
+
+
 class JudgeWeight(Record):
     """What a judge's word counts in an :class:`ExpectedGain`.
 
-    Its differences (after - before) are divided by ``scale``, their standard deviation in the calibration pairs (0:
-    they are all the same there, and the judge counts nothing); ``weight`` is people's points for one such deviation.
+    What counts is the signed square root of its difference (after - before), since large differences say less for each
+    point than small ones. It is divided by ``scale``, its standard deviation in the calibration pairs (0: it is the
+    same in all, and the judge counts nothing); ``weight`` is people's points for one such deviation.
     ``before_*`` say the same of its score of the text before, less ``before_mean``, where that counts too.
     """
 
@@ -80,12 +87,29 @@ class LearningPoint(Record):
     lost: float
 
 
+class TriagePoint(Record):
+    """What leaving texts alone that ``judge`` scores ``threshold`` or more is worth, where the others go to the gate.
+
+    ``untouched`` is the share of these texts, ``human`` people's mean score of all, ``change`` its lead over the gate
+    for every text. The calibrated threshold for error-free is ``calibrated``.
+    """
+
+    judge: str
+    threshold: float
+    calibrated: bool = False
+    untouched: Figure
+    human: Figure
+    change: Figure
+
+
 class ExpectedGain(Record):
     """The gain that people would see, predicted from what judges say of the texts before and after.
 
     Learnt on ``calibrated_on`` pairs by ridge regression, with the penalty ``ridge`` per pair on the weights and none
-    on the intercept. ``spread`` is the standard deviation of people's gain around predictions for pairs of documents
-    that were not learnt from. ``held_out`` is the effect on edits of other documents, ``learning`` that of fewer pairs.
+    on the intercept, which makes the mean prediction people's mean gain. ``spread`` is the standard deviation of
+    people's gain around predictions for pairs of documents that were not learnt from. ``held_out`` is the effect on
+    edits of other documents, ``learning`` that of fewer pairs, ``triage`` that of leaving alone what a judge scores
+    well.
     """
 
     intercept: float = Field(allow_inf_nan=False)
@@ -95,6 +119,7 @@ class ExpectedGain(Record):
     calibrated_on: int
     held_out: Effect | None = None
     learning: tuple[LearningPoint, ...] = ()
+    triage: tuple[TriagePoint, ...] = ()
 
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
@@ -113,7 +138,7 @@ class ExpectedGain(Record):
                     f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
                 )
             if judge.scale:
-                gain += judge.weight * judgement.difference / judge.scale
+                gain += judge.weight * signed_root(judgement.difference) / judge.scale
             if judge.before_weight and judgement.before is not None:
                 gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
         return gain
@@ -126,7 +151,7 @@ class ExpectedGain(Record):
 
 
 class Margin(Record):
-    """By how much a text must be rated better: chosen on ``calibrated_on`` edits, its effect on the others.
+    """By how much a text must be rated better: what former versions calibrated. :class:`ExpectedGain` replaces it.
 
     ``value`` ``None``: no margin was worth more than leaving every text as it was, so that nothing is kept.
     """
@@ -138,7 +163,7 @@ class Margin(Record):
 
 
 class Labels(Record):
-    """What a threshold does to texts; see :class:`mtagent.analysis.gate_calibration.Labels`."""
+    """What a threshold does to texts."""
 
     items: int
     groups: int
@@ -185,8 +210,10 @@ class Source(Record):
 class Calibration(Record):
     """A gate's calibration, as it stands in its file.
 
-    ``signature`` is that of the ratings, ``human`` the kind of people's scores, ``pairs`` the language pairs, ``date``
-    and ``version`` when and by which mtagent it was made, ``left_out`` what was not used and why.
+    ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about (and the margin, which former
+    versions wrote): the first judge that gives scores. ``human`` is the kind of people's scores, ``pairs`` and
+    ``domains`` are the language pairs and domains, ``date`` and ``version`` say when and by which mtagent it was made,
+    ``left_out`` what was not used and why.
     """
 
     kind: str = Field(default=KIND, pattern=f"^{KIND}$")
@@ -196,14 +223,15 @@ class Calibration(Record):
     date: str
     data: tuple[Source, ...]
     pairs: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
     human: str
     seed: int
     resamples: int
     left_out: dict[str, int] = Field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    gain: ExpectedGain | None = None
     margin: Margin | None = None
     error_free: ErrorFree | None = None
-    gain: ExpectedGain | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -217,13 +245,13 @@ class Calibration(Record):
     def settings(self) -> dict[str, Any]:
         """What results depend on, as plain data: the values, and whose ratings they are for."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
-        if self.margin is not None:
-            settings["margin"] = "never" if self.margin.value is None else self.margin.value
         if self.gain is not None:
             weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
             settings["gain"] = weights
+        if self.margin is not None:
+            settings["margin"] = "never" if self.margin.value is None else self.margin.value
         if self.threshold is not None:
             settings["error_free"] = self.threshold
         return settings

@@ -46,6 +46,7 @@ class Plan:
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
     thresholds: tuple[Threshold, ...] = ()
+    triage: Threshold | None = None
     gate_calls: int = 12
     proposers: tuple[Evaluator, ...] = ()
 
@@ -65,6 +66,10 @@ class Plan:
             checked_evaluator(self.evaluator)
         if self.proposers:
             refuse_open(self.gate)
+        if self.triage is not None:
+            checked_evaluator(self.triage.evaluator)
+            if self.stages == ("translate",):
+                raise ConfigError("triage has nothing to decide: no stage comes after translate")
 
     @property
     def skip_translation_guards(self) -> frozenset[str]:
@@ -91,6 +96,7 @@ class Plan:
         """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
         evaluator = self.evaluator if "postedit" in self.stages else None
         who = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
+        who |= {"triage": self.triage.evaluator if self.triage else None}
         return {role: signature_of(part) for role, part in who.items() if part is not None}
 
 
@@ -114,9 +120,9 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
     for stage in stages:
         if stage == "translate" and segment.translation is not None:
             continue
-        began, work.calls = time.perf_counter(), []
+        began, work.calls, work.ratings = time.perf_counter(), [], ()
         try:
-            step = await take[stage]()
+            step = await work.triage(stage) or await take[stage]()
         except (*FATAL, OffScript):
             raise
         except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
@@ -150,11 +156,32 @@ class _Work:
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
+        self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
+        self._triaged: Rating | None = None
         self._ratings: dict[tuple[int, str, int], Rating] = {}
 
-    def step(self, stage: Stage, verdict: Verdict, cause: Cause, **fields: Any) -> Step:
+    def step(
+        self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
+    ) -> Step:
         """A step with the calls so far. The text stays, unless ``fields`` hold another."""
-        return Step(stage=stage, verdict=verdict, cause=cause, calls=tuple(self.calls), **{"text": self.text, **fields})
+        fields = {"text": self.text, "calls": tuple(self.calls), "ratings": (*self.ratings, *ratings), **fields}
+        return Step(stage=stage, verdict=verdict, cause=cause, **fields)
+
+    async def triage(self, stage: Stage) -> Step | None:
+        """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
+        if self.plan.triage is None or stage == "translate" or not self.text.strip():
+            return None
+        evaluator, threshold = self.plan.triage
+        if self._triaged is None:
+            self._triaged = await self._rate(evaluator, self.text, "triage", draw=1)
+            self.ratings = (self._triaged,)
+        elif self._triaged.score >= threshold:
+            self.ratings = (self._triaged.model_copy(update={"calls": ()}),)
+        if self._triaged.score < threshold:
+            return None
+        score = self._triaged.score
+        cause = Cause(kind="triage", by=evaluator.name, score=score, threshold=threshold)
+        return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
         """Have the source translated. What is no translation is asked for once more, and then fails the step."""
@@ -412,7 +439,8 @@ class _Work:
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 0) -> Rating:
         """The rating of ``text``, asked for once per segment, evaluator and ``draw``; the first to ask has its calls.
 
-        What was rated to edit by it (draws from 1) is rated afresh for the gate (0), also by the same evaluator.
+        What was rated to edit by it or for triage (draws from 1) is rated afresh for the gate (0), also by the same
+        evaluator.
         """
         key = (id(evaluator), text, draw)
         if key in self._ratings:

@@ -301,12 +301,18 @@ class Threshold(NamedTuple):
 
 
 def calibrated(
-    path: Path, gate: Gate, editor: Evaluator | None, *, cautious: float | None = None
+    path: Path,
+    gate: Gate,
+    editor: Evaluator | None,
+    *,
+    triage: Evaluator | None = None,
+    cautious: float | None = None,
 ) -> tuple[Gate, tuple[Threshold, ...]]:
     """``gate`` with what the calibration at ``path`` says of its judges, and the thresholds of those that it holds for.
 
     An expected gain is the whole panel's, a margin (of former calibrations) that of its one judge. A threshold is the
-    post-editor's evaluator's, a judge's, or both's. Raises :class:`ConfigError` where the panel is another one.
+    post-editor's evaluator's, a judge's, that of ``triage``, or of several of them. Raises :class:`ConfigError`
+    where the panel is another one.
     """
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
@@ -330,11 +336,15 @@ def calibrated(
         judge = _judge_of(path, calibration.signature, judges)
         value = calibration.margin.value
         gate = PanelGate(judge, margin=math.inf if value is None else value)
-    return gate, _thresholds(path, calibration, judges, editor)
+    return gate, _thresholds(path, calibration, judges, editor, triage)
 
 
 def _thresholds(
-    path: Path, calibration: Calibration, judges: Sequence[Judge], editor: Evaluator | None
+    path: Path,
+    calibration: Calibration,
+    judges: Sequence[Judge],
+    editor: Evaluator | None,
+    triage: Evaluator | None,
 ) -> tuple[Threshold, ...]:
     if calibration.threshold is None:
         if calibration.gain is None and calibration.margin is None:
@@ -342,10 +352,11 @@ def _thresholds(
         return ()
     if not calibration.signature:
         raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
-    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)] + ([editor] if editor else [])
+    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)]
+    raters += [rater for rater in (editor, triage) if rater is not None]
     fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
     if not fitting:
-        raise _made_for_another(path, calibration.signature, editor, judges)
+        raise _made_for_another(path, calibration.signature, editor, judges, triage)
     return tuple(Threshold(rater, calibration.threshold) for rater in fitting.values())
 
 
@@ -359,11 +370,15 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
     raise _made_for_another(path, signature, None, judges)
 
 
-def _made_for_another(path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge]) -> ConfigError:
+def _made_for_another(
+    path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
+) -> ConfigError:
     """The error that names the signatures, and the parts in which they differ."""
     signatures = [("the gate asks", judge.signature) for judge in judges]
     if editor is not None:
         signatures.insert(0, ("the post-editor asks", signature_of(editor)))
+    if triage is not None:
+        signatures.append(("triage asks", signature_of(triage)))
     there = [f"{who} {signature}" for who, signature in signatures] or ["nobody rates here"]
     parts = {part for _, signature in signatures for part in comparable(signature).split("|")}
     missing = [part for part in comparable(wanted).split("|") if part not in parts]

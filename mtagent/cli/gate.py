@@ -1,114 +1,177 @@
-"""``mtagent gate``: calibrate margin and threshold on human judgement, and show a calibration."""
+"""``mtagent gate``: calibrate the gate on human judgement, check what it is worth elsewhere, and show a calibration."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.options import FILE
+from mtagent.cli.options import FILE, F
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
+if TYPE_CHECKING:
+    from mtagent.analysis.gate_inputs import Inputs
+
 EXAMPLES = """\b
 Examples:
-  mtagent gate calibrate -e ratings.jsonl --human ende.mqm.seg.score --kind mqm --before given --after final
+  mtagent gate calibrate -e ratings.jsonl --judge gemba-da --judge cometkiwi --human ende.mqm.seg.score \\
+      --before given --after final -o gate.json
+  mtagent gate check gate.json -e other.jsonl --human other.seg.score --before given --after final
   mtagent gate show gate.json
 """
 CALIBRATE_EXAMPLES = """\b
 Examples:
-  mtagent gate calibrate -e a.jsonl b.jsonl --human human.seg.score --kind mqm \\
-      --before online --after ours -o gate.json
+  mtagent gate calibrate -e a.jsonl b.jsonl --judge gemba-da --judge cometkiwi --human human.seg.score \\
+      --before online --after ours --sample 200 -o gate.json
   mtagent gate calibrate --run rate-1a2b3c4d --human human.seg.score --kind esa -o gate.json
   mtagent gate calibrate --pairs edits.tsv --error-free 85 --precision 0.95
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --calibration gate.json
 """
+CHECK_EXAMPLES = """\b
+Examples:
+  mtagent gate check gate.json -e other.jsonl --human other.seg.score --before online --after ours
+  mtagent gate check gate.json -e scores.tsv --human xcomet --item document,paragraph --before A --after B -f json
+"""
 _HELP = {"help_option_names": ["-h", "--help"]}
+_SEED, _RESAMPLES = 12345, 1000
 
 
 @click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
 def command() -> None:
-    """Calibrate the gate on human judgement, or show a calibration."""
+    """Calibrate the gate on human judgement, check it on other texts, or show a calibration."""
+
+
+def _edit_options(judge: str) -> Callable[[F], F]:
+    """Options for whose scores, of which edits, and how they are resampled; ``judge`` is the help of ``--judge``."""
+    options = [
+        *[click.option("--judge", "judges", multiple=True, metavar="NAME", help=judge)],
+        click.option("--pairs", type=FILE, help="Scores of judges and people in one file: .jsonl, .tsv, .csv."),
+        click.option(
+            "--before", multiple=True, metavar="SYSTEM",
+            help="The texts before the edit.  [default: given, if given and final are there]",
+        ),
+        click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final]"),
+        click.option("--documents", type=FILE, help="The document of each segment, a line each (.docs)."),
+        click.option(
+            "--signature", "signatures", multiple=True, metavar="[NAME=]SIGNATURE",
+            help="The ratings' signature, where they have none.",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(0), default=_SEED, show_default=True, help="Of the halves and the resamples."
+        ),
+        click.option(
+            "--resamples", type=int, default=_RESAMPLES, show_default=True, help="For the confidence intervals."
+        ),
+        click.option(
+            "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True
+        ),
+    ]  # fmt: skip
+
+    def decorated(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorated
 
 
 @command.command("calibrate", cls=SeveralScores, epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
 @score_inputs
-@click.option(
-    "--judge", metavar="NAME", help="The evaluator of them that is to be calibrated, where there are several."
-)
-@click.option("--pairs", type=FILE, help="Both, in place of these: .jsonl, .tsv, .csv.")
-@click.option(
-    "--before",
-    multiple=True,
-    metavar="SYSTEM",
-    help="The texts before the edit.  [default: given, if given and final are there]",
-)
-@click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final, likewise]")
-@click.option("--documents", type=FILE, help="The document of each segment, a line each (.docs).")
+@_edit_options("An evaluator among them that is to decide; several decide together.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Learn from N pairs.  [default: half of them]")
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
 @click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
 @click.option(
     "--fewest", type=click.IntRange(1), default=10, show_default=True, help="Texts that must reach a threshold."
 )
-@click.option("--signature", help="The ratings' signature, where they have none.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=12345, show_default=True, help="Of the halves and the resamples."
-)
-@click.option("--resamples", type=int, default=1000, show_default=True, help="For the confidence intervals.")
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
 @click.option("-q", "--quiet", is_flag=True, help="No table, only the file.")
 def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
-    """Find the margin and the threshold at which a judge does most for people's scores.
+    """Learn from people's scores which edits judges should let pass.
 
-    Chooses on a half of the documents (of the segments, where no documents are known), and shows what the choice does
-    to the other half: against accepting every edit, accepting none, and an oracle. Asks no model.
+    The gain that people see is predicted from how much better each judge rates the text after the edit; the gate keeps
+    what promises a gain. Learns from half of the documents (of the segments, where no documents are known), and shows
+    what the gate does to the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
+    With --kind or --error-free also finds from which score on a text needs no work. Asks no model.
     """
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.gate_inputs import Inputs, refuse_unsigned
+    from mtagent.analysis import gate_calibration, gate_tables
+    from mtagent.analysis.error_free import definition
+    from mtagent.analysis.gate_inputs import refuse_unsigned
+    from mtagent.analysis.intervals import Resampling
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
     from mtagent.jobs.inputs import refuse_overwriting, refuse_unwritable
 
-    scores = inputs_of(options, metrics=(options["judge"],) if options["judge"] else ())
-    more = {name: options[name] for name in ("documents", "before", "after")}
-    inputs = Inputs(scores, both=options["pairs"], **more)
+    inputs = _inputs(options, options["judges"])
     if output is not None:
         refuse_overwriting([output], inputs.kept)
         refuse_unwritable(output)
-    calibration = _calibration(inputs, options)
+    judged = inputs.read().told(options["signatures"], options["lp"])
+    calibration = gate_calibration.calibrate(
+        judged,
+        definition(options["kind"], options["cut"]),
+        sample=options["sample"],
+        precision=options["precision"],
+        fewest=options["fewest"],
+        resampling=Resampling(options["resamples"], options["seed"]),
+    )
     if output is not None:
-        refuse_unsigned(calibration.signature, inputs.paths)
+        refuse_unsigned(judged, inputs.paths)
     if not quiet and output != STANDARD:
-        display(gate_calibration.text(calibration))
+        as_json = options["format_name"] == "json"
+        display(calibration.model_dump_json(indent=1) if as_json else gate_tables.text(calibration))
     for remark in calibration.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
         write(calibration, output)
 
 
-def _calibration(inputs: Any, options: dict[str, Any]) -> Any:
-    """The calibration that ``options`` ask for."""
-    from mtagent.analysis.gate_calibration import Resampling, definition
-    from mtagent.analysis.gate_calibration import calibrate as calibrated
+@command.command("check", cls=SeveralScores, epilog=CHECK_EXAMPLES, context_settings=_HELP)
+@click.argument("file", type=FILE)
+@score_inputs
+@_edit_options("What a judge of the gate is called here; all of them, in the gate's order.  [default: as in the gate]")
+def check(file: Path, **options: Any) -> None:
+    """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
+    from mtagent.analysis import gate_calibration, gate_tables
+    from mtagent.analysis.intervals import Resampling
+    from mtagent.chain.calibration import read
+    from mtagent.errors import ConfigError
 
-    texts, origin = inputs.read()
-    return calibrated(
-        texts,
-        definition(options["kind"], options["cut"]),
-        origin=origin.told(options["signature"], options["lp"]),
-        precision=options["precision"],
-        fewest=options["fewest"],
-        resampling=Resampling(options["resamples"], options["seed"]),
-    )
+    calibration = read(file)
+    names = [judge.judge for judge in calibration.gain.judges] if calibration.gain else [calibration.evaluator]
+    judges = options["judges"] or names
+    if len(judges) != len(names):
+        raise ConfigError(
+            f"{file}: is a gate of {len(names)} judges ({', '.join(names)}): name each with --judge, in order"
+        )
+    judged = _inputs(options, judges).read().told(options["signatures"], options["lp"])
+    resampling = Resampling(options["resamples"], options["seed"])
+    found = gate_calibration.check(calibration, judged, resampling)
+    if options["format_name"] == "json":
+        display(json.dumps({"calibration": str(file), **found.plain()}, indent=1, ensure_ascii=False))
+    else:
+        display(gate_tables.check_text(str(file), found))
+    for remark in found.remarks:
+        say(f"mtagent: {remark}")
+
+
+def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
+    from mtagent.analysis.gate_inputs import Inputs
+
+    more = {name: options[name] for name in ("documents", "before", "after")}
+    return Inputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
 
 
 @command.command("show", context_settings=_HELP)
 @click.argument("file", type=FILE)
 def show(file: Path) -> None:
-    """What a calibration holds: margin, threshold, how good they are, and whom it is for."""
-    from mtagent.analysis import gate_calibration
+    """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
+    from mtagent.analysis import gate_tables
     from mtagent.chain.calibration import read
 
-    display(gate_calibration.text(read(file)))
+    display(gate_tables.text(read(file)))

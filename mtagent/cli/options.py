@@ -224,6 +224,8 @@ GATE_OPTIONS = [
         metavar="FILE.json",
         help="Expected gain and threshold from `mtagent gate calibrate`.",
     ),
+    option(JUDGES, "--triage", metavar=SPEC, help="Leave texts alone that this evaluator or metric rates high enough."),
+    option(JUDGES, "--triage-above", type=float, metavar="SCORE", help="High enough, if --calibration does not say."),
 ]
 GUARD_OPTIONS = [
     option(

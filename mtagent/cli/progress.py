@@ -45,8 +45,10 @@ class Progress:
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
         self._empty = 0
+        self._left_alone = 0
         self._failed: list[str] = []
         self._lossy: list[str] = []
+        self._untranslated: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
 
@@ -80,10 +82,14 @@ class Progress:
         name, failed = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
         self._empty += failed is not None and not chain.text
+        given = chain.segment.translation
+        if chain.segment.source.strip() and given is not None and not given.strip():
+            self._untranslated.append(name)
         self._failed += [f"{name} ({failed.stage})"] if failed else []
         if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
+        self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
         self._say(
@@ -126,10 +132,14 @@ class Progress:
         what += f", {counts.failed} failed"
         cost = self._paid(summary)
         say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
+        if self._left_alone:
+            say(f"mtagent: left alone by triage: {self._left_alone}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
             say(f"mtagent: {line}")
         if self._lossy:
             say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
+        if self._untranslated:
+            say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
             kept = f"failed segments kept their text{empty}"

@@ -49,6 +49,7 @@ Examples:
   mtagent rate -s en.txt -t a.txt b.txt -r ref.txt -l en-es -o ratings.jsonl
   mtagent rate -s en.txt -t online=a.txt -l en-es --evaluator rules -o out.seg.score --format mtme
   mtagent rate --run postedit-1a2b3c4d --systems given,final --evaluator rubric-mqm -o stages.jsonl
+  mtagent rate -s en.txt -t es.txt -l en-es --evaluator mqm-ape:evaluator=rubric-mqm,scale=1-8
   mtagent rate --show a/17
 """
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."

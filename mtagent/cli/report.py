@@ -10,6 +10,8 @@ import click
 from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
+from mtagent.errors import ConfigError
+from mtagent.formats import UNSUPPORTED
 from mtagent.formats.files import STANDARD
 from mtagent.metrics.named import each_once
 
@@ -71,6 +73,10 @@ def command(
 
 
 def _by_name(output: Path) -> Form:
-    """The form that the ending of the file says; the page for any other."""
-    endings: dict[str, Form] = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".json": "json"}
-    return endings.get(output.suffix.casefold(), "html")
+    """The form that the ending of the file says, or else the page. Raises :class:`ConfigError` for other kinds."""
+    endings: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+    endings |= {".csv": "csv", ".json": "json"}
+    ending = output.suffix.casefold()
+    if ending not in endings and ending[1:] in " ".join(UNSUPPORTED).split():
+        raise ConfigError(f"{output}: a report is no {ending} file; name it with {', '.join(endings)}")
+    return endings.get(ending, "html")

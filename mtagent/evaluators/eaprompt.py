@@ -58,6 +58,7 @@ class EAPrompt:
     """
 
     name = "eaprompt"
+    weights: mqm.Preset = "mmad"
 
     def __init__(
         self, llm: LLM, *, steps: int = 2, reference: bool = False, prompts_folder: Path | None = None
@@ -67,7 +68,9 @@ class EAPrompt:
         self._llm, self._reference = llm, reference
         self.calls = (1, steps)  # counting an empty list is one request for all segments, and paid for once
         self._prompts = [prompts.load(name, prompts_folder) for name in _PROMPTS[steps]]
-        self.signature = signed(self.name, llm, self._prompts, "weights:mmad", steps=steps, reference=reference)
+        self.signature = signed(
+            self.name, llm, self._prompts, f"weights:{self.weights}", steps=steps, reference=reference
+        )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """List the errors of ``translation`` and check their number.
@@ -91,7 +94,7 @@ class EAPrompt:
                 )
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "mmad"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             calls=tuple(dialogue.calls),
             signature=self.signature,

@@ -27,11 +27,12 @@ class GembaMQM:
 
     name = "gemba-mqm"
     calls = (1, 1)
+    weights: mqm.Preset = "gemba"
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
         self._llm, self._reference = llm, reference
         self._prompt = prompts.load("gemba-mqm", prompts_folder)
-        self.signature = signed(self.name, llm, [self._prompt], "weights:gemba", reference=reference)
+        self.signature = signed(self.name, llm, [self._prompt], f"weights:{self.weights}", reference=reference)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
@@ -43,7 +44,7 @@ class GembaMQM:
             )
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "gemba"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             calls=tuple(dialogue.calls),
             signature=self.signature,

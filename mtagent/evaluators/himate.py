@@ -101,6 +101,7 @@ class HiMATE:
     """
 
     name = "himate"
+    weights: mqm.Preset = "himate"
 
     def __init__(
         self,
@@ -267,7 +268,7 @@ class HiMATE:
         threshold = case.calibration.signature if case.calibration else "none(all discussed)"
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "himate"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             explanation="\n".join(story(finding) for finding in findings if finding.flagged) or None,
             calls=tuple(case.dialogue.calls),

@@ -62,6 +62,7 @@ class MMAD:
     """
 
     name = "m-mad"
+    weights: mqm.Preset = "mmad"
 
     def __init__(
         self,
@@ -81,7 +82,13 @@ class MMAD:
         used = (*DIMENSIONS, *debate_prompts, "judge")
         self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
         self.signature = signed(
-            self.name, llm, self._prompts.values(), "weights:mmad", strategy=strategy, topic=topic, rounds=rounds
+            self.name,
+            llm,
+            self._prompts.values(),
+            f"weights:{self.weights}",
+            strategy=strategy,
+            topic=topic,
+            rounds=rounds,
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -107,7 +114,7 @@ class MMAD:
         ]
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "mmad"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             explanation=judgement.analysis,
             calls=tuple(dialogue.calls),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -33,6 +33,7 @@ EVALUATORS = {
     "m-mad": "mtagent.evaluators.m_mad:MMAD",
     "himate": "mtagent.evaluators.himate:HiMATE",
     "rate": "mtagent.evaluators.rate:RATE",
+    "mqm-ape": "mtagent.evaluators.mqm_ape:MqmApe",
     "qe-e5": "mtagent.evaluators.metric:qe_e5",
     "rules": "mtagent.evaluators.rules:Rules",
     "spans-file": "mtagent.evaluators.spans_file:SpansFile",
@@ -43,6 +44,7 @@ EVALUATORS = {
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
 PAIRWISE = "pairwise"
 """The judge that compares two texts and rates none."""
+_USUAL = "gemba-mqm"  # whose errors are checked, if nothing is said: those that the paper checks
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
@@ -51,12 +53,14 @@ _CALLED_WITH = "an entry point is called with the configuration, the model (or N
 class Surroundings:
     """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
 
-    ``data_folder`` is where calibrations and knowledge are kept.
+    ``data_folder`` is where calibrations and knowledge are kept. ``another`` gives a model by its name, which is asked
+    like ``llm`` otherwise.
     """
 
     llm: LLM | None
     config: Config
     data_folder: Path
+    another: Callable[[str], LLM | None] | None = None
 
     def arguments(self) -> dict[str, Any]:
         """What can be passed on, by parameter. ``llm`` is left out if there is none."""
@@ -75,7 +79,10 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
         raise ConfigError(f"{name} compares two texts and rates none: name it with --judge")
     if name not in EVALUATORS:
         return _foreign(name, options, surroundings)
-    return cast(Evaluator, _made(name, _kind(name), options, surroundings))
+    kind = _kind(name)
+    if "evaluator" in inspect.signature(kind).parameters:
+        return _around(name, kind, options, surroundings)
+    return cast(Evaluator, _made(name, kind, options, surroundings))
 
 
 def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
@@ -94,14 +101,37 @@ def _kind(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings) -> object:
+def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings, **parts: object) -> object:
     parameters = inspect.signature(kind).parameters
     arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
     if "llm" in parameters and "llm" not in arguments:
         raise ConfigError(
             f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
-    return kind(**{**arguments, **typed_options(f"evaluator {name}", kind, options)})
+    return kind(**{**arguments, **parts, **typed_options(f"evaluator {name}", kind, options)})
+
+
+def _around(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
+    """An evaluator that checks what another one marks: the options that it does not have itself are the other's."""
+    own = {parameter.name for parameter in inspect.signature(kind).parameters.values() if parameter.kind is _KEYWORD}
+    left = {key: value for key, value in options.items() if key not in own}
+    inner, model = left.pop("evaluator", _USUAL), left.pop("judge_model", None)
+    if not inner or inner == name:
+        raise ConfigError(f"{name} checks the errors that another evaluator marks: write {name}:evaluator={_USUAL}")
+    if ":" in inner:
+        raise ConfigError(
+            f"{name}: the options of the other evaluator stand beside it: write {name}:evaluator="
+            f"{inner.replace(':', ',', 1)}"
+        )
+    spec = ",".join(f"{key}={value}" for key, value in left.items())
+    parts = {"evaluator": make_evaluator(f"{inner}:{spec}" if spec else inner, surroundings)}
+    if model is not None:
+        llm = surroundings.another(model) if surroundings.another else None
+        if llm is None:
+            raise ConfigError(f"{name}: judge-model={model}: there is no way to ask another model here")
+        parts["judge"] = cast(Evaluator, make_pairwise(PAIRWISE, replace(surroundings, llm=llm)))
+    own_options = {key: value for key, value in options.items() if key in own}
+    return cast(Evaluator, _made(name, kind, own_options, surroundings, **parts))
 
 
 def evaluator_names() -> list[str]:

@@ -17,6 +17,7 @@ from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
 from mtagent.records import Rating, Segment
+from mtagent.text.mqm import Preset
 
 
 @runtime_checkable
@@ -63,6 +64,13 @@ class HasBestScore(Evaluator, Protocol):
     """An evaluator whose ``best_score`` means that a text is free of errors."""
 
     best_score: float
+
+
+@runtime_checkable
+class HasWeights(Evaluator, Protocol):
+    """An evaluator whose score is the :func:`mtagent.text.mqm.score` of its errors by these weights."""
+
+    weights: Preset
 
 
 @runtime_checkable

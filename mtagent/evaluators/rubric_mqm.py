@@ -34,6 +34,7 @@ class RubricMQM:
     name = "rubric-mqm"
     suggests = True
     calls = (1, 1)
+    weights: mqm.Preset = "rubric"
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class RubricMQM:
             )
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "rubric"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             calls=tuple(dialogue.calls),
             signature=self.signature,

@@ -497,6 +497,7 @@ class Rules:
     name = "rules"
     suggests = True
     calls = (0, 0)
+    weights: mqm.Preset = "himate"
 
     def __init__(self, *, skip: frozenset[str] = frozenset()) -> None:
         if unknown := sorted(skip - RULES.keys()):
@@ -507,7 +508,7 @@ class Rules:
     def signature(self) -> str:
         """What a score depends on."""
         left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:1|weights:himate|{left_out}version:{__version__}"
+        return f"rules|v:1|weights:{self.weights}|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
         """The errors in the order of the text; those without a place come last.
@@ -530,5 +531,5 @@ class Rules:
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``; asks nobody and never fails."""
         errors = self.find(segment, translation)
-        score = mqm.score(errors, "himate")
+        score = mqm.score(errors, self.weights)
         return Rating(evaluator=self.name, score=score, errors=errors, signature=self.signature)

@@ -26,10 +26,11 @@ class SingleAgent:
 
     name = "single-agent"
     calls = (1, 1)
+    weights: mqm.Preset = "himate"
 
     def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("single-agent", prompts_folder)
-        self.signature = signed(self.name, llm, [self._prompt], typology.SIGNATURE, "weights:himate")
+        self.signature = signed(self.name, llm, [self._prompt], typology.SIGNATURE, f"weights:{self.weights}")
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
@@ -45,7 +46,7 @@ class SingleAgent:
         ]
         return Rating(
             evaluator=self.name,
-            score=mqm.score(errors, "himate"),
+            score=mqm.score(errors, self.weights),
             errors=errors,
             explanation="\n".join(remarks) or None,
             calls=tuple(dialogue.calls),

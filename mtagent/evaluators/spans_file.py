@@ -205,6 +205,7 @@ class SpansFile:
 
     name = "spans-file"
     calls = (0, 0)
+    weights: mqm.Preset = "mqm"
 
     def __init__(
         self,
@@ -222,7 +223,14 @@ class SpansFile:
         self._system_is_chosen = system is not None
         chosen = [f"{field}:{value}" for field, value in (("system", system), ("rater", rater)) if value]
         content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        parts = [self.name, f"file:{path.name}", f"sha256:{content}", f"format:{read_as}", *chosen, "weights:mqm"]
+        parts = [
+            self.name,
+            f"file:{path.name}",
+            f"sha256:{content}",
+            f"format:{read_as}",
+            *chosen,
+            f"weights:{self.weights}",
+        ]
         self.signature = "|".join([*parts, f"version:{__version__}"])
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -259,7 +267,7 @@ class SpansFile:
                     raise EvaluationError(f"{warning}: this is not the translation that was rated")
                 errors.append(located)
                 warnings += [warning] if warning else []
-            scores.append(mqm.score(errors, "mqm"))
+            scores.append(mqm.score(errors, self.weights))
             # What several raters marked alike stands once; what one rater marked twice stands twice.
             others = set(map(mark, joined))
             joined += [error for error in errors if mark(error) not in others]

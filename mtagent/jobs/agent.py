@@ -25,10 +25,10 @@ class Agent:
     """Improves machine translation.
 
     ``translator`` is any MT system: a callable, an object with ``.translate``, or a specification such as
-    ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``gate`` and ``llm``
-    take objects of your own, or the names that the configuration knows. ``settings`` are those of the configuration
-    file (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names
-    such a file.
+    ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
+    ``llm`` take objects of your own, or the names that the configuration knows. ``settings`` are those of the
+    configuration file (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``;
+    ``config_file`` names such a file.
 
     Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once.
     """
@@ -39,12 +39,13 @@ class Agent:
         *,
         evaluator: Evaluator | str | None = None,
         judge: Evaluator | str | Sequence[str] | None = None,
+        triage: Evaluator | str | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
         config_file: str | Path | None = None,
         **settings: Any,
     ) -> None:
-        named = {"translator": translator, "evaluator": evaluator, "gate": gate, "llm": llm}
+        named = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
         settings |= {name: value for name, value in named.items() if isinstance(value, str)}
         own_judge = None if judge is None or isinstance(judge, str | Sequence) else judge
         if judge is not None and own_judge is None:
@@ -54,6 +55,7 @@ class Agent:
             translator=None if isinstance(translator, str) else translator,
             evaluator=None if isinstance(evaluator, str) else evaluator,
             judge=own_judge,
+            triage=None if isinstance(triage, str) else triage,
             gate=None if isinstance(gate, str) else gate,
             llm=None if isinstance(llm, str) else llm,
         )

@@ -255,6 +255,11 @@ class Estimator:
         self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
 
+        self._triage: tuple[ModelSettings, Evaluator] | None = None
+        if config.triage is not None:
+            _, settings, spec = judge_settings(config, config.triage, who="triage")
+            self._triage = settings, named_evaluator(config.model_copy(update={"forced": False}), spec, self._llm)
+
     def _judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
         name, settings, spec = judge_settings(self._config, spec)
         if name == PAIRWISE:
@@ -292,17 +297,24 @@ class Estimator:
                 total["translate"] = total["translate"].plus(await self._translate(segment, text))
             else:
                 continue
+            triage = Range()
+            if self._triage is not None:
+                triage = await self._rating(*self._triage, segment, text)
             if "rerank" in stages and (candidates := [*dict.fromkeys(filter(str.strip, segment.candidates))]):
                 has_candidates = True
                 others = [Text(candidate, self._count(candidate)) for candidate in candidates]
-                total["rerank"] = total["rerank"].plus(await self._gate(segment, text, *others))
+                work = await self._gate(segment, text, *others)
+                total["rerank"] = total["rerank"].plus(triage.plus(work.at_most() if self._triage else work))
                 lengths = [other.tokens / max(1, text.tokens) for other in others]
                 text = Text(text.text, text.tokens, min(text.shortest, *lengths), max(text.longest, *lengths))
+                triage = Range()
             if "postedit" in stages:
-                total["postedit"] = total["postedit"].plus(await self._postedit(segment, text))
-                text = text.edited()
+                work = await self._postedit(segment, text)
+                total["postedit"] = total["postedit"].plus(triage.plus(work.at_most() if self._triage else work))
+                text, triage = text.edited(), Range()
             if "proofread" in stages:
-                total["proofread"] = total["proofread"].plus(await self._proofread(segment, text))
+                work = await self._proofread(segment, text)
+                total["proofread"] = total["proofread"].plus(triage.plus(work.at_most() if self._triage else work))
         return {stage: needed for stage, needed in total.items() if stage != "rerank" or has_candidates}
 
     async def _translate(self, segment: Segment, text: Text) -> Range:
@@ -414,7 +426,11 @@ class Estimator:
 
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
-NOT_IN_IT = "not included: reasoning tokens, replies that must be asked for again, your own MT systems"
+TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
+NOT_IN_IT = (
+    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), your own MT "
+    "systems"
+)
 
 
 def table(ranges: Mapping[str, Range]) -> str:
@@ -441,7 +457,14 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
     """What the figures rest on, a line each."""
     own = f"{config.prices}, then " if config.prices else ""
     listed = f"prices: {own}the public list prices that came with genai-prices"
-    lines = [LOW, HIGH, NOT_IN_IT, f"tokens: {tokens.how}; other vocabularies make more or fewer", listed]
+    lines = [
+        *([TRIAGED] if config.triage else []),
+        LOW,
+        HIGH,
+        NOT_IN_IT,
+        f"tokens: {tokens.how}; other vocabularies make more or fewer",
+        listed,
+    ]
     if any(needed.high.cost is None for needed in ranges.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
     elif discount := prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url)):

@@ -69,10 +69,10 @@ def prompts_of(config: Config) -> list[Path]:
 
 
 def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
-    for name, options in map(parse_spec, filter(None, (config.evaluator, *config.judges))):
+    for name, options in map(parse_spec, filter(None, (config.evaluator, *config.judges, config.triage))):
         if "path" in options:
             refuse_pipe(Path(options["path"]), f"{name}:path")
-        yield name, options
+        yield options.get("evaluator", name), options  # of mqm-ape, the one that it asks
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
@@ -439,7 +439,12 @@ class RatingOutput:
         refuse_overwriting(self.paths, reads)
 
     def refuse_unwritable(self) -> None:
-        """Raise :class:`OutputError` where the files cannot be written, before anything is paid for."""
+        """Raise :class:`OutputError` where the files cannot be written, before anything is paid for.
+
+        Raises :class:`ConfigError` where the name says that it is no file of ratings.
+        """
+        if self.format is None:
+            formats.refuse_other_kind(self.path)
         for path in self.paths:
             refuse_unwritable(path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -27,7 +27,7 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, parse_spe
 from mtagent.errors import ConfigError
 from mtagent.evaluators.named import PAIRWISE, Surroundings, asks_model, make_evaluator, make_pairwise
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
@@ -66,11 +66,12 @@ class OwnParts:
     translator: object | None = None
     evaluator: Evaluator | None = None
     judge: Evaluator | None = None
+    triage: Evaluator | None = None
     gate: Gate | None = None
     llm: LLM | None = None
 
     def __post_init__(self) -> None:
-        for evaluator in (self.evaluator, self.judge):
+        for evaluator in (self.evaluator, self.judge, self.triage):
             if evaluator is not None:
                 checked_evaluator(evaluator)
 
@@ -107,20 +108,20 @@ async def assembled(
         models = _Models(config, own, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = own.evaluator or (
-            named_evaluator(config, config.evaluator or "rules", models.get("postedit"))
+            _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"))
             if "postedit" in stages
             else None
         )
         gate = own.gate or _gate(config, own, models)
+        triage = own.triage or _triage(config, own, models, evaluator)
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
-            gate, thresholds = calibrated(config.calibration, gate, evaluator, cautious=config.cautious)
+            gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
         proposers: list[Evaluator] = []
-        if evaluator is not None and config.proposals > 1:
-            settings = config.model_for("postedit")
+        if evaluator is not None:
+            spec, settings = config.evaluator or "rules", config.model_for("postedit")
             proposers = [
-                own.evaluator
-                or named_evaluator(config, config.evaluator or "rules", models.asked(settings, f"proposal-{draw}"))
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
                 for draw in range(2, config.proposals + 1)
             ]
         proofreader = None
@@ -141,6 +142,7 @@ async def assembled(
             proofreader=proofreader,
             gate=gate,
             thresholds=thresholds,
+            triage=_triage_threshold(config, triage, thresholds),
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
             gate_calls=config.gate_calls,
@@ -159,7 +161,7 @@ async def assembled_evaluator(
     config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
         models = _Models(config, own, stack, wrap_llm)
-        yield own.evaluator or named_evaluator(config, config.evaluator or "rules", models.get(None))
+        yield own.evaluator or _evaluator(config, config.evaluator or "rules", models, config.model_for(None))
 
 
 class _Models:
@@ -265,12 +267,41 @@ def _judge(config: Config, spec: str, models: _Models) -> Judge:
         return PairwiseJudge(named_pairwise(config, spec, llm))
     free = config.model_copy(update={"forced": False})
     draws = config.samples if asks_model(name) else 1
-    return RatingJudge(
-        *(named_evaluator(free, spec, models.asked(settings, f"judge-{draw + 1}")) for draw in range(draws))
+    return RatingJudge(*(_evaluator(free, spec, models, settings, f"judge-{draw + 1}") for draw in range(draws)))
+
+
+def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:
+    """Who says which texts are left alone: the post-editor's own evaluator, if it would be asked alike."""
+    if config.triage is None:
+        return None
+    _, settings, spec = judge_settings(config, config.triage, who="triage")
+    as_editor = own.evaluator is None and not config.forced and settings == config.model_for("postedit")
+    if editor is not None and as_editor and spec == config.evaluator:
+        return editor
+    return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
+
+
+def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tuple[Threshold, ...]) -> Threshold | None:
+    """From which score on triage leaves a text alone. Raises :class:`ConfigError` where nothing says so."""
+    if triage is None:
+        if config.triage_above is not None:
+            raise ConfigError(f"triage_above: {config.triage_above:g} is the score of nobody: give --triage NAME")
+        return None
+    if config.triage_above is not None:
+        return Threshold(triage, config.triage_above)
+    if own := next((threshold for threshold in calibrated if threshold.evaluator is triage), None):
+        return own
+    if config.calibration is None:
+        why = "nothing says from which score on a text is left alone"
+    else:
+        why = f"{config.calibration} has no threshold for {signature_of(triage)}"
+    raise ConfigError(
+        f"triage {triage.name}: {why}: give --triage-above SCORE, or --calibration with a file from "
+        "`mtagent gate calibrate` of its scores and what people call error-free"
     )
 
 
-def judge_settings(config: Config, spec: str) -> tuple[str, ModelSettings, str]:
+def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
     """A judge's name, the settings of its model, and ``spec`` without them. Raises :class:`ConfigError`."""
     name, options = parse_spec(spec)
     own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options} if asks_model(name) else {}
@@ -280,7 +311,7 @@ def judge_settings(config: Config, spec: str) -> tuple[str, ModelSettings, str]:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(f"judge {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
     rest = ",".join(f"{key}={value}" for key, value in options.items())
     return name, settings, f"{name}:{rest}" if rest else name
 
@@ -303,9 +334,18 @@ def judges_by_the_editor(config: Config) -> str | None:
     return None
 
 
+def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "") -> Evaluator:
+    """The evaluator that ``spec`` names, asking the model of ``settings``. Raises :class:`ConfigError`."""
+
+    def another(model: str) -> LLM | None:
+        return models.asked(settings.model_copy(update={"model": model}), draw)
+
+    return make_evaluator(spec, replace(_surroundings(config, models.asked(settings, draw)), another=another))
+
+
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
-    """The evaluator that ``spec`` names, asking ``llm``. Raises :class:`ConfigError`."""
-    return make_evaluator(spec, _surroundings(config, llm))
+    """The evaluator that ``spec`` names, asking ``llm`` and no other model. Raises :class:`ConfigError`."""
+    return make_evaluator(spec, replace(_surroundings(config, llm), another=lambda model: llm))
 
 
 def named_pairwise(config: Config, spec: str, llm: LLM | None) -> Pairwise:

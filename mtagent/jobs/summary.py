@@ -31,7 +31,9 @@ def stage_table(chains: Iterable[Chain]) -> str:
     verdicts, edits = ({stage: Counter[str]() for stage in stages} for _ in range(2))
     usages, texts = dict.fromkeys(stages, Usage()), {stage: list[str]() for stage in stages}
     references: list[str | None] = []
+    left_alone = 0
     for chain in chains:
+        left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         text, steps = chain.segment.translation or "", chain.by_stage()
         for stage in stages:
             if step := steps.get(stage):
@@ -56,7 +58,7 @@ def stage_table(chains: Iterable[Chain]) -> str:
         rows.append((stage, *(counts if verdicts[stage] else [""] * len(counts)), scores[stage]))
     width = len(_STAGE_COLUMNS) if below else len(_STAGE_COLUMNS) - 1
     table = Table("", _STAGE_COLUMNS[:width], tuple(row[:width] for row in rows))
-    return "\n".join([text_of([table]), *below])
+    return "\n".join([text_of([table]), *below, *([f"left alone by triage: {left_alone}"] if left_alone else [])])
 
 
 def _costs(usage: Usage) -> tuple[str, str, str]:
@@ -172,6 +174,7 @@ def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
 
 
 _ROLES: dict[RatingRole | None, str] = {
+    "triage": ", triage",
     "before": ", judge of the text before",
     "after": ", judge of the text after",
     "try": ", judge of a text that was tried",

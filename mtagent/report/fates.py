@@ -47,6 +47,9 @@ _ERRORS = {
 }
 
 
+_UNTOUCHED = {"blank": "nothing to translate", "triage": "left alone by triage", "error-free": "no error found"}
+
+
 class Fate(NamedTuple):
     """What became of one segment in one stage."""
 
@@ -73,7 +76,7 @@ def fate(step: Step) -> Fate:
         case "kept":
             return Fate("changed", "in part: the gate rejected some edits" if "rejected" in outcomes else "edited")
         case "unchanged" if not outcomes:
-            return Fate("untouched", cause.sentence if cause.kind in ("blank", "error-free") else "nothing to change")
+            return Fate("untouched", _UNTOUCHED.get(cause.kind, "nothing to change"))
         case "unchanged" if len(outcomes) > 1:
             return Fate("unplaced", "several of these reasons")
         case "unchanged":

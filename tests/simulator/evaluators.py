@@ -117,6 +117,15 @@ def _revision(question: Asked) -> str:
     return corrected(question.translation, question.marks)
 
 
+def _preference(question: Asked) -> str:
+    """The text with the lighter errors; what reflection takes back is none."""
+    a, b = (
+        sum(RUBRIC[mark.severity] for mark in marks(question.values[name]) if mark.real)
+        for name in ("translation_a", "translation_b")
+    )
+    return as_json({"better": "tie" if a == b else "A" if a < b else "B"})
+
+
 # M-MAD
 
 
@@ -295,6 +304,7 @@ ANSWERS: dict[str, Answer] = {
     "rate-summarise": _summary,
     "rate-compare": _winner,
     "fix": _fixes,
+    "compare": _preference,
     "revise": _revision,
 }
 """The answer to each prompt, by the name of its file."""

@@ -1,0 +1,115 @@
+"""The "fix these spans" request: suggestions for errors that were marked without one.
+
+Evaluators that only mark errors can drive the post-edit stage by it, and have their errors checked by ``mqm-ape``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mtagent.errors import UnreadableReply
+from mtagent.llm import prompts
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.reading import Pairs, read_json
+from mtagent.records import ErrorSpan, Segment
+from mtagent.text.spans import normalise
+
+_AROUND = 12  # characters of context shown beside a span
+
+
+class Fixes:
+    """Asks for the suggestions that errors lack, in one request for all of them."""
+
+    def __init__(self, prompts_folder: Path | None = None) -> None:
+        self.prompt = prompts.load("fix", prompts_folder)
+
+    async def suggest(
+        self, dialogue: Dialogue, segment: Segment, text: str, errors: Sequence[ErrorSpan]
+    ) -> tuple[ErrorSpan, ...]:
+        """``errors`` of ``text`` with suggestions for those that want one; ``None`` where the model has none either.
+
+        Raises :class:`UnreadableReply` if two replies cannot be read.
+        """
+        open_errors = [error for error in errors if wants_a_fix(error)]
+        lines = []
+        for number, error in enumerate(open_errors, start=1):
+            before, after = error.before, error.after
+            if error.start is not None and error.end is not None:
+                before = text[max(0, error.start - _AROUND) : error.start]
+                after = text[error.end : error.end + _AROUND]
+            fields = {
+                "number": number,
+                "missing" if error.side == "omission" else "span": error.text,
+                "before": before,
+                "after": after,
+                "category": error.category,
+                "severity": error.severity,
+                "explanation": error.explanation,
+            }
+            lines.append(json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False))
+        values = prompts.segment_values(segment, translation=text, errors="\n".join(["", *lines, ""]))
+        fixes = iter(await dialogue.ask(self.prompt, values, "fix", lambda reply: parse_fixes(reply, open_errors)))
+        return tuple(next(fixes) if wants_a_fix(error) else error for error in errors)
+
+
+def wants_a_fix(error: ErrorSpan) -> bool:
+    """Whether a suggestion is missing and would be of use: not for what is no error, or an error of the source."""
+    return error.suggestion is None and error.severity != "neutral" and error.side != "source"
+
+
+def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
+    """``errors`` with the suggestions in ``reply``, which must name each exactly once; ``null`` suggests nothing.
+
+    Raises :class:`UnreadableReply`.
+    """
+    fixes: dict[int, dict[str, Any]] = {}
+    for fix in _items(read_json(reply)):
+        number = _number(fix.get("number"), len(errors))
+        if number in fixes:
+            raise UnreadableReply(f"error {number} is fixed twice")
+        fixes[number] = fix
+    if missing := [number for number in range(1, len(errors) + 1) if number not in fixes]:
+        raise UnreadableReply(f"it says nothing of error {missing[0]}")
+    fixed = []
+    for error, (_, fix) in zip(errors, sorted(fixes.items()), strict=True):
+        span, suggestion = fix.get("span"), fix.get("suggestion")
+        if (
+            error.side != "omission"
+            and isinstance(span, str)
+            and normalise(span.strip()) != normalise(error.text.strip())
+        ):
+            raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {span[:40]!r}")
+        if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
+            raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
+        changes: dict[str, Any] = {"suggestion": suggestion}
+        if error.side == "omission":
+            changes |= {side: fix[side] for side in ("before", "after") if isinstance(fix.get(side), str) and fix[side]}
+        fixed.append(error.model_copy(update=changes))
+    return tuple(fixed)
+
+
+def _items(data: Any) -> list[dict[str, Any]]:
+    """One dictionary per fix; also from an object that has the numbers as its keys."""
+    if isinstance(data, dict) and isinstance(data.get("fixes"), list | dict):
+        data = data["fixes"]
+    if isinstance(data, Pairs):
+        raise UnreadableReply("it says the same thing twice")
+    if isinstance(data, dict) and "number" not in data:
+        data = [
+            {"number": key, **value} if isinstance(value, dict) else {"number": key, "suggestion": value}
+            for key, value in data.items()
+        ]
+    items = data if isinstance(data, list) else [data]
+    if not all(isinstance(item, dict) for item in items):
+        raise UnreadableReply("a fix is no object with number and suggestion")
+    return items
+
+
+def _number(value: Any, most: int) -> int:
+    digits = str(value).strip().removesuffix(".0")
+    if isinstance(value, bool) or not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= most:
+        raise UnreadableReply(f"{str(value)[:40]!r} is not the number of an error")
+    return int(digits)

@@ -1,0 +1,228 @@
+"""MQM-APE (Lu et al. 2025): an error counts if mending it makes the text better.
+
+Another evaluator marks the errors. For each of them a text is made in which that one error alone is mended, and a judge
+compares it with the text as it is, in both orders. An error whose mending is not preferred is dropped, and the score is
+made anew from those that are left. Unlike the paper, errors are mended by their own suggestions where they have some,
+and the judge is asked in both orders.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mtagent.errors import ConfigError, EvaluationError, calls_of
+from mtagent.evaluators.fixes import Fixes, wants_a_fix
+from mtagent.evaluators.pairwise import Comparison, Pairwise
+from mtagent.evaluators.protocol import (
+    CountsCalls,
+    Evaluator,
+    HasWeights,
+    RatesSystems,
+    checked_evaluator,
+    checked_rating,
+    rating_by,
+    signature_of,
+    signed,
+)
+from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.protocol import LLM
+from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment
+from mtagent.text import edits, mqm
+
+Unmended = Literal["keep", "drop"]
+_WORDS: dict[Choice, str] = {"before": "as it is", "after": "mended", "tie": "tie"}
+
+
+class Mending(NamedTuple):
+    """The text in which one ``error`` alone is mended; ``None`` where that cannot be done, and ``why`` not."""
+
+    error: ErrorSpan
+    text: str | None
+    why: str = ""
+
+
+class MqmApe:
+    """The errors of ``evaluator`` that are worth mending. Its calls, a "fix" request at most, and two for each error.
+
+    ``judge`` compares the texts; by default ``llm`` does, which also suggests what errors lack. The ``most`` severest
+    errors are checked. ``unmended`` says what becomes of an error that cannot be located or mended: it is kept, with a
+    warning, or dropped. Raises :class:`ConfigError` for an evaluator whose score does not follow from its errors.
+    """
+
+    name = "mqm-ape"
+    suggests = True
+
+    def __init__(
+        self,
+        llm: LLM,
+        evaluator: Evaluator,
+        judge: Pairwise | None = None,
+        *,
+        unmended: Unmended = "keep",
+        most: int = 10,
+        prompts_folder: Path | None = None,
+    ) -> None:
+        evaluator = checked_evaluator(evaluator)
+        if not isinstance(evaluator, HasWeights) or evaluator.weights not in mqm.PRESETS:
+            raise ConfigError(
+                f"mqm-ape: the score of {evaluator.name} is not the sum of the errors that it marks, so that none can "
+                "be dropped: take one that scores by error spans, such as evaluator=gemba-mqm or evaluator=rubric-mqm"
+            )
+        if most < 1:
+            raise ConfigError(f"mqm-ape: most={most} checks no error: give at least 1")
+        self._llm, self._evaluator, self.weights = llm, evaluator, evaluator.weights
+        self._judge = judge or Pairwise(llm, prompts_folder=prompts_folder)
+        self._unmended, self._most, self._fixes = unmended, most, Fixes(prompts_folder)
+        if isinstance(evaluator, CountsCalls):
+            fewest, highest = evaluator.calls
+            self.calls = (fewest, highest + 1 + 2 * most)
+        if isinstance(evaluator, RatesSystems):
+            self.rate_system = self._rate_system  # only then: who has it is asked for each system by itself
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        """Rate ``translation``, and keep the errors whose mending a judge prefers.
+
+        Raises :class:`EvaluationError` for a rating whose score does not follow from its errors, and whatever the
+        evaluator and the judge raise: an error that could not be checked fails the rating.
+        """
+        return await self._checked(segment, translation, rating_by(self._evaluator, segment, translation))
+
+    async def _rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
+        assert isinstance(self._evaluator, RatesSystems)
+        rating = self._evaluator.rate_system(segment, translation, system, alone=alone)
+        return await self._checked(segment, translation, rating)
+
+    async def _checked(self, segment: Segment, translation: str, rating_to_come: Awaitable[Rating]) -> Rating:
+        with Dialogue(self._llm, segment.id) as dialogue:  # holds the calls of all: they stand on an error, too
+            try:
+                rating = checked_rating(await rating_to_come, self._evaluator)
+            except Exception as failure:
+                dialogue.calls += calls_of(failure)
+                raise
+            dialogue.calls += rating.calls
+            errors = rating.errors
+            if errors is None or not math.isclose(rating.score, mqm.score(errors, self.weights), abs_tol=1e-6):
+                raise EvaluationError(
+                    f"mqm-ape: the score {rating.score:g} of {rating.evaluator} is not the sum of the errors that it "
+                    "marks, so that none can be dropped (a file with several raters? choose one with rater=NAME)"
+                )
+            weights = {
+                place: mqm.weight(error, self.weights) for place, error in enumerate(errors) if error.side != "source"
+            }
+            counting = [place for place, weight in weights.items() if weight > 0]
+            checked = sorted(sorted(counting, key=weights.__getitem__, reverse=True)[: self._most])
+            suggested: Sequence[ErrorSpan] = [errors[place] for place in checked]
+            if any(map(wants_a_fix, suggested)):
+                suggested = await self._fixes.suggest(dialogue, segment, translation, suggested)
+            mendings = dict(zip(checked, mended(translation, suggested), strict=True))
+            choices = await self._compare(dialogue, segment, translation, mendings.values())
+        kept, story, warnings = list[ErrorSpan](), list[str](), list[str]()
+        for place, error in enumerate(errors):
+            mending = mendings.get(place)
+            if mending is None:
+                kept.append(error)
+            elif mending.text is None:
+                line = f"{shown(mending.error)}: not checked, since it cannot be mended: {mending.why}"
+                if self._unmended == "keep":
+                    kept.append(mending.error)
+                    warnings.append(line)
+                else:
+                    story.append(f"dropped: {line}")
+            elif choices[mending.text] == ("after", "after"):
+                kept.append(mending.error)
+            else:
+                said = ", ".join(_WORDS[choice] for choice in choices[mending.text])
+                story.append(f"dropped: {shown(mending.error)}: mending it does not make the text better ({said})")
+        if unchecked := len(counting) - len(checked):
+            warnings.append(f"{unchecked} of {len(counting)} errors are not checked: most={self._most}")
+        return rating.model_copy(
+            update={
+                "evaluator": self.name,
+                "score": mqm.score(kept, self.weights),
+                "errors": tuple(kept),
+                "explanation": "\n".join(filter(None, (rating.explanation, *story))) or None,
+                "calls": tuple(dialogue.calls),
+                "signature": self._signed(rating.signature or signature_of(self._evaluator)),
+                "correction": None,  # it would mend what was dropped
+                "warnings": (*rating.warnings, *warnings),
+                "seconds": dialogue.seconds,
+            }
+        )
+
+    async def _compare(
+        self, dialogue: Dialogue, segment: Segment, translation: str, mendings: Iterable[Mending]
+    ) -> dict[str, tuple[Choice, ...]]:
+        """The judge's choices between ``translation`` and each mended text, all asked for at once.
+
+        None is given up where another fails, so that what all of them cost is known.
+        """
+
+        async def ask(text: str) -> Comparison | Exception:
+            try:
+                return await self._judge.compare(segment, translation, text)
+            except Exception as error:  # noqa: BLE001 raised below, with the calls of all
+                return error
+
+        texts = list(dict.fromkeys(mending.text for mending in mendings if mending.text is not None))
+        comparisons = await together(*map(ask, texts))
+        for comparison in comparisons:
+            dialogue.calls += calls_of(comparison) if isinstance(comparison, Exception) else comparison.calls
+        choices = {}
+        for text, comparison in zip(texts, comparisons, strict=True):
+            if isinstance(comparison, Exception):
+                raise comparison
+            choices[text] = comparison.choices
+        return choices
+
+    @property
+    def signature(self) -> str:
+        """What ratings depend on, the evaluator's and the judge's signatures included."""
+        return self._signed(signature_of(self._evaluator))
+
+    def _signed(self, evaluator: str) -> str:
+        parts = [*_parts("evaluator", evaluator), *_parts("judge", self._judge.signature)]
+        return signed(self.name, self._llm, [self._fixes.prompt], *parts, unmended=self._unmended, most=self._most)
+
+
+def mended(text: str, errors: Sequence[ErrorSpan]) -> list[Mending]:
+    """For each of ``errors`` the ``text`` with that one alone mended, by its own suggestion."""
+    changes: dict[int, Edit] = {}
+    for side in ("omission", "translation"):
+        places = [
+            place
+            for place, error in enumerate(errors)
+            if error.side == side
+            and error.suggestion is not None
+            and (side == "omission" or error.suggestion != error.text)
+        ]
+        # Located together, so that errors that say the same share their places; there is one edit for each.
+        changes |= zip(places, edits.locate(text, [errors[place] for place in places]), strict=True)
+    mendings = []
+    for place, error in enumerate(errors):
+        edit = changes.get(place)
+        if edit is None:
+            why = "nothing is suggested" if error.suggestion is None else "the suggestion is what stands there"
+            mendings.append(Mending(error, None, why))
+        elif edit.start is None:
+            mendings.append(Mending(error, None, edit.detail or edit.outcome))
+        else:
+            located = error if error.side == "omission" else edit.span or error
+            alone = edit.model_copy(update={"outcome": "applied"})  # also one that overlaps another
+            mendings.append(Mending(located, edits.apply(text, [alone])))
+    return mendings
+
+
+def shown(error: ErrorSpan) -> str:
+    """An error in one line."""
+    missing = "missing " if error.side == "omission" else ""
+    fix = "" if error.suggestion is None else f" -> {error.suggestion!r}"
+    return f"{error.severity} {error.category}, {missing}{error.text!r}{fix}"
+
+
+def _parts(role: str, signature: str) -> list[str]:
+    """The parts of another signature, of which ``role`` names the first."""
+    name, *rest = signature.split("|")
+    return [f"{role}:{name}", *(part for part in rest if not part.startswith("version:"))]
