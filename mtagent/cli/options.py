@@ -125,9 +125,18 @@ OUTPUT_OPTIONS = [
     option(FILES, "--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
 ]
 FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an output that is there already.")]
-FILE_OPTIONS = [*SOURCE_OPTIONS, *OUTPUT_OPTIONS]
 TRANSLATION_OPTION = [
     option(FILES, "-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source."),
+]
+CANDIDATE_OPTION = [
+    option(
+        FILES,
+        "--candidate",
+        "candidates",
+        type=FILE,
+        multiple=True,
+        help="Another system's translations, line-aligned; repeatable. The gate chooses; an empty line is none.",
+    ),
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
@@ -146,8 +155,8 @@ STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="tpp, tp, t-pr, pe, pr, or names of translate,postedit,proofread.  "
-        "[default: tpp, without t where there is a translation; offline: pe]",
+        help="tpp, tp, t-pr, pe, pr, rpp, or names of translate,rerank,postedit,proofread.  "
+        "[default: tpp, without t where there is a translation, with r where there are candidates; offline: pe]",
     ),
     option(
         CHAIN, "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
@@ -167,6 +176,13 @@ EVALUATOR_OPTIONS = [
     ),
 ]
 EDIT_OPTIONS = [
+    option(
+        CHAIN,
+        "--proposals",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Let the post-editor propose N times; the gate keeps the best, or none.",
+    ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
@@ -395,5 +411,5 @@ def existing_store(path: Path | None) -> Store:
 
 def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
-    names = ("source", "translation", "reference", "output", "details", "force")
+    names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})

@@ -118,6 +118,13 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
+        proposers: list[Evaluator] = []
+        if evaluator is not None:
+            spec, settings = config.evaluator or "rules", config.model_for("postedit")
+            proposers = [
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
+                for draw in range(2, config.proposals + 1)
+            ]
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
@@ -140,6 +147,7 @@ async def assembled(
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
             gate_calls=config.gate_calls,
+            proposers=tuple(proposers),
         )
 
 
