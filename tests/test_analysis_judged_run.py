@@ -128,10 +128,12 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
      "labels.tsv:3: the gain of segment 1 is 0, and in labels.tsv:2 1: these labels contradict each other; keep one"),
     (["1\tbetter"], "id\tpreference", "labels.tsv:2: preference is 'better'; of a pair write before, after or same"),
     (["1\tp\tafter"], "id\tstage\tpreference", "labels.tsv:2: there is no stage 'p'; write postedit or proofread"),
-    (["\tafter"], "id\tpreference", "labels.tsv:2: has no id: name the segment whose edit it is about"),
+    (["\tafter"], "id\tpreference",
+     "labels.tsv:2: has no id: name the segment whose edit it is about; scores of single texts go with the ratings of "
+     "the run: mtagent rate --run"),
     (["1\tafter"], "id\tscore",
      "labels.tsv:2: has id, score; the label of an edit is a preference (before, after or same), or human_before and "
-     "human_after"),
+     "human_after; scores of single texts go with the ratings of the run: mtagent rate --run"),
     (["1\tNaN\t3"], "id\thuman_before\thuman_after",
      "labels.tsv:2: 'human_before' is 'NaN', which is no score; a missing one is None (or an empty cell)"),
     ([f"{number}\tafter" for number in range(20)], "id\tpreference",

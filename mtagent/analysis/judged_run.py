@@ -28,6 +28,7 @@ from mtagent.text.amounts import counted
 
 _NAMED = 5
 """Segments that a remark names."""
+_SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
 
 
 class Label(NamedTuple):
@@ -54,7 +55,7 @@ class Labels:
         for row in read_table(path).rows:
             segment, stage = text_in(row, "id"), text_in(row, "stage")
             if segment is None:
-                raise InputError(f"{row.where}: has no id: name the segment whose edit it is about")
+                raise InputError(f"{row.where}: has no id: name the segment whose edit it is about; {_SCORES_OF_TEXTS}")
             if stage is not None and stage not in get_args(Stage):
                 raise InputError(f"{row.where}: there is no stage {stage[:20]!r}; write postedit or proofread")
             label = self._label(row)
@@ -72,7 +73,7 @@ class Labels:
         if column is None:
             raise InputError(
                 f"{row.where}: has {', '.join(row.values) or 'nothing'}; the label of an edit is a preference (before, "
-                "after or same), or human_before and human_after"
+                f"after or same), or human_before and human_after; {_SCORES_OF_TEXTS}"
             )
         preference = text_in(row, column)
         if preference is None:

@@ -177,7 +177,8 @@ async def judge_run(
                 settings["teacher"], asked["teacher"] = teacher, panel.teacher.signature
             digest = hashlib.sha256()
             for pair in found.pairs:
-                digest.update(repr((pair.segment.model_dump_json(), pair.stage, pair.before, pair.after)).encode())
+                segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
+                digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
             prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
             job = Job(
                 command="calibrate",
