@@ -71,7 +71,9 @@ STRATEGIES[ErrorSpan] = st.builds(
     st.just((None, None)) | st.tuples(counts, counts).map(sorted),
 )
 scored = st.lists(records(Judgement, before=numbers, after=numbers), max_size=2).map(tuple)
-STRATEGIES[Cause] = records(Cause, judgements=scored) | records(Cause, kind=st.just("choices"))
+STRATEGIES[Cause] = records(Cause, judgements=scored, score=numbers, threshold=numbers) | records(
+    Cause, kind=st.just("choices")
+)
 ratings = records(Rating, role=st.none())
 usages = records(Usage, reused=st.just(0))
 
