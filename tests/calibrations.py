@@ -1,4 +1,4 @@
-"""Files with scores of edits, and calibrations of a gate that are made of them."""
+"""Files with scores of edits, and calibrations of a gate."""
 
 from __future__ import annotations
 
@@ -7,25 +7,68 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mtagent.chain.calibration import (
+    Calibration,
+    Effect,
+    ErrorFree,
+    ExpectedGain,
+    Figure,
+    JudgeWeight,
+    Margin,
+    Point,
+    write,
+)
 from mtagent.evaluators.rules import Rules
 from tests.commands import Shell
 
-HARMFUL_BELOW_4 = [(0, 2, 50, 40), (0, 6, 50, 90), (0, 5, 50, 80), (0, 3, 50, 30), (0, -2, 50, 20), (0, 0, 50, 60)]
+GAINS = [(0, 2, 50, 40), (0, 6, 50, 90), (0, 5, 50, 80), (0, 3, 50, 45), (0, -2, 50, 20), (0, 0, 50, 35)]
+"""The judge's score before and after, and people's: they rise together, and people's from a gain of about 3 on."""
 
 
-def pairs_file(shell: Shell, rows: Sequence[tuple[float, float, float, float]], signature: str) -> Path:
+def pairs_file(
+    shell: Shell, rows: Sequence[tuple[float, float, float, float]], signature: str, times: int = 12
+) -> Path:
     """Edits over and over again, each in a document of its own."""
     columns = ("judge_before", "judge_after", "human_before", "human_after", "document", "signature")
-    lines = ["\t".join(map(str, (*row, f"d{i}", signature))) for i, row in enumerate(list(rows) * 6)]
+    lines = ["\t".join(map(str, (*row, f"d{i}", signature))) for i, row in enumerate(list(rows) * times)]
     return shell.write("pairs.tsv", "\t".join(columns), *lines)
 
 
+def expected_gain(*signatures: str, **fields: Any) -> ExpectedGain:
+    """One that expects a gain where the judges' scores rise by 3 in sum."""
+    judges = tuple(JudgeWeight(judge=s.partition("|")[0], signature=s, scale=2, weight=2) for s in signatures)
+    return ExpectedGain(
+        **{"intercept": -3, "judges": judges, "spread": 4, "ridge": 0.3, "calibrated_on": 200, **fields}
+    )
+
+
 def calibration(shell: Shell, name: str = "gate.json", signature: str = Rules().signature, **fields: Any) -> Path:
-    """A calibration file with a margin of 5 and the threshold 5, and ``fields`` changed."""
-    pairs_file(shell, HARMFUL_BELOW_4, signature)
-    shell(f"gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -q -o {name}")
+    """A calibration as former versions wrote it, with a margin of 5 and the threshold 5, and ``fields`` changed."""
+    known = Figure(value=1, low=0, high=2)
+    names = ("gate", "always", "never", "oracle", "over_always", "over_never", "accepted", "good_kept")
+    effect = Effect(items=18, groups=18, harmful_refused=known, **dict.fromkeys(names, known))
+    whole = Calibration(
+        evaluator=signature.partition("|")[0],
+        signature=signature,
+        version="0.1.0",
+        date="2026-01-02",
+        data=(),
+        human="mqm",
+        seed=1,
+        resamples=1000,
+        margin=Margin(value=5, calibrated_on=18, held_out=effect, unmargined=effect),
+        error_free=ErrorFree(
+            definition="mqm >= 0", wanted=0.9, threshold=5, calibrated_on=36,
+            curve=(Point(threshold=5, precision=1, coverage=0.3),),
+        ),
+    )  # fmt: skip
     path = shell.folder / name
+    write(whole, path)
     data = json.loads(path.read_text(encoding="utf-8"))
+    del data["gain"], data["domains"]
+    for which in ("held_out", "unmargined"):
+        for later in ("lead", "headroom", "alone"):
+            del data["margin"][which][later]
     for key, value in fields.items():
         partial = key in ("margin", "error_free") and value is not None
         data[key] = {**data[key], **value} if partial else value

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bench import faults
+from bench import faults, parts
 from bench.client import compare
 from bench.harness import calls_per_second, report, simulator
 from bench.meta_eval import Case
@@ -54,6 +54,17 @@ def test_both_ways_of_calibrating_ties_find_the_same() -> None:
     small = scores([[1, 2, 4], [2, 2, 5], [1, 1, 9]], [[1, 1, 3], [2, 1, 3], [1, 0, 4]])
     for averaging in ("none", "item", "system"):
         assert compare_ties(Case("small", small, averaging)).endswith("the same")
+
+
+@pytest.mark.parametrize(
+    ("judge", "noise", "calls"), [("rate", 0.01, 6), ("rate with spans", 0.01, 4), ("pairwise", 0.01, 10)]
+)
+def test_one_bad_edit_is_found_among_five_good_ones(judge: str, noise: float, calls: float) -> None:
+    kept = parts.measure(judge, noise, texts=100)
+    assert kept.good >= 0.95
+    assert kept.bad <= 0.05
+    assert kept.calls <= calls
+    assert parts.measure(judge, noise, texts=20, calls=0).good < 0.2, "all or none"
 
 
 @pytest.mark.slow

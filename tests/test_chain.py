@@ -142,7 +142,6 @@ async def test_the_papers_strategy_replaces_without_asking() -> None:
     [
         (lambda: Plan(()), "there is no stage to run"),
         (lambda: Plan(("proofread",)), "the stage proofread has nothing to work with"),
-        (lambda: dataclasses.replace(plan(model()), corrector=Corrector(strategy="paper")), "--gate none"),
     ],
 )
 def test_a_plan_that_cannot_work_is_refused(make: Callable[[], Plan], reason: str) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.analysis.gate_calibration import Definition, Origin, Text, Texts, calibrate
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, Threshold, calibrated
@@ -22,9 +21,9 @@ from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import settings_for_results
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Completion, Message, Rating, Segment, comparable
+from mtagent.records import Completion, Judgement, Message, Rating, Segment, comparable
 from mtagent.store import Store
-from tests.calibrations import calibration
+from tests.calibrations import calibration, expected_gain
 from tests.commands import IMPROVED, TRANSLATIONS, Shell
 
 RULES = Rules().signature
@@ -122,6 +121,7 @@ def test_what_does_not_go_with_a_calibration_is_refused(shell: Shell, line: str,
         ('{"kind": "himate"}', ("bad.json", "kind")),
         ("[]", ("bad.json: is no calibration",)),
         ("", ("bad.json:1:", "not JSON")),
+        ("gain.judges []", ("bad.json: is no calibration of a gate: gain.",)),
         ("margin.value NaN", ("bad.json: is no calibration of a gate: margin.value",)),
         ("margin.value Infinity", ("bad.json: is no calibration of a gate: margin.value",)),
         ("margin.value -1", ("bad.json: is no calibration of a gate: margin.value",)),
@@ -136,7 +136,7 @@ def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[
         field, _, value = text.partition(" ")
         part, _, name = field.partition(".")
         data = json.loads(calibration(shell).read_text(encoding="utf-8"))
-        text = json.dumps({**data, part: {**data[part], name: json.loads(value)}})
+        text = json.dumps({**data, part: {**(data.get(part) or {}), name: json.loads(value)}})
     (shell.folder / "bad.json").write_text(text, encoding="utf-8")
     for done in (shell.postedit("--evaluator rules --calibration bad.json"), shell("gate show bad.json")):
         assert done.code == 1
@@ -255,8 +255,67 @@ def test_a_pipe_is_no_calibration(shell: Shell) -> None:
         ("k|model:b", False),
     ],
 )
-def test_the_revision_of_a_model_counts_where_both_know_it(signature: str, holds: int) -> None:
-    texts = Texts((Text("", "1", 1, label=True), Text("", "2", 1, label=True)))
+def test_the_revision_of_a_model_counts_where_both_know_it(shell: Shell, signature: str, holds: bool) -> None:
     comet = "|comet:2" if "comet" in signature else ""
-    origin = Origin(signature=f"k|model:a|revision:1{comet}")
-    assert calibrate(texts, Definition(), origin=origin, fewest=1).holds_for(signature) == holds
+    path = calibration(shell, signature=f"k|model:a|revision:1{comet}")
+    assert read(path).holds_for(signature) is holds
+
+
+# --- the expected gain
+
+BOTH = (Judgement(judge="a", before=1, after=5), Judgement(judge="b", choices=("after", "after")))
+
+
+def test_the_expected_gain_adds_up_roots_by_hand() -> None:
+    gain = expected_gain("a", "b")
+    assert gain.predict(BOTH) == -3 + 2 * 2 / 2 + 2 * 1 / 2
+    assert gain.predict((BOTH[0].model_copy(update={"after": -3}), BOTH[1])) == -3 - 2 + 1
+    before = gain.judges[0].model_copy(update={"before_mean": 3, "before_scale": 4, "before_weight": 10})
+    assert expected_gain("a", "b", judges=(before, gain.judges[1])).predict(BOTH) == 0 + 10 * (1 - 3) / 4
+    silent = gain.judges[0].model_copy(update={"scale": 0})
+    assert expected_gain("a", "b", judges=(silent, gain.judges[1])).predict(BOTH) == -2
+
+
+def test_the_chance_of_a_gain_is_that_of_the_spread() -> None:
+    gain = expected_gain("a")
+    assert (gain.chance(0), gain.chance(4), gain.chance(-4)) == pytest.approx((0.5, 0.8413, 0.1587), abs=1e-4)
+    assert [expected_gain("a", spread=0).chance(value) for value in (1, 0, -1)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("judgements", "message"),
+    [
+        (BOTH[:1], r"learnt from 2 judges \(a, b\), not 1"),
+        ((BOTH[0], BOTH[1].model_copy(update={"signature": "c|model:x"})), "from b, not from c|model:x"),
+        ((BOTH[0], Judgement(judge="c", before=1)), "c: gave no score of both texts, as b did"),
+    ],
+)
+def test_an_expected_gain_wants_the_judges_that_it_was_learnt_from(
+    judgements: tuple[Judgement, ...], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        expected_gain("a", "b").predict(judgements)
+
+
+def test_a_judge_that_scored_before_cannot_only_compare() -> None:
+    weight = expected_gain("a").judges[0].model_copy(update={"before_weight": 1})
+    with pytest.raises(ConfigError, match="gave no score of both texts"):
+        expected_gain("a", judges=(weight,)).predict((BOTH[1],))
+
+
+@pytest.mark.parametrize(("intercept", "texts"), [(-1.0, TRANSLATIONS), (1.0, IMPROVED)])
+def test_a_gate_with_an_expected_gain_keeps_what_promises_one(shell: Shell, intercept: float, texts: list[str]) -> None:
+    """The rules see a gain of 0.1 in the full stop, which counts 0.3 here."""
+    calibration(shell, gain=expected_gain(RULES, intercept=intercept).model_dump(), margin=None, error_free=None)
+    assert shell.postedit("--evaluator rules --judge rules --calibration gate.json -o out.txt").code == 0
+    assert shell.read("out.txt") == texts
+
+
+def test_the_weights_are_settings_of_the_run_and_what_was_measured_is_not(shell: Shell) -> None:
+    gain = expected_gain(f"{RULES}|version:9").model_dump()
+    settings = read(calibration(shell, gain=gain, margin=None, error_free=None)).settings()
+    assert settings["gain"]["judges"][0]["signature"] == comparable(RULES)
+    later = read(calibration(shell, gain={**gain, "calibrated_on": 7}, margin=None, error_free=None)).settings()
+    assert later == settings
+    other = read(calibration(shell, gain={**gain, "intercept": 7}, margin=None, error_free=None)).settings()
+    assert other != settings

@@ -202,7 +202,7 @@ def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
 @pytest.mark.parametrize(
     ("weights", "intercept", "cautious", "keep"),
     [
-        ((1, 1), 0.0, None, True),  # (4 + -2) / 2 = 1
+        ((1, 1), 0.0, None, True),  # signed roots of the differences: (4 + -2) / 2 = 1
         ((1, 3), 0.0, None, False),  # (4 - 6) / 2 = -1
         ((1, 1), -1.0, None, False),  # a tie keeps the earlier text
         ((1, 1), 0.0, 0.84, True), ((1, 1), 0.0, 0.85, False),  # one standard deviation: 84.1 %
@@ -212,7 +212,7 @@ def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
 async def test_a_calibrated_panel_keeps_what_promises_a_gain(
     weights: tuple[float, ...], intercept: float, cautious: float | None, keep: bool
 ) -> None:
-    gate = PanelGate(*votes(4, -2), gain=gain(*weights, intercept=intercept), cautious=cautious)
+    gate = PanelGate(*votes(16, -4), gain=gain(*weights, intercept=intercept), cautious=cautious)
     decision = await gate.decide(SEGMENT, "b", "a", ask)
     assert (gate.name, decision.keep) == ("gain", keep)
     assert decision.cause.gain == pytest.approx(intercept + 2 * weights[0] - weights[1])

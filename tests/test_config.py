@@ -42,6 +42,30 @@ def test_names_come_with_commas_or_again(shell: Shell, guards: str) -> None:
     assert printed(shell(f"config {guards}"))["skip_guards"] == ["end", "length"]
 
 
+@pytest.mark.parametrize(
+    "line", ["--on-ambiguous spaced,first", "--on-ambiguous spaced --on-ambiguous first", "--config m.toml"]
+)
+def test_what_is_ambiguous_is_decided_by_a_policy_or_a_list(line: str, shell: Shell) -> None:
+    shell.write("m.toml", "on_ambiguous = ['spaced', 'first']")
+    assert printed(shell(f"config {line}"))["on_ambiguous"] == "spaced,first"
+    assert printed(shell("config --on-ambiguous all"))["on_ambiguous"] == "all"
+    assert printed(shell("config"))["on_ambiguous"] == "skip"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--on-ambiguous spaced,frist", "on_ambiguous: no policy 'frist'; there are: skip, spaced, first, all"),
+        ("--on-ambiguous first,spaced", "on_ambiguous: give one policy, or spaced and the one that follows"),
+        ("--gate-calls -1", "gate_calls: input should be greater than or equal to 0"),
+    ],
+)
+def test_policies_and_calls_that_cannot_be_are_refused(line: str, message: str, shell: Shell) -> None:
+    result = shell(f"config {line}")
+    assert result.code == 1
+    assert message in result.err
+
+
 @pytest.mark.parametrize("languages", ["-l en-sr_Latn_RS", "--source-lang en --target-lang sr-Latn-RS"])
 def test_languages_are_given_as_a_pair_or_one_by_one(languages: str, shell: Shell) -> None:
     assert shell(f"translate -s en.txt {languages} --translator command:cat --stages t -o o.jsonl").code == 0

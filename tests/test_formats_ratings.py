@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import ConfigError, OutputError
-from mtagent.formats import RATING_FORMATS, rating_format
+from mtagent.formats import RATING_FORMATS, rating_format, refuse_other_kind
 from mtagent.formats.ratings import Ratings, place_of, side_by_side
 from mtagent.records import Call, ErrorSpan, Rated, Rating, Segment, Usage
 
@@ -254,4 +254,4 @@ def test_the_place_of_an_error_is_known_or_not_and_never_guessed(span: dict[str,
 @pytest.mark.parametrize("name", ["a.csv", "a.JSON", "a.xlsx"])
 def test_a_name_of_another_kind_of_file_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=rf"{name}: ratings are not written as .*; name it with \.jsonl, "):
-        rating_format(Path(name))
+        refuse_other_kind(Path(name))

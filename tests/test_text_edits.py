@@ -134,6 +134,72 @@ def test_the_user_may_decide_what_is_ambiguous(choice: edits.OnAmbiguous, right:
     assert corrected("a b a.", error("a"), on_ambiguous=choice) == right
 
 
+@pytest.mark.parametrize(
+    ("text", "right"), [("a. b a c a.", "a. b X c a."), ("a. b, a.", "X. b, a."), ("a. b a c a d.", "X. b a c a d.")]
+)
+def test_of_several_policies_the_first_that_finds_a_place_decides(text: str, right: str) -> None:
+    assert corrected(text, error("a"), on_ambiguous=("spaced", "first")) == right
+    assert corrected(text, error("a"), on_ambiguous=("skip", "first")) == corrected(
+        text, error("a"), on_ambiguous="first"
+    )
+
+
+# -- the edits between two texts
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ("Uno es. Dos es. Tres es.", "Uno era. Dos es. Tres era.", ["Uno es.", "Tres es."]),
+        ("Uno es.\n\nDos es. Tres es.", "Uno es.\n\nDos era. Tres es.", ["Dos es."]),
+        ("Uno dos tres.", "Uno dos cuatro. Cinco.", ["Uno dos tres."]),
+        ("Uno dos. Gato negro come. Al fin.", "Uno tres. Gato negro come. Al cabo.", ["Uno dos.", "Al fin."]),
+        # Neighbours that have little in common with what stands in their place may have changed places.
+        ("Uno dos. Gato come. Al fin.", "Gato come. Uno dos. Al cabo.", ["Uno dos. Gato come.", "Al fin."]),
+        # Where two sentences became one, nothing says which, up to the next that stayed.
+        ("No. Va. Viene. Sí.", "No. Va y viene. Sí.", ["Va. Viene."]),
+        (
+            "Es él. No. Va. Viene. Sí. Es ella.",
+            "Es el. No. Va y viene. Sí. Era ella.",
+            ["Es él.", "Va. Viene.", "Es ella."],
+        ),
+        ("Uno es. Va. Viene. Tres es.", "Uno era. Va y viene. Tres era.", ["Uno es. Va. Viene. Tres es."]),
+        ("No. Sí.", "No. Más. Sí.", [""]),
+        ("No. Más. Sí.", "No. Sí.", ["Más. "]),
+        ("Uno es.  Dos es.", "Uno es. Dos es.", ["Uno es.  "]),
+        ("Uno es.\nDos es.", "Uno es. Dos es.", ["Uno es.\nDos es."]),
+        ("你好吗。世界很大。", "你们好。世界很小。", ["你好吗。", "世界很大。"]),
+        ("Uno es.", "Uno es.", []),
+    ],
+)
+def test_a_reworded_text_becomes_one_edit_per_sentence(before: str, after: str, changed: list[str]) -> None:
+    changes = edits.between(before, after)
+    assert [edit.old for edit in changes] == changed
+    assert edits.apply(before, changes) == after
+
+
+def test_the_language_says_how_sentences_end() -> None:
+    before, after = "Τι είναι; Είναι αυτό.", "Τι ήταν; Είναι αυτό εδώ."
+    assert [len(edits.between(before, after, lang)) for lang in ("el", "")] == [2, 1]
+
+
+_PIECES = st.lists(st.sampled_from(["a", "b ", "c. ", "D. ", "\n", "。", "  ", "e.\n\n", "!  "]), max_size=14)
+
+
+@given(_PIECES.map("".join), _PIECES.map("".join), st.data())
+def test_the_edits_between_two_texts_lead_from_one_to_the_other_and_each_stands_alone(
+    before: str, after: str, data: st.DataObject
+) -> None:
+    changes = edits.between(before, after)
+    assert edits.apply(before, changes) == after
+    assert bool(changes) == (before != after)
+    assert all(before[edit.start : edit.end] == edit.old != edit.new for edit in changes)
+    if changes:
+        alone = data.draw(st.sampled_from(changes))
+        undone = edits.after_applying(changes, alone)
+        assert after[undone.start : undone.end] == alone.new
+
+
 # -- spellings and whole characters
 
 

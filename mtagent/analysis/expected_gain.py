@@ -25,6 +25,8 @@ PAIRS_FOR_BEFORE = 400
 RIDGE = 0.3
 RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 """Penalties per pair: minimised is the mean squared error + ridge * the sum of the squared weights of deviations."""
+EXTREME = 2.5
+"""Per cent of people's gains at either end that count as if they were the next less extreme one for the weights."""
 FOLDS = 5
 LARGEST = 1e100
 """Scores beyond it are refused: their sums would not be numbers any more."""
@@ -83,6 +85,11 @@ class JudgedPairs:
     def gains(self) -> Floats:
         """People's: above 0 the edit is good, below it is harmful."""
         return np.round(self.human_after - self.human_before, GAIN_DIGITS)
+
+    @property
+    def roots(self) -> Floats:
+        """The signed square roots of the differences."""
+        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
 
     @property
     def scores_before(self) -> Floats:
@@ -166,8 +173,8 @@ class _Design(NamedTuple):
 
 
 def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
-    """The differences of each judge, and ``with_before`` the scores before of those that give scores."""
-    values, means = pairs.differences, np.zeros(len(pairs.judges))
+    """The roots of the differences of each judge, and ``with_before`` its scores before where it gives scores."""
+    values, means = pairs.roots, np.zeros(len(pairs.judges))
     if with_before:
         before = np.nan_to_num(pairs.scores_before)
         values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
@@ -176,21 +183,25 @@ def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
     return _Design(np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales)
 
 
-def _fit(features: Floats, gains: Floats, ridge: float) -> tuple[float, Floats]:
-    """The intercept and the weights with the least mean squared error + ridge * sum of squared weights."""
-    means, mean = features.mean(axis=0), gains.mean()
+def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
+    """The weights with the least mean squared error of ``tamed`` gains + ridge * the sum of squared weights.
+
+    With the intercept that makes the mean prediction the mean of ``gains``, extremes included.
+    """
+    means = features.mean(axis=0)
     centred = features - means
     moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (gains - mean) / len(gains))
-    return float(mean - means @ weights), weights
+    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
+    return float(gains.mean() - means @ weights), weights
 
 
-def _out_of_fold(features: Floats, gains: Floats, fold: Ints, ridge: float) -> Floats:
+def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
     """The prediction for each pair by what the other folds teach."""
     predicted = np.empty(len(gains))
     for number in range(int(fold.max()) + 1):
-        intercept, weights = _fit(features[fold != number], gains[fold != number], ridge)
-        predicted[fold == number] = intercept + features[fold == number] @ weights
+        others = fold != number
+        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
+        predicted[~others] = intercept + features[~others] @ weights
     return predicted
 
 
@@ -202,7 +213,7 @@ def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
 
 
 def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
-    """The expected gain that these pairs teach, by ridge regression of people's gains on the judges' differences.
+    """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
     The penalty is :data:`RIDGE`; another of :data:`RIDGES` only where cross-validation (by groups) finds it better by
     more than one standard error. Likewise the scores before count only where there are enough pairs and they make it
@@ -210,6 +221,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
     same.
     """
     gains, groups = pairs.gains, int(pairs.groups.max()) + 1
+    tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(f"{len(pairs)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from")
     if (gains == gains[0]).all():
@@ -222,16 +234,16 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
         if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
             continue
         features = _design(pairs, with_before).values
-        predicted = {ridge: _out_of_fold(features, gains, fold, ridge) for ridge in RIDGES}
-        losses = {ridge: (gains - values) ** 2 for ridge, values in predicted.items()}
+        predicted = {ridge: _out_of_fold(features, gains, tamed, fold, ridge) for ridge in RIDGES}
+        losses = {ridge: (tamed - values) ** 2 for ridge, values in predicted.items()}
         better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
         ridge = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
-        if chosen is None or _is_better(losses[ridge], (gains - chosen[0]) ** 2, pairs.groups):
+        if chosen is None or _is_better(losses[ridge], (tamed - chosen[0]) ** 2, pairs.groups):
             chosen = predicted[ridge], ridge, with_before
     assert chosen is not None
     predictions, ridge, with_before = chosen
     design = _design(pairs, with_before)
-    intercept, weights = _fit(design.values, gains, ridge)
+    intercept, weights = _fit(design.values, gains, tamed, ridge)
     size = len(pairs.judges)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
@@ -256,7 +268,7 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
     predicted = np.full(len(pairs), gain.intercept)
     for place, judge in enumerate(gain.judges):
         if judge.scale:
-            predicted += judge.weight * pairs.differences[:, place] / judge.scale
+            predicted += judge.weight * pairs.roots[:, place] / judge.scale
         if judge.before_weight:
             before = pairs.scores_before[:, place] - judge.before_mean
             predicted += judge.before_weight * before / judge.before_scale

@@ -116,7 +116,7 @@ def _gain(gain: ExpectedGain) -> Iterator[str]:
     terms = [f"{gain.intercept:.3g}"]
     for judge in gain.judges:
         if judge.scale:
-            terms.append(f"{judge.weight:+.3g} * ({judge.judge} after - before) / {judge.scale:.3g}")
+            terms.append(f"{judge.weight:+.3g} * root({judge.judge} after - before) / {judge.scale:.3g}")
         if judge.before_weight:
             score = f"({judge.judge} before - {judge.before_mean:.4g}) / {judge.before_scale:.3g}"
             terms.append(f"{judge.before_weight:+.3g} * {score}")

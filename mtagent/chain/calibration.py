@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
@@ -50,11 +51,17 @@ class Effect(Record):
     alone: dict[str, Figure] = Field(default_factory=dict)
 
 
+def signed_root(difference: float) -> float:
+    """The square root, with the sign of the difference."""
+    return math.copysign(math.sqrt(abs(difference)), difference)
+
+
 class JudgeWeight(Record):
     """What a judge's word counts in an :class:`ExpectedGain`.
 
-    Its differences (after - before) are divided by ``scale``, their standard deviation in the calibration pairs (0:
-    they are all the same there, and the judge counts nothing); ``weight`` is people's points for one such deviation.
+    What counts is the signed square root of its difference (after - before), since large differences say less for each
+    point than small ones. It is divided by ``scale``, its standard deviation in the calibration pairs (0: it is the
+    same in all, and the judge counts nothing); ``weight`` is people's points for one such deviation.
     ``before_*`` say the same of its score of the text before, less ``before_mean``, where that counts too.
     """
 
@@ -99,9 +106,10 @@ class ExpectedGain(Record):
     """The gain that people would see, predicted from what judges say of the texts before and after.
 
     Learnt on ``calibrated_on`` pairs by ridge regression, with the penalty ``ridge`` per pair on the weights and none
-    on the intercept. ``spread`` is the standard deviation of people's gain around predictions for pairs of documents
-    that were not learnt from. ``held_out`` is the effect on edits of other documents, ``learning`` that of fewer pairs,
-    and ``triage`` that of leaving alone what a judge scores well.
+    on the intercept, which makes the mean prediction people's mean gain. ``spread`` is the standard deviation of
+    people's gain around predictions for pairs of documents that were not learnt from. ``held_out`` is the effect on
+    edits of other documents, ``learning`` that of fewer pairs, ``triage`` that of leaving alone what a judge scores
+    well.
     """
 
     intercept: float = Field(allow_inf_nan=False)
@@ -130,7 +138,7 @@ class ExpectedGain(Record):
                     f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
                 )
             if judge.scale:
-                gain += judge.weight * judgement.difference / judge.scale
+                gain += judge.weight * signed_root(judgement.difference) / judge.scale
             if judge.before_weight and judgement.before is not None:
                 gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
         return gain

@@ -11,6 +11,7 @@ from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licen
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
+from mtagent.formats import UNSUPPORTED
 from mtagent.formats.files import STANDARD
 from mtagent.metrics.named import each_once
 
@@ -72,15 +73,10 @@ def command(
 
 
 def _by_name(output: Path) -> Form:
-    """The form that the ending of the file says; the page for none. Raises :class:`ConfigError` for any other."""
-    endings: dict[str, Form] = {
-        **dict.fromkeys(("", ".html", ".htm"), "html"),
-        **dict.fromkeys((".md", ".markdown"), "markdown"),
-        ".csv": "csv",
-        ".json": "json",
-    }
-    ending = "" if output == STANDARD else output.suffix.casefold()
-    if ending not in endings:
-        known = ", ".join(filter(None, endings))
-        raise ConfigError(f"{output}: a report is no {ending} file; name it with {known}, or give --format")
-    return endings[ending]
+    """The form that the ending of the file says, or else the page. Raises :class:`ConfigError` for other kinds."""
+    endings: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+    endings |= {".csv": "csv", ".json": "json"}
+    ending = output.suffix.casefold()
+    if ending not in endings and ending[1:] in " ".join(UNSUPPORTED).split():
+        raise ConfigError(f"{output}: a report is no {ending} file; name it with {', '.join(endings)}")
+    return endings.get(ending, "html")

@@ -48,7 +48,7 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
-_UNSUPPORTED = {
+UNSUPPORTED = {
     "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", "convert it to csv with the columns id, source and translation"),
     "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
@@ -95,7 +95,7 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
         raise ConfigError(
             f"{what}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
         )
-    for endings, (kind, way_out) in _UNSUPPORTED.items():
+    for endings, (kind, way_out) in UNSUPPORTED.items():
         if path.suffix[1:].casefold() in endings.split():
             raise ConfigError(f"{path}: is {kind}, which mtagent does not read or write; {way_out}")
     return FORMATS["lines"]
@@ -114,15 +114,18 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def rating_format(output: Path, name: str | None = None) -> RatingFormat:
     """The format called ``name``, or else the one that the end of the file's name stands for, or else ``jsonl``."""
     if name is None:
-        form = by_suffix(output, RATING_FORMATS)
-        ending = output.suffix[1:].casefold()
-        if form is None and ending in f"csv json html {' '.join(_UNSUPPORTED)}".split():
-            known = ", ".join(suffix for form in RATING_FORMATS.values() for suffix in form.suffixes)
-            raise ConfigError(f"{output}: ratings are not written as {ending}; name it with {known}, or give --format")
-        return form or RATING_FORMATS["jsonl"]
+        return by_suffix(output, RATING_FORMATS) or RATING_FORMATS["jsonl"]
     if name not in RATING_FORMATS:
         raise ConfigError(f"unknown format of ratings {name!r}; {_meant(name, RATING_FORMATS)}")
     return RATING_FORMATS[name]
+
+
+def refuse_other_kind(output: Path) -> None:
+    """Raise :class:`ConfigError` where the name of a file for ratings says that it holds something else."""
+    ending = output.suffix[1:].casefold()
+    if not by_suffix(output, RATING_FORMATS) and ending in f"csv json html {' '.join(UNSUPPORTED)}".split():
+        known = ", ".join(suffix for form in RATING_FORMATS.values() for suffix in form.suffixes)
+        raise ConfigError(f"{output}: ratings are not written as {ending}; name it with {known}, or give --format")
 
 
 def span_format(path: Path, name: str | None = None) -> SpanFormat:
@@ -180,6 +183,7 @@ __all__ = [
     "by_suffix",
     "rating_format",
     "read_annotations",
+    "refuse_other_kind",
     "span_format",
     "spooled",
     "texts_around",

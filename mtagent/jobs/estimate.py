@@ -416,7 +416,10 @@ class Estimator:
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
-NOT_IN_IT = "not included: reasoning tokens, replies that must be asked for again, your own MT systems"
+NOT_IN_IT = (
+    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), your own MT "
+    "systems"
+)
 
 
 def table(ranges: Mapping[str, Range]) -> str:

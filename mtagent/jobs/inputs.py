@@ -417,7 +417,12 @@ class RatingOutput:
         refuse_overwriting(self.paths, reads)
 
     def refuse_unwritable(self) -> None:
-        """Raise :class:`OutputError` where the files cannot be written, before anything is paid for."""
+        """Raise :class:`OutputError` where the files cannot be written, before anything is paid for.
+
+        Raises :class:`ConfigError` where the name says that it is no file of ratings.
+        """
+        if self.format is None:
+            formats.refuse_other_kind(self.path)
         for path in self.paths:
             refuse_unwritable(path)
 

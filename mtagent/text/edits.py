@@ -87,18 +87,17 @@ def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
 def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterator[Edit]:
     """The edits of a paragraph that begins at ``start``.
 
-    The n-th sentence stands for the n-th; where their number changed, the first ones and the last ones as far as they
-    are alike, and what is between for what is between. Neighbours that are not alike may have changed places, or share
-    their content out anew: together they are one edit.
+    The n-th sentence stands for the n-th. Where their number changed, that holds from each end to the last unchanged
+    sentence before they are no longer alike; what is between stands for what is between. Neighbours that are not alike
+    may have changed places, or share their content out anew: together they are one edit.
     """
     old, new = paragraphs.sentences(before, lang), paragraphs.sentences(after, lang)
     pairs = list(zip(old, new, strict=False))
     if len(old) != len(new):
-        head = len(list(takewhile(lambda pair: _alike(*pair), pairs)))
-        ends = zip(reversed(old[head:]), reversed(new[head:]), strict=False)
-        tail = list(takewhile(lambda pair: _alike(*pair), ends))[::-1]
-        middle = "".join(old[head : len(old) - len(tail)]), "".join(new[head : len(new) - len(tail)])
-        pairs = [*pairs[:head], middle, *tail]
+        head = _agreeing(pairs)
+        tail = _agreeing(list(zip(reversed(old[head:]), reversed(new[head:]), strict=False)))
+        ends = list(zip(old[len(old) - tail :], new[len(new) - tail :], strict=True))
+        pairs = [*pairs[:head], ("".join(old[head : len(old) - tail]), "".join(new[head : len(new) - tail])), *ends]
     for _, run in groupby(enumerate(pairs), lambda item: item[0] if _alike(*item[1]) else -1):
         was, becomes = map("".join, zip(*(pair for _, pair in run), strict=True))
         if was != becomes:
@@ -107,6 +106,12 @@ def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterat
             piece, reworded = was[: len(was) - kept], becomes[: len(becomes) - kept]
             yield Edit(old=piece, new=reworded, start=start, end=start + len(piece), outcome="applied")
         start += len(was)
+
+
+def _agreeing(pairs: Sequence[tuple[str, str]]) -> int:
+    """How many of the first ``pairs`` of sentences are alike, up to the last of them that is unchanged."""
+    alike = list(takewhile(lambda pair: _alike(*pair), pairs))
+    return max((number for number, (old, new) in enumerate(alike, 1) if old == new), default=0)
 
 
 def _alike(old: str, new: str) -> bool:
