@@ -81,7 +81,7 @@ def calibrate(
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
     return Calibration(
-        evaluator=judged.judges[place] or judged.signatures[place].partition("|")[0],
+        evaluator=judged.judges[place],
         signature=judged.signatures[place],
         version=__version__,
         date=datetime.now(UTC).date().isoformat(),
@@ -163,20 +163,11 @@ def check(calibration: Calibration, judged: Judged, resampling: Resampling = USU
         keep = (gains > 0) & (gains >= (np.inf if margin.value is None else margin.value))
     else:
         raise ConfigError("the calibration holds a threshold for error-free alone, and no gate")
-    remarks = list(judged.remarks)
-    for what, here, there in (
-        ("language pair", judged.language_pairs, calibration.pairs),
-        ("domain", judged.domains, calibration.domains),
-    ):
-        if others := [name for name in here if there and name not in there]:
-            remarks.append(
-                f"the gate was not calibrated for the {what} {', '.join(others)}, but for {', '.join(there)}"
-            )
     return Check(
         data=judged.data,
         pairs=judged.language_pairs,
         domains=judged.domains,
         left_out=dict(judged.left_out),
-        remarks=tuple(remarks),
+        remarks=(*judged.remarks, *calibration.foreign(judged.language_pairs, judged.domains)),
         effect=effect(pairs, keep, resampling),
     )

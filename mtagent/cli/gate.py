@@ -146,9 +146,7 @@ def check(file: Path, **options: Any) -> None:
     names = [judge.judge for judge in calibration.gain.judges] if calibration.gain else [calibration.evaluator]
     judges = options["judges"] or names
     if len(judges) != len(names):
-        raise ConfigError(
-            f"{file}: is a gate of {len(names)} judges ({', '.join(names)}): name each with --judge, in order"
-        )
+        raise ConfigError(f"{file}: asks {len(names)} judges ({', '.join(names)}): name each with --judge, in order")
     judged = _inputs(options, judges).read().told(options["signatures"], options["lp"])
     resampling = Resampling(options["resamples"], options["seed"])
     found = gate_calibration.check(calibration, judged, resampling)
