@@ -391,6 +391,7 @@ CauseKind = Literal[
     "choices",
     "panel",
     "gain",
+    "judged",
     "error",
     "other",
 ]
@@ -416,7 +417,10 @@ class Cause(Record):
     ``panel``           the gate went by ``judgements`` of both kinds, of which ``quorum`` had to be in favour
     ``gain``            the gate predicted from ``judgements`` a ``gain`` in people's points, which is one by a
                         ``chance``; ``wanted`` is the least chance that was asked for
-    ``error``           an exception of the class ``error``; ``detail`` is its message
+    ``judged``          nothing was decided: ``judgements`` of a panel were asked for to calibrate a gate, and that of
+                        a ``teacher``, where one gives the labels
+    ``error``           an exception of the class ``error``; ``detail`` is its message, ``by`` the judge that failed
+                        where edits are judged
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 
@@ -435,6 +439,7 @@ class Cause(Record):
     gain: float | None = None
     chance: float | None = None
     wanted: float | None = None
+    teacher: Judgement | None = None
     by: str | None = None
     score: float | None = None
     threshold: float | None = None
@@ -497,6 +502,9 @@ class Cause(Record):
                     return f"expected gain {self.gain:+.3g}{chance}: {said}"
                 wanted = len(self.judgements) if self.quorum is None else self.quorum
                 return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
+            case "judged":
+                taught = [f"taught by {self._said(self.teacher)}"] if self.teacher else []
+                return "; ".join([*map(self._said, self.judgements), *taught])
             case "error":
                 return f"{self.error}: {self.detail}"
             case "other":
@@ -509,7 +517,7 @@ class Cause(Record):
         if judgement.before is None or judgement.after is None:
             return f"{judgement.judge}: nothing"
         gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
-        if self.kind == "gain":
+        if self.kind in ("gain", "judged"):
             return scores
         if gain <= 0:
             return f"{scores}: {'a tie keeps the earlier text' if gain == 0 else 'worse'}"

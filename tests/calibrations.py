@@ -21,7 +21,7 @@ from mtagent.chain.calibration import (
 from mtagent.evaluators.rules import Rules
 from tests.commands import Shell
 
-GAINS = [(0, 2, 50, 40), (0, 6, 50, 90), (0, 5, 50, 80), (0, 3, 50, 45), (0, -2, 50, 20), (0, 0, 50, 35)]
+GAINS = [(0, 2, 50, 20), (0, 6, 50, 90), (0, 5, 50, 80), (0, 3, 50, 30), (0, -2, 50, 10), (0, 0, 50, 15)]
 """The judge's score before and after, and people's: they rise together, and people's from a gain of about 3 on."""
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mtagent.analysis.gate_calibration import Text, Texts, definition
-from mtagent.analysis.gate_inputs import chosen, read_pairs
-from mtagent.chain.calibration import Calibration, Margin, read
+from mtagent.analysis import gate_tables
+from mtagent.analysis.error_free import definition
+from mtagent.analysis.gate_inputs import Judged, Text, read_pairs, with_edits
+from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
 from mtagent.evaluators.rules import Rules
-from tests.calibrations import HARMFUL_BELOW_4, pairs_file
-from tests.commands import Shell
+from tests.calibrations import GAINS, calibration, expected_gain, pairs_file
+from tests.commands import ROOT, Shell
 
 RULES = Rules().signature
+N = 64
+"""Segments: half of them are enough to learn from."""
 
 
 def rated(system: str, number: int, score: float | None, **more: Any) -> str:
@@ -25,35 +29,193 @@ def made(shell: Shell, name: str = "gate.json") -> Calibration:
     return read(shell.folder / name)
 
 
-def margin_of(shell: Shell, name: str = "gate.json") -> Margin:
-    margin = made(shell, name).margin
-    assert margin is not None
-    return margin
+def gain_of(shell: Shell, name: str = "gate.json") -> ExpectedGain:
+    gain = made(shell, name).gain
+    assert gain is not None
+    return gain
+
+
+def held_out(shell: Shell, name: str = "gate.json") -> Effect:
+    effect = gain_of(shell, name).held_out
+    assert effect is not None
+    return effect
+
+
+def edits(shell: Shell, *judges: str, scale: float = 1.0, size: int = N, **changed: str) -> None:
+    """Edits that a judge sees on a scale, and people as well, in ``NAME.jsonl`` and ``human.seg.score``."""
+    for judge in judges:
+        lines = []
+        for system, late in (("old", 0), ("new", 1)):
+            scores = [late * scale * ((n * (3 if judge == "b" else 1)) % 7 - 3) for n in range(size)]
+            lines += [rated(system, n, score, signature=f"{judge}|v:1", evaluator=judge) for n, score in
+                      enumerate(scores)]  # fmt: skip
+        shell.write(f"{judge}.jsonl", *lines)
+    people = [f"{system}\t{late * (n % 7 - 2.5)}" for late, system in enumerate(("old", "new")) for n in range(size)]
+    shell.write("human.seg.score", *people)
+
+
+SIDES = "--human human.seg.score --before old --after new"
 
 
 def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
-    pairs_file(shell, HARMFUL_BELOW_4, RULES)
+    pairs_file(shell, GAINS, RULES)
     line = "gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -l en-de -o"
     done = shell(f"{line} gate.json")
-    assert done.code == 0
-    assert "margin      5 (chosen on" in done.out
+    assert done.code == 0, done.err
+    assert "kept where above 0; learnt from 36 edits" in done.out
     assert "the gate beats leaving all as it was" in done.out
-    calibration, margin = made(shell), margin_of(shell)
-    assert (margin.value, margin.calibrated_on, calibration.threshold) == (5, 18, 5)
-    assert (calibration.evaluator, calibration.signature, calibration.pairs) == ("rules", RULES, ("en-de",))
-    source = calibration.data[0]
+    whole, gain, effect = made(shell), gain_of(shell), held_out(shell)
+    assert (gain.calibrated_on, effect.items, whole.threshold, whole.margin) == (36, 36, 5, None)
+    assert (whole.evaluator, whole.signature, whole.pairs) == ("rules", RULES, ("en-de",))
+    assert [(judge.judge, judge.signature) for judge in gain.judges] == [("rules", RULES)]
+    source = whole.data[0]
     assert (source.option, source.name, len(source.sha256 or "")) == ("--pairs", "pairs.tsv", 64)
-    assert calibration.error_free is not None
-    assert calibration.error_free.definition == "human scores >= 80"
+    assert whole.error_free is not None
+    assert whole.error_free.definition == "human scores >= 80"
     for name, figure in (
-        ("never accept", margin.held_out.never), ("always accept", margin.held_out.always),
-        ("gate, no margin", margin.unmargined.gate), ("gate, this margin", margin.held_out.gate),
-        ("oracle", margin.held_out.oracle),
+        ("never accept", effect.never), ("always accept", effect.always),
+        ("any better rating", effect.alone["rules"]), ("gate", effect.gate), ("oracle", effect.oracle),
     ):  # fmt: skip
-        assert f"  {name:<18} {figure.value:.2f}" in done.out
-    assert margin.held_out.gate != margin.unmargined.gate
+        assert f"  {name:<17}  {figure.value:.2f}" in done.out
+    assert effect.gate.value > effect.alone["rules"].value  # type: ignore[operator]
+    assert any(point.calibrated and point.threshold == 5 for point in gain.triage)
     assert shell("gate show gate.json").out == done.out
     assert shell(f"{line} -").out == (shell.folder / "gate.json").read_text(encoding="utf-8")
+    as_json = json.loads(shell(f"{line} other.json -f json").out)
+    assert as_json["gain"]["held_out"]["gate"]["value"] == effect.gate.value
+
+
+@pytest.mark.parametrize("given", ["-e a.jsonl b.jsonl", "-e wide.tsv", "-e long.jsonl", "-e a.jsonl -e b=b.seg.score"])
+def test_several_judges_are_read_from_one_table_or_from_several_files(shell: Shell, given: str) -> None:
+    """Always the same two judges, in the order in which they are named."""
+    edits(shell, "a", "b")
+    a, b = ([json.loads(line) for line in shell.read(f"{name}.jsonl")] for name in "ab")
+    rows = [f"{x['system']}\t{x['id']}\t{x['score']}\t{y['score']}\t7" for x, y in zip(a, b, strict=True)]
+    shell.write("wide.tsv", "system\tid\ta\tb\tother", *rows)
+    shell.write("long.jsonl", *(json.dumps(row) for row in (*a, *b)))
+    shell.write("b.seg.score", *(f"{row['system']}\t{row['score']}" for row in b))
+    signatures = "--signature b=b|v:1" if "seg" in given else ""
+    signatures = "--signature a=a|v:1 --signature b=b|v:1" if "wide" in given else signatures
+    done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json")
+    assert (done.code, done.err) == (0, "")
+    shell(
+        "gate calibrate -e a.jsonl b.jsonl --judge b --judge a --human human.seg.score --before old --after new -q -o x"
+    )
+    assert gain_of(shell) == gain_of(shell, "x")
+    assert [(judge.judge, judge.signature) for judge in gain_of(shell).judges] == [("b", "b|v:1"), ("a", "a|v:1")]
+    assert set(held_out(shell).alone) == {"a", "b"}
+    assert "gain " in shell("gate show gate.json").out
+
+
+def test_the_order_of_lines_and_a_judge_s_scale_change_no_gate(shell: Shell) -> None:
+    results = []
+    for scale, step in ((1.0, 1), (100.0, 1), (1.0, -1)):
+        edits(shell, "a", "b", scale=scale)
+        for name in "ab":
+            shell.write(f"{name}.jsonl", *shell.read(f"{name}.jsonl")[::step])
+        people = [json.dumps({"system": line.split("\t")[0], "id": str(n % N), "score": float(line.split("\t")[1])})
+                  for n, line in enumerate(shell.read("human.seg.score"))]  # fmt: skip
+        shell.write("human.jsonl", *people[::step])
+        sides = SIDES.replace("human.seg.score", "human.jsonl")
+        line = f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {sides} -q -o gate.json"
+        assert shell(line).code == 0
+        results.append(held_out(shell))
+    assert results[0].gate == results[1].gate == results[2].gate
+
+
+def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shell: Shell) -> None:
+    """Verdicts of the judge are right two times of three; the other judge knows nothing."""
+    words = ("before", "same", "after")
+    rows = [
+        {"id": n, "lm": words[(n + (n % 9 == 0)) % 3], "qe_before": 1, "qe_after": 1 + n % 2, "human": words[n % 3],
+         "lm_signature": "lm|1", "qe_signature": "qe|2"}
+        for n in range(2 * N)
+    ]  # fmt: skip
+    shell.write("pairs.jsonl", *map(json.dumps, rows))
+    done = shell("gate calibrate --pairs pairs.jsonl --judge lm --judge qe -o gate.json")
+    assert done.code == 0, done.err
+    compares, scores = gain_of(shell).judges
+    assert (compares.signature, scores.signature) == ("lm|1", "qe|2")
+    assert compares.weight > 5 * abs(scores.weight)
+    assert held_out(shell).never.value == 0
+    assert held_out(shell).headroom.value > 0.7  # type: ignore[union-attr, operator]
+    assert made(shell).evaluator == "lm"
+
+
+def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
+    edits(shell, "a", size=200)
+    done = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 40 -o gate.json")
+    assert done.code == 0, done.err
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 100)
+    assert [point.pairs for point in gain_of(shell).learning] == [50, 100]
+    assert shell(f"gate calibrate -e a.jsonl {SIDES} --sample 150 -q -o gate.json").code == 0
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 50)
+    few = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 20")
+    assert (few.code, "20 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
+
+
+# --- what a gate is worth elsewhere
+
+
+def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
+    edits(shell, "a", "b", size=100)
+    shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -l en-de -q -o gate.json")
+    edits(shell, "a", "b", size=50)
+    line = f"gate check gate.json -e b.jsonl a.jsonl {SIDES} -l en-fr"
+    checked = shell(f"{line} -f json")
+    assert checked.code == 0, checked.err
+    assert "the gate was calibrated for the language pair en-de, not for en-fr" in checked.err
+    found = json.loads(checked.out)
+    assert (found["items"], found["never"]["value"], set(found["alone"])) == (50, 0, {"a", "b"})
+    assert found["always"]["value"] < found["gate"]["value"] <= found["oracle"]["value"]
+    assert found["gate"]["low"] <= found["gate"]["value"] <= found["gate"]["high"]
+    shown = shell(line).out
+    assert "50 edits of 50 documents or segments" in shown
+    assert f"  gate              {found['gate']['value']:.2f}" in shown
+    renamed = shell(f"gate check gate.json -e x=a.jsonl y=b.jsonl --judge x --judge y {SIDES} -f json")
+    assert json.loads(renamed.out)["gate"] == found["gate"]
+
+
+def test_a_gate_with_a_margin_of_a_former_version_is_shown_and_checked(shell: Shell) -> None:
+    """Kept is what gains 5 or more: the good ones of 40 and 30 points, of six edits."""
+    pairs_file(shell, GAINS, RULES)
+    calibration(shell, error_free=None)
+    assert "margin      5 (chosen on 18 edits)" in shell("gate show gate.json").out
+    found = json.loads(shell("gate check gate.json --pairs pairs.tsv -f json").out)
+    assert found["gate"]["value"] == pytest.approx(50 + (40 + 30) / 6)
+    calibration(shell, margin={"value": None})
+    never = json.loads(shell("gate check gate.json --pairs pairs.tsv -f json").out)
+    assert never["gate"] == never["never"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("-e a.jsonl --judge a", "gate.json: asks 2 judges (a, b): name each with --judge, in order"),
+        (
+            "-e a.jsonl b.jsonl --judge b --judge a",
+            "b: the gate was calibrated for a|v:1, and these scores are of b|v:1",
+        ),
+        ("-e a.jsonl", "no such evaluator; there are: a"),
+    ],
+)
+def test_a_gate_of_other_judges_is_not_checked(shell: Shell, line: str, message: str) -> None:
+    edits(shell, "a", "b")
+    calibration(shell, gain=expected_gain("a|v:1", "b|v:1").model_dump(), margin=None, error_free=None)
+    done = shell(f"gate check gate.json {line} {SIDES}")
+    assert (done.code, message in done.err) == (1, True), done.err
+
+
+def test_a_calibration_without_a_gate_and_data_without_edits_cannot_be_checked(shell: Shell) -> None:
+    edits(shell, "a")
+    calibration(shell, signature="a|v:1", margin=None)
+    assert "a threshold for error-free alone" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
+    calibration(shell, signature="a|v:1")
+    unnamed = shell("gate check gate.json -e a.jsonl --human human.seg.score")
+    assert "there is no edit to check the gate on" in unnamed.err
+
+
+# --- what is read
 
 
 def test_ratings_of_mtagent_and_human_scores_of_mtme_go_together(shell: Shell) -> None:
@@ -61,59 +223,55 @@ def test_ratings_of_mtagent_and_human_scores_of_mtme_go_together(shell: Shell) -
     shell("rate -s en.txt -t ours=es.txt -t old=en.txt -l en-es --evaluator rules -o ratings.jsonl -q")
     shell.write("human.mqm.seg.score", *["old\t-25"] * 3, *["ours\t0"] * 2, "ours\tNone")
     line = "gate calibrate -e ratings.jsonl --human human.mqm.seg.score --kind mqm --fewest 1 -o gate.json"
-    done = shell(f"{line} --before old --after ours")
+    done = shell(line)
     assert (done.code, done.err) == (0, "")
-    calibration, margin = made(shell), margin_of(shell)
-    assert calibration.left_out == {"texts without a human score": 1, "edits without all four scores": 1}
-    assert (calibration.signature, calibration.pairs, calibration.human) == (RULES, ("en-es",), "mqm")
-    assert margin.held_out.items + margin.calibrated_on == 2
+    assert made(shell).left_out == {"texts without a human score": 1}
+    assert (made(shell).signature, made(shell).pairs, made(shell).human) == (RULES, ("en-es",), "mqm")
+    few = shell(f"{line} --before old --after ours")
+    assert (few.code, "1 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
 
 
 def test_a_stored_rating_run_and_a_score_file_give_the_same(shell: Shell) -> None:
     rate = "rate -s en.txt -t ours=es.txt -t old=en.txt -l en-es --evaluator rules"
     shell(f"{rate} -o r.seg.score --format mtme --name r -q")
     shell.write("human.jsonl", *[rated(s, n, n, errors=[]) for s in ("old", "ours") for n in (1, 2, 3)])
-    common = "--human human.jsonl --before old --after ours --kind esa"
+    common = "--human human.jsonl --error-free 2 --fewest 1"
     assert shell(f"gate calibrate --run r {common} -o a.json -q").code == 0
-    assert shell("gate calibrate -e r.seg.score -o b.json -q", *common.split(), "--signature", RULES).code == 0
+    assert shell("gate calibrate -e rules=r.seg.score -o b.json -q", *common.split(), "--signature", RULES).code == 0
     a, b = (made(shell, name).model_dump(exclude={"data", "pairs"}) for name in ("a.json", "b.json"))
     assert a == b
     unsigned = shell(f"gate calibrate -e r.seg.score {common} -o c.json")
     assert (unsigned.code, (shell.folder / "c.json").exists()) == (1, False)
-    assert "no rating is signed" in unsigned.err
+    assert "no rating of r is signed" in unsigned.err
     assert shell(f"gate calibrate -e r.seg.score {common}").code == 0  # a table needs no signature
 
 
 def test_the_stages_of_a_chain_are_calibrated_on_without_naming_them(shell: Shell) -> None:
     shell.postedit("-o out.txt --run chain -q")
-    shell("rate --run chain --evaluator rules -o stages.jsonl -q")
-    shell.write("human.seg.score", *["given\t-1"] * 3, *["postedit\t0"] * 3, *["final\t0"] * 3)
-    assert shell("gate calibrate -e stages.jsonl --human human.seg.score -o gate.json").code == 0
-    assert margin_of(shell).calibrated_on + margin_of(shell).held_out.items == 3
     unrated = shell("gate calibrate --run chain --human human.seg.score --kind mqm")
     assert (unrated.code, "mtagent rate --run chain" in unrated.err) == (1, True)
-    given, final = Text("given", "1", 0, 0), Text("final", "1", 0, 0)
-    assert (chosen(Texts((given,)), (), ()).before, chosen(Texts((final,)), (), ()).after) == ((), ())
+    texts = [Text(system, "1", (score,), score) for system, score in (("given", 0.0), ("other", 7.0), ("final", 1.0))]
+    (pair,) = with_edits(Judged(("a",), tuple(texts)), (), ()).pairs or ()
+    assert (pair.before, pair.differences, pair.human_after) == ((0,), (1,), 1)
+    assert with_edits(Judged(("a",), tuple(texts[:2])), (), ()).pairs is None
 
 
 def test_documents_keep_segments_together(shell: Shell) -> None:
     """They may be named in a file of their own, by the judge's or by people's."""
-    systems = ("given", "final")
-    for name, named in (("judge", False), ("named", True)):
-        rows = [(s, n, n % 3 + (s == "final"), {"document": f"d{n // 6}"} if named else {}) for s in systems
-                for n in range(12)]  # fmt: skip
-        shell.write(f"{name}.jsonl", *[rated(s, n, score, signature="s|v", **more) for s, n, score, more in rows])
-    shell.write("human.seg.score", *[f"{s}\t{n}" for s in systems for n in range(12)])
-    shell.write("human.jsonl", *[rated(s, n, n, document=f"e{n // 6}") for s in systems for n in range(12)])
-    shell.write("x.docs", *[f"news\tdoc{n // 6}" for n in range(12)])
+    edits(shell, "judge", size=72)
+    lines = [json.loads(line) for line in shell.read("judge.jsonl")]
+    shell.write("named.jsonl", *[json.dumps({**line, "document": f"d{int(line['id']) // 6}"}) for line in lines])
+    people = [{"system": line["system"], "id": line["id"], "score": n % 5} for n, line in enumerate(lines)]
+    shell.write("human.jsonl", *[json.dumps({**line, "document": f"e{int(line['id']) // 6}"}) for line in people])
+    shell.write("x.docs", *[f"news\tdoc{n // 6}" for n in range(72)])
     groups = []
     for line in (
         "-e judge.jsonl --human human.seg.score", "-e judge.jsonl --human human.seg.score --documents x.docs",
         "-e named.jsonl --human human.seg.score", "-e judge.jsonl --human human.jsonl",
     ):  # fmt: skip
-        assert shell(f"gate calibrate {line} -q -o gate.json").code == 0
-        groups.append(margin_of(shell).held_out.groups)
-    assert groups == [6, 1, 1, 1]
+        assert shell(f"gate calibrate {line} --before old --after new -q -o gate.json").code == 0
+        groups.append(held_out(shell).groups)
+    assert groups == [36, 6, 6, 6]
 
 
 def test_texts_of_a_segment_share_the_document_that_one_of_them_names(shell: Shell) -> None:
@@ -142,12 +300,10 @@ def test_esa_wants_no_marked_error_and_says_where_none_is_known(shell: Shell) ->
     assert "no spans are known of 1 texts: " in some.err
 
 
-def test_what_people_call_error_free() -> None:
-    good, marked = Text("", "1", 0, 90, marked=False), Text("", "1", 0, 90, marked=True)
-    assert [definition("esa", None).label(text) for text in (good, marked)] == [True, False]
-    assert [definition("esa", 90).label(text) for text in (good, marked)] == [True, True]
-    assert [definition("esa", 91).label(text) for text in (good, marked._replace(label=True))] == [False, True]
-    assert [definition(None, None).label(text) for text in (good, marked._replace(label=False))] == [None, False]
+def test_a_label_goes_before_the_score() -> None:
+    good, marked = Text("", "1", (0,), 90, marked=False), Text("", "1", (0,), 90, marked=True)
+    assert [text.error_free(definition("esa", None)) for text in (good, marked)] == [True, False]
+    assert [text.error_free(definition("esa", 91)) for text in (good, marked._replace(label=True))] == [False, True]
 
 
 @pytest.mark.parametrize(("evaluator", "people"), [({"evaluator": "rules", "signature": RULES}, "judge"), ({}, "copy")])
@@ -156,48 +312,61 @@ def test_a_judge_that_is_held_against_itself_is_warned_of(shell: Shell, evaluato
     for name in ("judge", "copy"):
         shell.write(f"{name}.jsonl", *[rated("a", n, n, **evaluator) for n in range(8)])
     done = shell(f"gate calibrate -e judge.jsonl --human {people}.jsonl --error-free 4 --fewest 1")
-    assert (done.code, "the human scores are the judge's own" in done.err) == (0, True)
+    assert (done.code, "the human scores are its own" in done.err) == (0, True)
 
 
-def test_a_table_that_meta_eval_reads_is_calibrated_on_too(shell: Shell) -> None:
-    """Before and after differ by the judge's gain of 0, 1 or 2, and people agree from a gain of 2 on."""
-    table = [
-        [system, str(n + 1), n % 3 * late, -n % 2, n if n % 3 < 2 else n + 9 * late]
-        for late, system in enumerate(("old", "gpt-4.1"))
-        for n in range(12)
-    ]
-    shell.write("scores.tsv", "system\tid\tjudge\tother\tmqm", *["\t".join(map(str, row)) for row in table])
-    common = "--human mqm --before old --after gpt_4_1 --signature judge|v:1"
-    done = shell(f"gate calibrate -e scores.tsv --judge judge -o gate.json -q {common}")
-    assert (done.code, done.err) == (0, "")
-    first = margin_of(shell)
-    assert (made(shell).evaluator, first.value, made(shell).data[0].option) == ("judge", 2, "-e")
-    several = shell(f"gate calibrate -e scores.tsv {common}")
-    assert (several.code, "there are judge and other: choose one with --judge" in several.err) == (1, True)
-
-    shell.write("a.seg.score", *[f"{row[0]}\t{row[2]}" for row in table if row[0] == "old"])
-    shell.write("b.seg.score", *[f"{row[0]}\t{row[2]}" for row in table if row[0] != "old"])
-    shell.write("h.seg.score", *[f"{row[0]}\t{row[4]}" for row in table])
-    common = common.replace("mqm", "h.seg.score")
-    unnamed = shell(f"gate calibrate -e a.seg.score b.seg.score {common}")
-    assert "there are a and b: choose one with --judge, or name them alike with -e NAME=FILE" in unnamed.err
-    assert shell(f"gate calibrate -e judge=a.seg.score judge=b.seg.score -o gate.json -q {common}").code == 0
-    assert margin_of(shell) == first
+def test_of_several_evaluators_the_judges_must_be_named(shell: Shell) -> None:
+    edits(shell, "a", "b")
+    unnamed = shell(f"gate calibrate -e a.jsonl b.jsonl {SIDES}")
+    assert "there are a, b: choose with --judge (several: a panel), or name them alike with -e NAME=FILE" in unnamed.err
+    assert shell(f"gate calibrate -e a.jsonl b.jsonl --judge b {SIDES} -q -o gate.json").code == 0
+    assert [judge.judge for judge in gain_of(shell).judges] == ["b"]
+    old, new = ([line for line in shell.read("a.jsonl") if f'"{name}"' in line] for name in ("old", "new"))
+    shell.write("old.jsonl", *old)
+    shell.write("new.jsonl", *new)
+    assert shell(f"gate calibrate -e old.jsonl new.jsonl {SIDES} -q -o halves.json").code == 0, "one judge in two files"
+    shell(f"gate calibrate -e a.jsonl {SIDES} -q -o gate.json")
+    assert gain_of(shell) == gain_of(shell, "halves.json")
 
 
 def test_a_folder_of_mt_metrics_eval_is_calibrated_on_with_its_documents(shell: Shell) -> None:
     for name in ("human-scores", "metric-scores/en-es", "documents"):
         (shell.folder / "set" / name).mkdir(parents=True)
-    scores = [(system, n) for system in ("old", "new") for n in range(8)]
-    shell.write("set/human-scores/en-es.mqm.seg.score", *[f"{s}\t{n if s == 'old' else n + 1}" for s, n in scores])
-    shell.write("set/metric-scores/en-es/judge-src.seg.score", *[f"{s}\t{n * (s == 'new')}" for s, n in scores])
-    shell.write("set/documents/en-es.docs", *[f"news\td{n // 2}" for n in range(8)])
-    line = "gate calibrate --mtme set --judge judge --before old --after new --signature s -o gate.json -q"
-    assert shell(line).code == 0
-    assert (made(shell).pairs, margin_of(shell).held_out.groups) == (("en-es",), 2)
+    scores = [(system, n) for system in ("old", "new") for n in range(80)]
+    people = [f"{s}\t{n % 5 if s == 'old' else n % 5 + n % 3 - 1}" for s, n in scores]
+    shell.write("set/human-scores/en-es.mqm.seg.score", *people)
+    for judge in ("judge-src", "other-refA"):
+        shell.write(f"set/metric-scores/en-es/{judge}.seg.score", *[f"{s}\t{n % 3 * (s == 'new')}" for s, n in scores])
+    shell.write("set/documents/en-es.docs", *[f"{'news' if n < 40 else 'talk'}\td{n // 4}" for n in range(80)])
+    line = "gate calibrate --mtme set --judge judge --judge other --before old --after new -o gate.json -q"
+    assert shell(f"{line} --signature judge-src=s --signature other-refA=t").code == 0
+    assert (made(shell).pairs, made(shell).domains, held_out(shell).groups) == (("en-es",), ("news", "talk"), 10)
+    assert [judge.judge for judge in gain_of(shell).judges] == ["judge-src", "other-refA"]
     assert [(source.option, source.name) for source in made(shell).data] == [
-        ("--mtme", "judge-src.seg.score"), ("--mtme", "en-es.mqm.seg.score")
+        ("--mtme", "judge-src.seg.score"), ("--mtme", "other-refA.seg.score"), ("--mtme", "en-es.mqm.seg.score")
     ]  # fmt: skip
+
+
+def test_pairs_that_a_judge_could_not_rate_are_left_out_and_counted(shell: Shell) -> None:
+    edits(shell, "a", "b", size=100)
+    lines = [json.loads(line) for line in shell.read("b.jsonl")]
+    broken = [{**line, "score": None} if line["id"] in ("3", "4") else line for line in lines]
+    shell.write("b.jsonl", *map(json.dumps, broken))
+    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json")
+    assert done.code == 0
+    assert made(shell).left_out == {"texts without a score of b": 4, "edits without all scores": 2}
+    assert "left out    2 edits without all scores" in done.out
+    assert gain_of(shell).calibrated_on + held_out(shell).items == 98
+
+
+def test_a_judge_that_never_differs_counts_nothing_and_is_told(shell: Shell) -> None:
+    edits(shell, "a", "b")
+    shell.write(
+        "b.jsonl", *[rated(s, n, 5, signature="b|v:1", evaluator="b") for s in ("old", "new") for n in range(N)]
+    )
+    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json")
+    assert (done.code, "b: its differences are all the same: it counts nothing" in done.err) == (0, True)
+    assert gain_of(shell).judges[1].weight == 0
 
 
 def test_what_only_one_side_scored_is_counted_and_changes_no_half(shell: Shell) -> None:
@@ -215,32 +384,36 @@ def test_what_only_one_side_scored_is_counted_and_changes_no_half(shell: Shell) 
     assert free is not None
     assert (free.calibrated_on, free.threshold is None) == (2, False), "by the column human, not by score"
     assert made(shell).left_out["texts of systems that people did not score"] == 60
-    assert made(shell).left_out["human scores of texts that the judge did not score"] == 4
+    assert made(shell).left_out["human scores of texts that no judge scored"] == 4
     pairs = shell.write("pairs.tsv", "judge\thuman", "1\t", "2\t3", "3\t4", "\t4")
     shell(f"gate calibrate --pairs {pairs.name} --error-free 3 --fewest 1 --signature s -q -o gate.json")
-    assert made(shell).left_out == {"texts without a score of the judge": 1, "texts without a human score": 1}
+    assert made(shell).left_out == {"texts without a score of judge": 1, "texts without a human score": 1}
 
 
 def test_edits_of_one_segment_are_paired_by_their_line_and_stay_in_one_half(shell: Shell) -> None:
     """Good edits that the judge likes by 10, and a harmful one that it likes less of each of the same segments."""
     good, bad = {"judge_after": 10, "human_after": 70}, {"judge_after": -5, "human_after": 30}
     before = {"judge_before": 0, "human_before": 50, "signature": "s"}
-    shell.write("pairs.jsonl", *[json.dumps({"id": n, **before, **edit}) for edit in (good, bad) for n in range(20)])
-    assert shell("gate calibrate --pairs pairs.jsonl -q -o gate.json").code == 0
-    margin = margin_of(shell)
-    assert (margin.value, margin.calibrated_on) == (10, 20)
-    assert (margin.held_out.groups, margin.held_out.items, margin.held_out.always.value) == (10, 20, 50)
-    assert margin.held_out.over_always.value == margin.held_out.over_never.value == 10
+    shell.write("pairs.jsonl", *[json.dumps({"id": n, **before, **edit}) for edit in (good, bad) for n in range(40)])
+    done = shell("gate calibrate --pairs pairs.jsonl -q -o gate.json")
+    assert done.code == 0, done.err
+    found = held_out(shell)
+    assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (40, 20, 40, 50)
+    assert found.over_always.value == found.over_never.value == 10
 
 
 def test_lines_of_pairs_are_texts_and_edits(shell: Shell) -> None:
     edit = {"judge_before": 1, "judge_after": 2, "human_before": 3, "human_after": 4}
     lines = [{"judge": 5, "error_free": "yes"}, {"id": 0, "document": 0, **edit}, {"judge": 5, "error_free": False}]
-    texts, _ = read_pairs(shell.write("p.jsonl", *map(json.dumps, lines)))
-    assert [(text.segment, text.document, text.row) for text in texts.texts] == [
-        ("1", None, 1), ("0", "0", 2), ("0", "0", 2), ("3", None, 3)
-    ]  # fmt: skip
-    assert (texts.before, texts.after, texts.left_out) == (("before",), ("after",), {})
+    judged = read_pairs(shell.write("p.jsonl", *map(json.dumps, lines)))
+    assert [(text.segment, text.document) for text in judged.texts] == [
+        ("1", None),
+        ("0", "0"),
+        ("0", "0"),
+        ("3", None),
+    ]
+    assert [(pair.group, pair.differences) for pair in judged.pairs or ()] == [(("document", "0"), (1,))]
+    assert judged.left_out == {}
 
 
 def test_ratings_that_nobody_signed_are_told(shell: Shell) -> None:
@@ -287,37 +460,50 @@ def test_no_file_that_is_read_is_overwritten_nor_the_store(shell: Shell, name: s
     assert "would overwrite the file of" in done.err
 
 
-SIDES = "-e j --human h"
+BOTH = "-e j --human h"
+EDIT = "id\tbefore\tafter\tjudge_before\tjudge_after\thuman_before\thuman_after"
 OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
 
 
 @pytest.mark.parametrize(
     ("line", "files", "messages"),
     [
-        ("--human h", {"h": HUMAN}, ["the judge's scores (-e, --run or --mtme) and people's"]),
+        ("--human h", {"h": HUMAN}, ["the judges' scores (-e, --run or --mtme) and people's"]),
         ("--pairs p --human h", {"p": [], "h": HUMAN}, ["--pairs holds the scores of both sides"]),
-        ("--pairs p --judge j", {"p": []}, ["--pairs holds the scores of both sides"]),
+        ("--pairs p --judge j --judge j", {"p": []}, ["--judge j: is named twice"]),
         ("--pairs p --item id", {"p": []}, ["--pairs holds the scores of both sides"]),
         ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs holds the scores of both sides"]),
-        (SIDES, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' is no score"]),
-        (SIDES, {"j": A, "h": [*HUMAN, "a\t3"]}, ["j: 4 scores of system 'a', and h has 5"]),
-        (SIDES, {"j": [*A, OTHER_SIGNATURE], "h": A}, ["j:5: was rated by t", "j:1 by s"]),
-        (f"{SIDES} --before a", {"j": A, "h": HUMAN}, ["name both systems"]),
-        (f"{SIDES} --before a --after z", {"j": A, "h": HUMAN}, ["no system 'z'", "there are: a"]),
-        (f"{SIDES} --before a --after a", {"j": A, "h": HUMAN}, ["no segment has the judge's score"]),
-        (SIDES, {"j": A, "h": HUMAN}, ["there is nothing to calibrate"]),
-        (f"{SIDES} --kind mqm", {"j": A, "h": ["a\tNone"] * 4}, ["there is no text with both"]),
-        (f"{SIDES} --documents d", {"j": A, "h": HUMAN, "d": ["x"] * 5}, ["--documents: has 5 lines, and j 4"]),
-        (f"{SIDES} --documents d", {"j": A, "h": HUMAN, "d": ['{"a": 1}'] * 4}, ["d:1: a line names a document"]),
-        (f"{SIDES} --documents d --error-free 1", {"j": A, "h": HUMAN, "d": ["x"] * 4}, ["two at least"]),
+        (BOTH, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' is no score"]),
+        (BOTH, {"j": A, "h": [*HUMAN, "a\t3"]}, ["j: 4 scores of system 'a', and h has 5"]),
+        (BOTH, {"j": [*A, OTHER_SIGNATURE], "h": A}, ["j:5: was rated by t", "j:1 by s"]),
+        (f"{BOTH} --before a", {"j": A, "h": HUMAN}, ["name both systems"]),
+        (f"{BOTH} --before a --after z", {"j": A, "h": HUMAN}, ["no system 'z'", "there are: a"]),
+        (f"{BOTH} --before a --after a", {"j": A, "h": HUMAN}, ["no edit has the scores of j and people's"]),
+        (BOTH, {"j": A, "h": HUMAN}, ["there is nothing to calibrate"]),
+        (f"{BOTH} --kind mqm", {"j": A, "h": ["a\tNone"] * 4}, ["there is no text with both"]),
+        (f"{BOTH} --documents d", {"j": A, "h": HUMAN, "d": ["x"] * 5}, ["--documents: has 5 lines, and j 4"]),
+        (f"{BOTH} --documents d", {"j": A, "h": HUMAN, "d": ['{"a": 1}'] * 4}, ["d:1: a line names a document"]),
+        (f"{BOTH} --documents d --error-free 1", {"j": A, "h": HUMAN, "d": ["x"] * 4}, ["two at least"]),
         (
-            f"{SIDES} --documents d --error-free 1", {"j": GAP, "h": GAP, "d": ["x"] * 3},
+            f"{BOTH} --documents d --error-free 1", {"j": GAP, "h": GAP, "d": ["x"] * 3},
             ["--documents: a line is a segment in the order of j, where those of system 'b'"],
         ),
-        (f"{SIDES} --resamples 0 --error-free 1", {"j": A, "h": HUMAN}, ["0 resamples"]),
-        (f"{SIDES} --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ["2 cannot be wanted"]),
-        (f"{SIDES} --error-free nan", {"j": A, "h": HUMAN}, ["give a number"]),
-        ("--pairs p", {"p": ["judge\tpeople", "1\t2"]}, ["p:2: has judge, people; an edit has judge_before"]),
+        (f"{BOTH} --resamples 0 --error-free 1", {"j": A, "h": HUMAN}, ["0 resamples"]),
+        (f"{BOTH} --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ["2 cannot be wanted"]),
+        (f"{BOTH} --error-free nan", {"j": A, "h": HUMAN}, ["give a number"]),
+        (f"{BOTH} --judge a --judge b", {"j": A, "h": HUMAN}, ["--judge a: no such evaluator; there are: j"]),
+        (f"{BOTH} --signature b=s", {"j": A, "h": HUMAN}, ["--signature b=s: the ratings are signed s"]),
+        ("--pairs p", {"p": ["judge\tpeople", "1\t2"]}, ["p:2: has judge, people; an edit has human_before"]),
+        ("--pairs p", {"p": ["judge\thuman", "better\tafter"]}, ["p:2: judge is 'better'; of a pair write before"]),
+        ("--pairs p", {"p": ["id\tjudge\thuman", "7\tafter\tafter", "7\tafter\tsame"]},
+         ["p:3: the gain is 0, and for the same pair in p:2 1: these labels contradict each other"]),
+        ("--pairs p", {"p": [EDIT, "1\tA\tB\t1\t2\t3\t4", "1\tA\tB\t1\t2\t3\t1"]},
+         ["p:3: the gain is -2, and for the same pair in p:2 1: these labels contradict each other"]),
+        ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' is 'nan', which is no score"]),
+        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(58)]]},
+         ["29 pairs with all scores: at least 30 are needed to learn from"]),
+        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(80)]]},
+         ["people see the same gain (1) in all 40 pairs: nothing can be learnt"]),
         ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ["p:3: error_free is 'perhaps'"]),
         ("--pairs p", {"p": ['{"judge": true, "human": 2}']}, ["p:1: 'judge' is True, which is no score"]),
         ("--pairs p", {"p": []}, ["p:1: is empty"]),
@@ -330,3 +516,51 @@ def test_bad_input_is_named(shell: Shell, line: str, files: dict[str, list[str]]
     done = shell(f"gate calibrate {line}")
     assert (done.code, done.err.startswith("mtagent: ")) == (1, True)
     assert all(message in done.err for message in messages), done.err
+
+
+# --- on paper
+
+BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leaving all as it was: edit nothing"
+
+
+@pytest.mark.parametrize(
+    ("over_never", "over_always", "verdict"),
+    [
+        ((1, 3), (-1, 1), [BEATS, "the gate is not told apart from accepting all"]),
+        ((-3, -1), (0, 0), [LOSES, "the gate does the same as accepting all"]),
+        ((None, None), (0.1, 1), ["the gate beats accepting all"]),
+    ],
+)
+def test_what_the_gate_does_not_beat_is_told(
+    shell: Shell, over_never: tuple[float, float], over_always: tuple[float, float], verdict: list[str]
+) -> None:
+    margin = read(calibration(shell)).margin
+    assert margin is not None
+    leads = {"over_never": over_never, "over_always": over_always}
+    changed = {name: Figure(value=0, low=low, high=high) for name, (low, high) in leads.items()}
+    assert list(gate_tables.verdict(margin.held_out.model_copy(update=changed))) == verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "shown"),
+    [
+        (Figure(value=70.514, low=69.8, high=71.2), {}, "70.51 [69.80, 71.20]"),
+        (Figure(value=0.05, low=0.01, high=0.06), {"signed": True}, "+0.0500 [+0.0100, +0.0600]"),
+        (Figure(value=0.351, low=0.33, high=0.372), {"percent": True}, "35.1 % [33.0, 37.2]"),
+        (Figure(value=0.5), {"percent": True}, "50.0 %"),
+        (Figure(value=None), {}, "-"),
+    ],
+)
+def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, bool], shown: str) -> None:
+    assert gate_tables.figure(found, **options) == shown
+
+
+@pytest.mark.data
+def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
+    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent gate calibrate ", 1)[1].partition("\n")[0]
+    done = shell(f"gate calibrate {typed.replace(file, str(data / file))}")
+    told = [line for line in done.out.splitlines() if not line.startswith("made ")]
+    assert len(told) > 30
+    assert [line for line in told if line not in page] == []
+    assert done.out[done.out.index("gain ") :] in page

@@ -87,7 +87,8 @@ class Pair(NamedTuple):
 class Judged:
     """Texts and pairs with what judges and people say of them, and where all that was read.
 
-    ``left_out`` counts what was read and cannot be used, by the reason. ``remarks`` are for the user.
+    ``people`` says who gave the labels, where it is not simply people's scores. ``left_out`` counts what was read and
+    cannot be used, by the reason. ``remarks`` are for the user.
     """
 
     judges: tuple[str, ...]
@@ -99,6 +100,7 @@ class Judged:
     domains: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    people: str = ""
 
     @cached_property
     def groups(self) -> dict[Group, int]:
@@ -145,19 +147,18 @@ class Judged:
         Raises :class:`ConfigError` where the ratings say other.
         """
         pairs = self.language_pairs or ((languages.pair_of(*languages.parse_pair(lp)),) if lp else ())
-        names, known = list(self.judges), list(self.signatures)
+        known = list(self.signatures)
         for spec in signatures:
             name, equals, given = spec.partition("=")
-            if not (equals and name in names):
-                name, given = names[0], spec
-                if len(names) > 1:
-                    raise ConfigError(f"--signature {spec}: whose? --signature NAME=…, for {' or '.join(names)}")
-            place = names.index(name)
+            if not (equals and name in self.judges):
+                name, given = self.judges[0], spec
+                if len(self.judges) > 1:
+                    raise ConfigError(f"--signature {spec}: whose? --signature NAME=…, for {' or '.join(self.judges)}")
+            place = self.judges.index(name)
             if known[place] and comparable(known[place]) != comparable(given):
                 raise ConfigError(f"--signature {spec}: the ratings are signed {known[place]}")
             known[place] = known[place] or given
-            names[place] = name or given.partition("|")[0]
-        return replace(self, judges=tuple(names), signatures=tuple(known), language_pairs=pairs)
+        return replace(self, signatures=tuple(known), language_pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class Inputs:
             return replace(judged, data=(*sources, *judged.data))
 
     def _of_scores(self, scores: Scores, documents: Path | None) -> Judged:
-        human, sides = read_sides(replace(scores, metrics=self.judges))
+        human, sides = read_sides(replace(scores, metrics=self.judges, chosen_by="--judge"))
         if self.judges:
             sides = [_named(sides, name) for name in self.judges]
         elif len(sides) > 1:
@@ -390,17 +391,20 @@ def _remarks(pairs: Match) -> Iterator[str]:
 
 
 def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
-    """The texts and pairs of a file, with the scores of ``judges`` (default: one that is called ``judge``).
+    """The texts and pairs of a file, with the scores of ``judges``; a single one's columns may be called ``judge``.
 
     Raises :class:`InputError`.
     """
+    table = read_table(path)
     columns = tuple(judges) or ("judge",)
+    if len(columns) == 1 and not {columns[0], f"{columns[0]}_before"} & set(table.names):
+        columns = ("judge",)
     texts: list[Text] = []
     pairs: list[Pair] = []
     labelled: dict[tuple[object, ...], tuple[float, str]] = {}
     names: dict[str, None] = {}
     signatures: list[dict[str, str]] = [{} for _ in columns]
-    rows = read_table(path).rows
+    rows = table.rows
     documents = {text_in(row, "id"): name for row in rows if (name := text_in(row, "document"))}
     preferences = any(text_in(row, "human") in PREFERENCES for row in rows)
     for number, row in enumerate(rows, start=1):
@@ -437,14 +441,15 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
         "texts without a human score": sum(text.human is None and text.label is None for text in texts),
         _LACKING: sum(not pair.complete for pair in pairs),
     }
+    signed_by = tuple(
+        signed(Side(column, str(path), "", signatures=of_one))
+        for column, of_one in zip(columns, signatures, strict=True)
+    )
     return Judged(
-        judges=columns if judges else (next(iter(names), ""),),
+        judges=tuple(judges) or (next(iter(names), "") or signed_by[0].partition("|")[0] or "judge",),
         texts=tuple(texts),
         pairs=tuple(pairs) if pairs else None,
-        signatures=tuple(
-            signed(Side(column, str(path), "", signatures=of_one))
-            for column, of_one in zip(columns, signatures, strict=True)
-        ),
+        signatures=signed_by,
         left_out={reason: number for reason, number in left_out.items() if number},
     )
 
@@ -477,8 +482,8 @@ def _pair_in(row: Cells, columns: Sequence[str], segment: str, document: str | N
             raise InputError(f"{row.where}: {name} is {preference[:20]!r}; of a pair write before, after or same")
         return 0.0, PREFERENCES[preference], False
 
-    judged = [both(column) for column in columns]
     human_before, human_after, scored = both("human")
+    judged = [both(column) for column in columns]
     pair = Pair(
         ("segment", segment) if document is None else ("document", document),
         segment,
@@ -512,6 +517,6 @@ def refuse_unsigned(judged: Judged, paths: Mapping[str, Path]) -> None:
         if not signature:
             files = ", ".join(str(path) for path in paths.values()) or "the run"
             raise InputError(
-                f"{files}: no rating{f' of {name}' if name else ''} is signed, so that the gate could not know whose "
+                f"{files}: no rating of {name} is signed, so that the gate could not know whose "
                 "they are: give --signature, as `mtagent rate` writes it into JSON Lines and `rate --show` prints it"
             )

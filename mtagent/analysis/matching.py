@@ -280,8 +280,8 @@ class Inputs:
 
     ``files`` and ``runs`` are ``[NAME=]FILE`` and ``[NAME=]RUN``, ``folder`` is one of mt-metrics-eval. ``human``: a
     file, ``NAME=FILE`` for the column NAME of it, a column of the files, or the name of the folder's human scores.
-    ``metrics`` chooses evaluators, ``lower`` names those whose lower scores are better; ``item`` and ``lp`` as in
-    :class:`ScoreTable`.
+    ``metrics`` chooses evaluators (``chosen_by`` is the option that does), ``lower`` names those whose lower scores are
+    better; ``item`` and ``lp`` as in :class:`ScoreTable`.
     """
 
     human: str | None
@@ -294,6 +294,7 @@ class Inputs:
     lp: str | None = None
     item: tuple[str, ...] = ()
     store: Path | None = None
+    chosen_by: str = "--metrics"
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -376,7 +377,7 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
                 add([read_run(store, which, called, lp)], inputs.metrics)
     for metric in inputs.metrics:
         if metric not in known and not any(is_metric(side.name, metric) for side in evaluators):
-            raise InputError(f"--metrics {metric}: no such evaluator{alternatives(metric, sorted(known))}")
+            raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{alternatives(metric, sorted(known))}")
     if not evaluators:
         raise ConfigError("no evaluator is left to compare")
     by_name: dict[str, list[Side]] = {}

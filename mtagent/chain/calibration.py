@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -241,6 +241,12 @@ class Calibration(Record):
     def holds_for(self, signature: str) -> bool:
         """Whether ratings of ``signature`` are those that were calibrated on."""
         return same_rater(self.signature, signature)
+
+    def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
+        """Warnings about language pairs and domains that it was not made for, as far as it knows its own."""
+        for what, here, there in (("language pair", pairs, self.pairs), ("domain", domains, self.domains)):
+            if others := [name for name in dict.fromkeys(here) if there and name not in there]:
+                yield f"the gate was calibrated for the {what} {', '.join(there)}, not for {', '.join(others)}"
 
     def settings(self) -> dict[str, Any]:
         """What results depend on, as plain data: the values, and whose ratings they are for."""

@@ -320,7 +320,7 @@ class _Work:
             decision = Decision(False, best.cause)
         else:
             decision = await self._decide(self.text, best.text)
-            if not decision.keep and self.plan.gate_calls:
+            if not decision.keep and self.plan.gate_calls and parts.may_hold_a_bad_edit(decision):
                 decision, text, changes = await self._in_parts(decision, best.text, best.edits)
                 best = best._replace(text=text, edits=changes)
         cause, changes = decision.cause, best.edits

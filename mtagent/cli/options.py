@@ -143,12 +143,13 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--source-lang", hidden=True),
     option(TEXTS, "--target-lang", hidden=True),
 ]
+OWN_PROMPTS_OPTION = [option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own.")]
 PROMPT_OPTIONS = [
     option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
     option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
     option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
     option(TEXTS, "--domain", help="Domain of the texts."),
-    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+    *OWN_PROMPTS_OPTION,
 ]
 STAGE_OPTIONS = [
     option(
@@ -188,6 +189,10 @@ EDIT_OPTIONS = [
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
     option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),
 ]
+JUDGE_MODEL_OPTIONS = [
+    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
+    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
+]
 GATE_OPTIONS = [
     option(
         JUDGES,
@@ -205,8 +210,7 @@ GATE_OPTIONS = [
         help="Who decides in the gate: an evaluator, a metric, or pairwise; repeatable. Its own model is an option of "
         "it: gemba-esa:model=NAME,base-url=URL.",
     ),
-    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
-    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
+    *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="How many judges must prefer a text.  [default: all]"),
     option(JUDGES, "--cautious", type=float, metavar="P", help="Keep only where the chance of a gain is at least P."),
     option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
@@ -237,7 +241,7 @@ GUARD_OPTIONS = [
         help=f"Switch guards off: {', '.join(configuration.GUARD_NAMES)}.",
     ),
 ]
-MODEL_OPTIONS = [
+UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
     option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
     option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
@@ -249,8 +253,8 @@ MODEL_OPTIONS = [
         MODEL, "--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"
     ),
     option(MODEL, "--top-p", type=float, hidden=True),
-    option(MODEL, "--seed", type=int, hidden=True),
 ]
+MODEL_OPTIONS = [*UNSEEDED_MODEL_OPTIONS, option(MODEL, "--seed", type=int, hidden=True)]
 STAGE_MODEL_OPTIONS = [
     option(
         MODEL,

@@ -24,6 +24,7 @@ from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
+from mtagent.jobs.calibrate import StoredPair
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
@@ -244,6 +245,13 @@ def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str,
         return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
 
 
+def estimate_pairs(
+    config: Config, pairs: Iterable[StoredPair], teacher: str | None, tokens: Counter
+) -> dict[str, Range]:
+    """What the judges of ``config`` and a ``teacher`` would take to judge ``pairs``."""
+    return asyncio.run(Estimator(effective(config, OwnParts()), tokens).pairs(pairs, teacher))
+
+
 class Estimator:
     """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 
@@ -316,6 +324,27 @@ class Estimator:
                 work = await self._proofread(segment, text)
                 total["proofread"] = total["proofread"].plus(triage.plus(work.at_most() if self._triage else work))
         return {stage: needed for stage, needed in total.items() if stage != "rerank" or has_candidates}
+
+    async def pairs(self, pairs: Iterable[StoredPair], teacher: str | None) -> dict[str, Range]:
+        """A row for each judge, and one for the ``teacher``: what judging ``pairs`` of texts would take."""
+        judges = [
+            *zip(judge_specs(self._config), self._judges, [self._config.samples] * len(self._judges), strict=True)
+        ]
+        judges += [(f"teacher {teacher}", self._judge(teacher), 1)] if teacher else []
+        total = {name: Range() for name, _, _ in judges}
+        for pair in pairs:
+            before, after = (Text(text, self._count(text)) for text in (pair.before, pair.after))
+            for name, (settings, judge), samples in judges:
+                if isinstance(judge, Pairwise):
+                    requests = await self.listener.requests_of(judge.compare(pair.segment, before.text, after.text))
+                    shown = Text(after.text, before.tokens + after.tokens)
+                    total[name] = total[name].plus(self._range(settings, requests, shown, Reply(1, 30)))
+                    continue
+                for side in (before, after):
+                    rating = await self._rating(settings, judge, pair.segment, side)
+                    for _ in range(samples):
+                        total[name] = total[name].plus(rating)
+        return total
 
     async def _translate(self, segment: Segment, text: Text) -> Range:
         if self._llm is None or self._config.translator != "llm":
