@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ class Judge:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         self.asked.append(translation)
+        await asyncio.sleep(0)
         call = Call(purpose="judge", model="m", usage=Usage(calls=1))
         return Rating(evaluator=self.name, score=self.scores[translation], signature=self.signature, calls=(call,))
 
@@ -105,12 +107,13 @@ async def test_the_kept_text_is_a_candidate_or_the_text_before_and_the_best_by_t
 
 async def test_a_comparing_judge_has_each_challenge_the_best_so_far_at_two_calls() -> None:
     llm = ScriptedLLM(by_length)
-    step = await reranked(comparing(llm), BETTER, OTHER, BEST)
-    assert (step.verdict, step.text, step.cause.chosen) == ("kept", BEST, 3)
-    assert len(llm.requests) == step.usage.calls == 6
-    assert [cause.against for cause in step.cause.candidates] == [None, 1, 1]
-    assert [cause.judgements[0].choices[0] for cause in step.cause.candidates] == ["after", "before", "after"]
-    assert step.reason.startswith("candidate 3 of 3 kept: 1: compared in both orders by scripted")
+    step = await reranked(comparing(llm), BETTER, OTHER, BETTER, BEST)
+    assert (step.verdict, step.text, step.cause.chosen) == ("kept", BEST, 4)
+    assert len(llm.requests) == step.usage.calls == 6, "equal candidates are judged once"
+    assert [cause.against for cause in step.cause.candidates] == [None, 1, None, 1]
+    choices = [cause.judgements[0].choices[0] for cause in step.cause.candidates]
+    assert choices == ["after", "before", "after", "after"]
+    assert step.reason.startswith("candidate 4 of 4 kept: 1: compared in both orders by scripted")
     assert " | 2 against 1: compared" in step.reason
 
 

@@ -158,7 +158,7 @@ class _Work:
         self.calls: list[Call] = []
         self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
         self._triaged: Rating | None = None
-        self._ratings: dict[tuple[int, str, int], Rating] = {}
+        self._ratings: dict[tuple[int, str, int], Rating] = {}  # by evaluator, text, and draw (0: a judge's)
 
     def step(
         self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
@@ -173,7 +173,7 @@ class _Work:
             return None
         evaluator, threshold = self.plan.triage
         if self._triaged is None:
-            self._triaged = await self._rate(evaluator, self.text, "triage", draw=1)
+            self._triaged = await self._rate(evaluator, self.text, "triage")
             self.ratings = (self._triaged,)
         elif self._triaged.score >= threshold:
             self.ratings = (self._triaged.model_copy(update={"calls": ()}),)
@@ -436,13 +436,12 @@ class _Work:
         ratings = parts.ratings_of_all((rejected, *found.tries), final)
         return final._replace(cause=cause, ratings=ratings), edits.apply(self.text, kept), changes
 
-    async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 0) -> Rating:
-        """The rating of ``text``, asked for once per segment, evaluator and ``draw``; the first to ask has its calls.
+    async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 1) -> Rating:
+        """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.
 
-        What was rated to edit by it or for triage (draws from 1) is rated afresh for the gate (0), also by the same
-        evaluator.
+        What was rated to edit by it, in one or several draws, is rated afresh for the gate, also by the same evaluator.
         """
-        key = (id(evaluator), text, draw)
+        key = (id(evaluator), text, draw if role in ("triage", "editor") else 0)
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         rating = await rating_by(evaluator, self.segment, text)
