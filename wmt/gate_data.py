@@ -79,6 +79,10 @@ class DataSet:
             for name, (old, new) in scored.items()
         }
 
+    def segments_for(self, sample: int) -> int:
+        """How many segments have ``sample`` edits of each case."""
+        return math.ceil(sample / min(len(case.pairs) for case in self.cases))
+
     def groups_of(self, case: Case) -> Ints:
         """The number of the group of each edit of ``case``."""
         return np.tile(self.groups, len(case.pairs))[self._there(case)]
@@ -89,7 +93,8 @@ class DataSet:
 
     def _there(self, case: Case) -> Truths:
         names = {self.target, *self.reports, *self.judges} - set(self.verdicts)
-        return ~np.isnan(np.stack([side for name in sorted(names) for side in self._sides(case, name)])).any(axis=0)
+        sides = np.stack([side for name in sorted(names) for side in self._sides(case, name)])
+        return np.asarray(~np.isnan(sides).any(axis=0))
 
 
 def ment(folder: Path) -> list[DataSet]:
@@ -176,7 +181,7 @@ def people(folder: Path) -> list[DataSet]:
         second = {(before, after): -first[after, before] for before, after in first}
         both = {pair: np.where(first[pair] == second[pair], first[pair], 0.0) for pair in first}
         judge = "/".join(dict.fromkeys(row["pairwise_judge"] for row in segments))
-        names = (f"{judge}, both orders", f"{judge}, before first", f"{judge}, after first")
+        names = (judge, f"{judge}, before first", f"{judge}, after first")
         data = DataSet(
             f"WMT25 en-{language}, people's scores, nothing calibrated", "ESA 0-100", "human", ("human",), names, (),
             _ordered(systems), systems, groups, {"human": human}, dict(zip(names, (both, first, second), strict=True)),
@@ -184,7 +189,7 @@ def people(folder: Path) -> list[DataSet]:
         )  # fmt: skip
         sets.append(data)
         if len(segments) >= FEWEST_SEGMENTS:
-            name, panels = f"WMT25 en-{language}, people's scores", ((names[0],), names[1:])
+            name, panels = f"WMT25 en-{language}, people's scores", (names[:1],)
             sets.append(replace(data, name=name, panels=panels, sample=2 * len(segments) // 3, pooled=True))
     return sets
 

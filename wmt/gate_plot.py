@@ -1,4 +1,4 @@
-"""The plot of the gate experiment: for each case, where the gate lies between never, always and the oracle."""
+"""The plot of the gate experiment: for each rule, where the gate lies between never, always and the oracle."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STYLE = """
 
 
 class Bar(NamedTuple):
-    """A row: means of people's scores. From ``low`` to ``high`` is where the gate lies surely (95 %), the better of
-    never and always taken as known: where that mark lies between them, the gate is not told apart from it.
+    """A row: mean leads over the better of never and always. The gate's lies surely (95 %) from ``low`` to ``high``:
+    where 0 is between them, the gate is not told apart from the better one.
     """
 
     label: str
@@ -102,7 +102,7 @@ def _grid(across: Scale, bottom: float, unit: str) -> str:
     for value in across.ticks(5):
         body += line(across.at(value), _TOP - 14, across.at(value), bottom)
         body += text(across.at(value), bottom + 16, f"{value:g}", "note", anchor="middle")
-    return body + text(_RIGHT, bottom + 33, f"mean of what is kept, {unit} (higher is better)", "note", anchor="end")
+    return body + text(_RIGHT, bottom + 33, f"lead over the better of never and always, {unit}", "note", anchor="end")
 
 
 def _row(bar: Bar, across: Scale, top: float) -> str:

@@ -22,14 +22,15 @@ import numpy as np
 from mtagent.analysis.expected_gain import JudgedPairs, learn
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Decision, Gate, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import ErrorSpan, Message, Rating, Segment, Step
+from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step
 from wmt.data import run
 
 NOISE = (0.2, 0.4, 0.6)
 FOUND = 0.9
 """The probability that an error is marked."""
-LEARNT_FROM = 200
+LEARNT_FROM, CAUTIOUS, EACH = 200, 0.8, 100
 WRONG, RIGHT = "midnight", "noon"
 TASTES = ("begins", "starts")
 PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05), (0, 0.15), (1, 0.80))}
@@ -95,9 +96,14 @@ class Outcome(NamedTuple):
     kept: dict[str, int]
     edits: dict[str, int]
 
-    def share(self, kind: str) -> str:
-        """The share of the edits of ``kind`` that were kept, in per cent."""
-        return f"{100 * self.kept[kind] / self.edits[kind]:.1f} %" if self.edits[kind] else "-"
+    def add(self, kind: str, kept: bool) -> None:
+        """Count one edit."""
+        self.edits[kind] = self.edits.get(kind, 0) + 1
+        self.kept[kind] = self.kept.get(kind, 0) + kept
+
+    def share(self, kind: str) -> float:
+        """The share of the edits of ``kind`` that were kept; NaN without any."""
+        return self.kept[kind] / self.edits[kind] if kind in self.edits else float("nan")
 
 
 def texts(number: int, flawed: float, rng: random.Random) -> list[Segment]:
@@ -116,30 +122,45 @@ def kind_of(step: Step, segment: Segment) -> str:
     return "mending" if WRONG in (segment.translation or "") and WRONG not in (step.proposed or "") else "needless"
 
 
-async def edited(segments: Sequence[Segment], reviewer: Reviewer, gate: Gate) -> list[tuple[Segment, Step]]:
-    """The steps of the chain that proposed an edit."""
+async def edited(
+    segments: Sequence[Segment], reviewer: Reviewer, gate: Gate, most: int | None = None
+) -> list[tuple[Segment, Step]]:
+    """The steps of the chain that proposed an edit, or the first ``most`` of them."""
     plan = Plan(stages=("postedit",), evaluator=reviewer, gate=gate)
-    steps = [(segment, (await improve(segment, plan)).steps[0]) for segment in segments]
-    return [(segment, step) for segment, step in steps if step.verdict in ("kept", "rejected")]
+    steps: list[tuple[Segment, Step]] = []
+    for segment in segments:
+        step = (await improve(segment, plan)).steps[0]
+        if step.verdict in ("kept", "rejected"):
+            steps.append((segment, step))
+        if len(steps) == most:
+            break
+    return steps
 
 
 async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random) -> PanelGate:
     """A panel of judges that has learnt from people's word on :data:`LEARNT_FROM` edits of other texts."""
     panel = [RatingJudge(judge) for judge in judges]
+    gate = PanelGate(*panel)
+
+    def judged(segment: Segment) -> Rate:
+        async def rate(judge: Evaluator, text: str, role: RatingRole) -> Rating:
+            return await judge.rate(segment, text)
+
+        return rate
+
     segments = texts(2 * int(LEARNT_FROM / noise), flawed, rng)
-    steps = await edited(segments, Reviewer("reviewer", noise, rng), PanelGate(*panel))
-    steps = steps[:LEARNT_FROM]
-    gains = []
-    for segment, step in steps:
+    differences, gains = [], []
+    for segment, step in await edited(segments, Reviewer("reviewer", noise, rng), OpenGate("none"), LEARNT_FROM):
+        decision = await gate.decide(segment, segment.translation or "", step.text, judged(segment))
+        differences.append([judgement.difference for judgement in decision.cause.judgements])
         values, weights = zip(*PEOPLE[kind_of(step, segment)], strict=True)
         gains.append(rng.choices(values, weights)[0])
-    differences = [[judgement.difference for judgement in step.cause.judgements] for _, step in steps]
     pairs = JudgedPairs(
         judges=tuple(judge.name for judge in panel),
         differences=np.array(differences, dtype=np.float64),
-        human_before=np.zeros(len(steps)),
+        human_before=np.zeros(len(gains)),
         human_after=np.array(gains, dtype=np.float64),
-        groups=np.arange(len(steps)),
+        groups=np.arange(len(gains)),
         signatures=tuple(judge.signature for judge in panel),
     )
     return PanelGate(*panel, gain=learn(pairs))
@@ -160,6 +181,7 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
 
     self_judge = reviewer("reviewer")
     judges = [reviewer("judge 1"), reviewer("judge 2")]
+    calibrated_panel = await calibrated(noise, flawed, judges, rng)
     samples = [reviewer("judge") for _ in range(3)]
     return {
         "none: every edit": (reviewer("reviewer"), OpenGate("none")),
@@ -172,23 +194,26 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
         "pairwise, a coin: A, B or tie": (reviewer("reviewer"), comparing(lambda *_: rng.choice(("A", "B", "tie")))),
         "pairwise, a judge as noisy": (reviewer("reviewer"), comparing(better)),
         "panel of two, both must agree": (reviewer("reviewer"), PanelGate(*map(RatingJudge, judges))),
-        "panel of two, expected gain": (reviewer("reviewer"), await calibrated(noise, flawed, judges, rng)),
+        "panel of two, expected gain": (reviewer("reviewer"), calibrated_panel),
+        f"panel of two, expected gain, --cautious {CAUTIOUS:g}": (
+            reviewer("reviewer"), PanelGate(*calibrated_panel.judges, gain=calibrated_panel.gain, cautious=CAUTIOUS),
+        ),
     }  # fmt: skip
 
 
 async def outcomes(number: int, flawed: float, seed: int) -> dict[str, list[Outcome]]:
-    """What each gate keeps, for each of :data:`NOISE`."""
+    """What each gate keeps, for each of :data:`NOISE`. Gates are made, and calibrated, anew for :data:`EACH` texts."""
     results: dict[str, list[Outcome]] = {}
-    for noise in NOISE:
+    for place, noise in enumerate(NOISE):
         rng = random.Random(f"{seed} {noise} {flawed}")
         segments = texts(number, flawed, rng)
-        for name, (reviewer, gate) in (await gates(noise, flawed, rng)).items():
-            kept, edits = (dict.fromkeys(PEOPLE, 0) for _ in range(2))
-            for segment, step in await edited(segments, reviewer, gate):
-                kind = kind_of(step, segment)
-                edits[kind] += 1
-                kept[kind] += step.verdict == "kept"
-            results.setdefault(name, []).append(Outcome(kept, edits))
+        for first in range(0, number, EACH):
+            for name, (reviewer, gate) in (await gates(noise, flawed, rng)).items():
+                by_noise = results.setdefault(name, [Outcome({}, {}) for _ in NOISE])
+                for segment, step in await edited(segments[first : first + EACH], reviewer, gate):
+                    kind = kind_of(step, segment)
+                    kept = step.verdict == "kept" and (kind == "needless" or WRONG not in step.text)
+                    by_noise[place].add(kind, kept)
     return results
 
 
@@ -201,7 +226,11 @@ def lines(number: int, seed: int) -> Iterator[str]:
         yield "| gate | " + " | ".join(f"{kind}, q = {q:g}" for kind in kinds for q in NOISE) + " |"
         yield "| --- |" + " ---: |" * len(kinds) * len(NOISE)
         for name, by_noise in every.items():
-            yield f"| {name} | " + " | ".join(found.share(kind) for kind in kinds for found in by_noise) + " |"
+            yield (
+                f"| {name} | "
+                + " | ".join(f"{100 * found.share(kind):.1f} %" for kind in kinds for found in by_noise)
+                + " |"
+            )
         yield ""
 
 
