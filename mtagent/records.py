@@ -455,6 +455,8 @@ class Cause(Record):
     def _with_scores(self) -> Cause:
         if self.kind == "scores" and any(judgement.gain is None for judgement in self.judgements):
             raise ValueError("each judgement has a score before and one after")
+        if self.kind == "triage" and (self.score is None or self.threshold is None):
+            raise ValueError("triage has a score and a threshold")
         return self
 
     @property

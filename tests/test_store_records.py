@@ -72,9 +72,11 @@ STRATEGIES[ErrorSpan] = st.builds(
 )
 scored = st.lists(records(Judgement, before=numbers, after=numbers), max_size=2).map(tuple)
 nothing: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
-causes = records(Cause, judgements=scored, candidates=nothing)
+measured = {"score": numbers, "threshold": numbers}
+causes = records(Cause, judgements=scored, candidates=nothing, **measured)
 causes |= records(Cause, kind=st.just("choices"), candidates=nothing)
-STRATEGIES[Cause] = causes | records(Cause, judgements=scored, candidates=st.lists(causes, max_size=2).map(tuple))
+some = st.lists(causes, max_size=2).map(tuple)
+STRATEGIES[Cause] = causes | records(Cause, judgements=scored, candidates=some, **measured)
 ratings = records(Rating, role=st.none())
 usages = records(Usage, reused=st.just(0))
 

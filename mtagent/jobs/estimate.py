@@ -139,8 +139,15 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         evaluator = None
         if "postedit" in (config.stages or ()):
             evaluator = named_evaluator(config, config.evaluator or "rules", listener)
+        triage = None
+        if config.triage is not None:
+            free = config.model_copy(update={"forced": False})
+            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], listener)
         for segment in read_segments(config, files):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
+            if triage is not None:
+                for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
+                    yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
                 if stage == "rerank":  # its requests are the gate's
