@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mtagent import __version__
-from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, Labelled, error_free_of
+from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, error_free_of
 from mtagent.analysis.expected_gain import (
     JudgedPairs,
     effect,
@@ -51,13 +51,9 @@ def calibrate(
     there is neither.
     """
     place = judged.scoring_judge
-    texts = [
-        (text.scores[place], label, judged.groups[text.group])
-        for text in judged.texts
-        if text.scores[place] is not None and (label := text.error_free(wanted)) is not None
-    ]
+    texts = judged.labelled(wanted)
     pairs, groups = judged.judged_pairs()
-    if pairs is None and not texts:
+    if pairs is None and texts is None:
         if wanted.cut is not None or any(text.label for text in judged.texts):
             raise InputError("there is no text with both a score of the judge and one of people")
         raise ConfigError(
@@ -68,19 +64,17 @@ def calibrate(
     if pairs is not None:
         sizes = np.bincount(groups, minlength=len(judged.groups))
     learnt = learnt_groups(sizes, sample=sample, seed=resampling.seed)
-    error_free = None
-    if texts:
-        scores, labels, numbers = map(np.array, zip(*texts, strict=True))
-        labelled = Labelled(scores, labels, numbers)
-        error_free = error_free_of(labelled, learnt[numbers], str(wanted), precision, fewest, resampling)
-    gain = None
+    error_free, gain = None, None
+    if texts is not None:
+        labelled, of = texts
+        error_free = error_free_of(labelled, learnt[of], str(wanted), precision, fewest, resampling)
     if pairs is not None:
         gain = _gain(pairs, learnt[groups], sample, crossed, error_free, place, resampling)
     known = [text.marked is not None for text in judged.texts if text.human is not None]
     remarks = list(judged.remarks)
     if wanted.unmarked and not all(known):
-        of = f" of {known.count(False)} texts" if any(known) else ""
-        remarks.append(f"no spans are known{of}: error-free goes by the score alone")
+        some = f" of {known.count(False)} texts" if any(known) else ""
+        remarks.append(f"no spans are known{some}: error-free goes by the score alone")
     for judge in gain.judges if gain else ():
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")

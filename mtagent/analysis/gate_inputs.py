@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.error_free import Definition
+from mtagent.analysis.error_free import Definition, Labelled
 from mtagent.analysis.expected_gain import JudgedPairs
 from mtagent.analysis.intervals import Ints
 from mtagent.analysis.matching import Inputs as Scores
@@ -116,6 +116,19 @@ class Judged:
         """The place of the first judge that scores texts (0, where all compare)."""
         places = range(len(self.judges))
         return next((place for place in places if any(text.scores[place] is not None for text in self.texts)), 0)
+
+    def labelled(self, wanted: Definition) -> tuple[Labelled, Ints] | None:
+        """The texts with a score of :attr:`scoring_judge` and a word of people, and the number of the group of each."""
+        place = self.scoring_judge
+        rows = [
+            (text.scores[place], label, self.groups[text.group])
+            for text in self.texts
+            if text.scores[place] is not None and (label := text.error_free(wanted)) is not None
+        ]
+        if not rows:
+            return None
+        scores, labels, groups = map(np.array, zip(*rows, strict=True))
+        return Labelled(scores, labels, groups), groups
 
     def judged_pairs(self) -> tuple[JudgedPairs | None, Ints]:
         """The complete pairs, and the number of the group of each; ``None`` where no edits were named.
@@ -417,14 +430,8 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
             pairs.append(pair)
             texts += own
             edit = (segment, text_in(row, "before"), text_in(row, "after"))
-            label = _difference(pair.human_before, pair.human_after)
-            if label is not None and (preferences or None not in edit):
-                first, where = labelled.setdefault((*edit, pair.before, pair.differences), (label, row.where))
-                if first != label:
-                    raise InputError(
-                        f"{row.where}: the gain is {label:g}, and for the same pair in {where} {first:g}: these labels "
-                        "contradict each other; keep one"
-                    )
+            if preferences or None not in edit:
+                _refuse_contradiction(labelled, (*edit, pair.before, pair.differences), pair, row.where)
         for place, column in enumerate(columns):
             of_one = text_in(row, f"{column}_signature") or (text_in(row, "signature") if len(columns) == 1 else None)
             signatures[place].setdefault(of_one or "", row.where)
@@ -452,6 +459,21 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
         signatures=signed_by,
         left_out={reason: number for reason, number in left_out.items() if number},
     )
+
+
+def _refuse_contradiction(
+    labelled: dict[tuple[object, ...], tuple[float, str]], edit: tuple[object, ...], pair: Pair, where: str
+) -> None:
+    """Raise :class:`InputError` if people have said something else of the same edit; ``labelled`` remembers."""
+    label = _difference(pair.human_before, pair.human_after)
+    if label is None:
+        return
+    first, place = labelled.setdefault(edit, (label, where))
+    if first != label:
+        raise InputError(
+            f"{where}: the gain is {label:g}, and for the same pair in {place} {first:g}: these labels contradict each "
+            "other; keep one"
+        )
 
 
 def _text_in(row: Cells, columns: Sequence[str], segment: str, document: str | None) -> Text:
