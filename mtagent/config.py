@@ -105,6 +105,7 @@ GUARD_NAMES = (
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _STAGES: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),
+    "r": ("rerank",),
     "p": ("postedit",),
     "pe": ("postedit",),
     "pr": ("proofread",),
@@ -113,6 +114,9 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     "tpr": ("translate", "proofread"),
     "tpp": ("translate", "postedit", "proofread"),
     "pp": ("postedit", "proofread"),
+    "rpe": ("rerank", "postedit"),
+    "rpp": ("rerank", "postedit", "proofread"),
+    "trpp": ("translate", "rerank", "postedit", "proofread"),
     **{stage: (stage,) for stage in get_args(Stage)},
 }
 
@@ -189,6 +193,7 @@ class Config(ModelSettings):
     quorum: int | None = Field(default=None, ge=1)
     cautious: float | None = Field(default=None, gt=0, lt=1)
     gate_calls: int = Field(default=12, ge=0)
+    proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
@@ -283,9 +288,9 @@ class Config(ModelSettings):
         """
         offline = self.offline if offline is None else offline
         translator = self.translator != "llm" if translator is None else translator
-        stages: tuple[Stage, ...] = ("translate", "postedit", "proofread")
+        stages: tuple[Stage, ...] = ("translate", "rerank", "postedit", "proofread")
         if offline:
-            stages = ("translate", "postedit") if translator else ("postedit",)
+            stages = ("translate", "rerank", "postedit") if translator else ("rerank", "postedit")
         open_settings: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
@@ -336,10 +341,12 @@ class Config(ModelSettings):
         apart = {"store", "run", "limit", "calibration"}
         added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
+        if self.stages is not None:  # where there are candidates, the job says so
+            dumped["stages"] = [stage for stage in self.stages if stage != "rerank"]
         return {name: value for name, value in dumped.items() if value != {}}
 
 
-ADDED = ("samples", "gate_calls")
+ADDED = ("samples", "gate_calls", "proposals")
 """Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -426,7 +433,7 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
             )
         stages += _STAGES[word]
     if stages != sorted(set(stages), key=get_args(Stage).index):
-        raise ConfigError(f"stages {spec!r}: each at most once, in the order translate, postedit, proofread")
+        raise ConfigError(f"stages {spec!r}: each at most once, in the order translate, rerank, postedit, proofread")
     return tuple(stages)
 
 

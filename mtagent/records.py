@@ -166,6 +166,7 @@ class Segment(Record):
     """One unit of translation: a sentence, a paragraph or a whole text, with what is known about it.
 
     ``source_lang`` and ``target_lang`` are BCP-47 codes. ``context`` is neighbouring text that is not translated.
+    ``candidates`` are other translations that may take the place of ``translation``; ``""``: a system has none.
     """
 
     id: str
@@ -173,6 +174,7 @@ class Segment(Record):
     source_lang: str
     target_lang: str
     translation: str | None = None
+    candidates: tuple[str, ...] = ()
     reference: str | None = None
     document: str | None = None
     domain: str | None = None
@@ -233,7 +235,8 @@ RatingRole = Literal["triage", "editor", "before", "after", "try"]
 """Why the chain asked for a rating: to see whether a text needs work at all, to edit by it, or to judge the text before
 or after a step.
 
-``try`` is a judge's rating of a text with some or all edits of a step that was tried in parts, and was not kept.
+``try`` is a judge's rating of a text that was not kept: one of several candidates, or one with some or all edits of a
+step that was tried in parts.
 """
 
 
@@ -312,7 +315,7 @@ class Score(Record):
     digits: int = 2
 
 
-Stage = Literal["translate", "postedit", "proofread"]
+Stage = Literal["translate", "rerank", "postedit", "proofread"]
 SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
 """What became of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
 Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
@@ -379,6 +382,7 @@ CauseKind = Literal[
     "triage",
     "error-free",
     "no-edit",
+    "missing",
     "unplaced",
     "unchecked",
     "guards",
@@ -387,6 +391,7 @@ CauseKind = Literal[
     "choices",
     "panel",
     "gain",
+    "judged",
     "error",
     "other",
 ]
@@ -402,6 +407,7 @@ class Cause(Record):
     ``triage``          left alone: the ``score`` ``by`` an evaluator reaches the ``threshold``
     ``error-free``      the evaluator found nothing to correct
     ``no-edit``         the stage wants the text as it is
+    ``missing``         there is no such candidate
     ``unplaced``        no edit could be made: the edits' outcomes say why
     ``unchecked``       kept without guards and gate
     ``guards``          the guards refused the text (``guards``, ``detail``), or let it pass (no ``guards``)
@@ -411,11 +417,18 @@ class Cause(Record):
     ``panel``           the gate went by ``judgements`` of both kinds, of which ``quorum`` had to be in favour
     ``gain``            the gate predicted from ``judgements`` a ``gain`` in people's points, which is one by a
                         ``chance``; ``wanted`` is the least chance that was asked for
-    ``error``           an exception of the class ``error``; ``detail`` is its message
+    ``judged``          nothing was decided: ``judgements`` of a panel were asked for to calibrate a gate, and that of
+                        a ``teacher``, where one gives the labels
+    ``error``           an exception of the class ``error``; ``detail`` is its message, ``by`` the judge that failed
+                        where edits are judged
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 
     Where a rejected text was tried in parts, ``edits_kept`` says how many of ``edits_tried`` edits were kept.
+
+    Where a step had several texts to choose from, ``candidates`` holds the cause of each, and ``chosen`` the number of
+    the one that was kept, from 1 (``None``: the text stayed). A cause in ``candidates`` says in ``against`` with which
+    other candidate the judges compared it; ``None``: with the text before.
     """
 
     kind: CauseKind
@@ -426,6 +439,7 @@ class Cause(Record):
     gain: float | None = None
     chance: float | None = None
     wanted: float | None = None
+    teacher: Judgement | None = None
     by: str | None = None
     score: float | None = None
     threshold: float | None = None
@@ -433,16 +447,27 @@ class Cause(Record):
     detail: str | None = None
     edits_kept: int = 0
     edits_tried: int = 0
+    candidates: tuple[Cause, ...] = ()
+    chosen: int | None = None
+    against: int | None = None
 
     @model_validator(mode="after")
     def _with_scores(self) -> Cause:
         if self.kind == "scores" and any(judgement.gain is None for judgement in self.judgements):
             raise ValueError("each judgement has a score before and one after")
+        if self.kind == "triage" and (self.score is None or self.threshold is None):
+            raise ValueError("triage has a score and a threshold")
         return self
 
     @property
     def sentence(self) -> str:
         """The cause, as people read it."""
+        if self.candidates:
+            kept = f"candidate {self.chosen}" if self.chosen else "none"
+            return f"{kept} of {len(self.candidates)} kept: " + " | ".join(
+                f"{number}{f' against {cause.against}' if cause.against else ''}: {cause.sentence}"
+                for number, cause in enumerate(self.candidates, start=1)
+            )
         if not self.edits_tried:
             return self._decision
         return f"{self.edits_kept or 'none'} of {self.edits_tried} edits kept: {self._decision}"
@@ -462,6 +487,8 @@ class Cause(Record):
                 return "no error found"
             case "no-edit":
                 return "nothing to change"
+            case "missing":
+                return "no text"
             case "unplaced":
                 return f"no edit could be made: {self.detail}"
             case "unchecked":
@@ -477,6 +504,9 @@ class Cause(Record):
                     return f"expected gain {self.gain:+.3g}{chance}: {said}"
                 wanted = len(self.judgements) if self.quorum is None else self.quorum
                 return said if wanted == len(self.judgements) else f"{wanted} must agree: {said}"
+            case "judged":
+                taught = [f"taught by {self._said(self.teacher)}"] if self.teacher else []
+                return "; ".join([*map(self._said, self.judgements), *taught])
             case "error":
                 return f"{self.error}: {self.detail}"
             case "other":
@@ -489,7 +519,7 @@ class Cause(Record):
         if judgement.before is None or judgement.after is None:
             return f"{judgement.judge}: nothing"
         gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
-        if self.kind == "gain":
+        if self.kind in ("gain", "judged"):
             return scores
         if gain <= 0:
             return f"{scores}: {'a tie keeps the earlier text' if gain == 0 else 'worse'}"

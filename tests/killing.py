@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.harness import simulator
+from mtagent.records import Cause, Chain, Step
+from tests import stored
 from tests.commands import start
 from tests.simulator import Entry, read_journal
 
@@ -62,6 +64,23 @@ class Job(NamedTuple):
 
 TRANSLATE = Job(("translate", "-s", "en.txt"), ".txt")
 RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), ".seg.rating")
+CALIBRATE = Job(
+    ("gate", "calibrate", "--run", "first", "--judge", "pairwise", "--teacher", "rubric-mqm:model=strong"), ".json"
+)
+"""The run ``first`` must be there: see :func:`edited`."""
+
+
+def edited(folder: Path, segments: int) -> None:
+    """Store a run ``first`` in which every edit is a good one or a bad one."""
+    texts = sources(segments).splitlines()
+    chains = []
+    for place, text in enumerate(texts):
+        versions = text.replace("about", "errado"), text.replace("about", "acertado")
+        before, after = versions if place % 2 else versions[::-1]
+        segment = stored.segment(place, text, before, target_lang="es")
+        step = Step(stage="postedit", text=after, proposed=after, verdict="kept", cause=Cause(kind="guards"))
+        chains.append(Chain(segment=segment, steps=(step,)))
+    stored.store(folder / "store.db", "first", *chains)
 
 
 def sources(segments: int) -> str:

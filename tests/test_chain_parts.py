@@ -14,13 +14,13 @@ from mtagent.chain import guards
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import Decision, Gate, PairwiseGate, RateGate
-from mtagent.chain.parts import Parts, keep_in_parts, price
+from mtagent.chain.parts import Parts, keep_in_parts, may_hold_a_bad_edit, price
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.revert import revert
 from mtagent.errors import ConfigError
 from mtagent.formats.jsonl import details
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Call, Cause, Chain, Edit, ErrorSpan, Message, Rating, Segment, Step
+from mtagent.records import Call, Cause, Chain, Edit, ErrorSpan, Judgement, Message, Rating, Segment, Step
 from mtagent.report.fates import edit_fate, fate
 from mtagent.store.store import Store
 from tests.codes import without_codes
@@ -105,6 +105,17 @@ def test_a_decision_costs_its_requests_a_metrics_rating_one_call_and_the_guards_
     assert price(Decision(False, Cause(kind="scores"), (rating.model_copy(update={"calls": (CALL,) * 3}),))) == 3
     assert price(refusal(CALL, CALL)) == 2
     assert price(Decision(False, Cause(kind="guards", guards=("end",)))) == 0
+
+
+def test_what_comparisons_cannot_tell_is_not_tried_in_parts() -> None:
+    def judged(*judgements: Judgement) -> bool:
+        return may_hold_a_bad_edit(Decision(False, Cause(kind="panel", judgements=judgements)))
+
+    worse, tie = Judgement(judge="a", choices=("before", "before")), Judgement(judge="a", choices=("tie", "tie"))
+    unsure, scored = Judgement(judge="a", choices=("after", "before")), Judgement(judge="b", before=1, after=1)
+    assert [judged(worse), judged(tie), judged(unsure)] == [True, False, False]
+    assert [judged(scored), judged(tie, scored), judged(tie, worse)] == [True, True, True]
+    assert judged(), "a gate of one's own says nothing"
 
 
 # -- the step

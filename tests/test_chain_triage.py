@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,6 @@ from mtagent.jobs.inputs import Files
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Call, Message, Rating, Segment, Usage
 from mtagent.store import Store
-from tests.calibrations import calibration
 from tests.commands import IMPROVED, TRANSLATIONS, Shell
 from tests.simulator.marks import segments
 
@@ -196,6 +196,18 @@ def test_the_same_evaluator_asked_alike_is_asked_once() -> None:
         assert asked == ["rate"] * purposes
 
 
+def calibrated(shell: Shell, threshold: float, signature: str = Rules().signature) -> None:
+    """The file ``gate.json``: from ``threshold`` on, texts that ``signature`` rated are error-free."""
+    rows = [(f"{0 if i % 2 else -5}", f"{90 if i % 2 else 40}", f"d{i}", signature) for i in range(60)]
+    shell.write("pairs.tsv", "judge\thuman\tdocument\tsignature", *map("\t".join, rows))
+    done = shell("gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -q -o gate.json")
+    assert done.code == 0, done.err
+    path = shell.folder / "gate.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["error_free"]["threshold"] = threshold
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
 LINE = "--evaluator rules --gate guards -o out.txt"
 
 
@@ -203,7 +215,7 @@ def test_the_calibrated_threshold_decides_and_the_command_says_how_many(shell: S
     """The rules give the first text -0.1, for its missing full stop."""
     triage = "rules:skip=double-spaces"
     signature = Rules(skip=frozenset({"double-spaces"})).signature
-    calibration(shell, signature=signature, margin=None, error_free={"threshold": -0.1})
+    calibrated(shell, -0.1, signature)
     done = shell.postedit(f"{LINE} --triage {triage} --calibration gate.json --name r --details d.jsonl")
     assert (done.code, shell.read("out.txt")) == (0, TRANSLATIONS)
     assert f"left alone by triage: {len(TRANSLATIONS)}" in done.err
@@ -220,7 +232,7 @@ def test_the_calibrated_threshold_decides_and_the_command_says_how_many(shell: S
 
 def test_a_score_on_the_command_line_decides_too_and_goes_first(shell: Shell) -> None:
     signature = Rules(skip=frozenset({"double-spaces"})).signature
-    calibration(shell, signature=signature, margin=None, error_free={"threshold": -100})
+    calibrated(shell, -100, signature)
     done = shell.postedit(f"{LINE} --triage rules:skip=double-spaces --triage-above 1 --calibration gate.json")
     assert (done.code, shell.read("out.txt"), "left alone" in done.err) == (0, IMPROVED, False)
 
@@ -256,7 +268,7 @@ def test_compare_and_report_tell_what_was_left_alone(shell: Shell) -> None:
     ],
 )
 def test_what_is_wrong_is_one_clear_line(shell: Shell, options: str, message: str) -> None:
-    calibration(shell, margin=None, error_free={"threshold": -0.1})
+    calibrated(shell, -0.1)
     done = shell.postedit(
         f"--gate guards -o out.txt {'' if '--evaluator' in options else '--evaluator rules'} {options}"
     )
@@ -300,6 +312,8 @@ def test_what_it_takes_lies_between_all_left_alone_and_none(shell: Shell, panel:
         for field in ("calls", "input_tokens", "output_tokens", "cost"):
             assert getattr(usage.low, field) <= getattr(real, field) <= getattr(usage.high, field)
         assert (usage.low.calls, real.calls) == (6, paid)
+    dry = shell(f"{line} --triage gemba-da --triage-above 80 --limit 1 --dry-run")
+    assert dry.out.count("--- segment 1, triage, rate") == 1
     shown = shell(
         f"estimate -s s.txt -t t.txt -l en-es --base-url {panel} --prices p.toml --triage gemba-da --triage-above 80"
     )

@@ -98,6 +98,11 @@ async def test_the_threshold_is_the_percentile_of_all_verifications(config: Conf
     assert len(llm.requests) == 4 * 19 + 4 * 2
 
 
+async def test_triage_of_the_settings_has_no_part_in_it(config: Config, files: Files) -> None:
+    with_triage = config.model_copy(update={"triage": "rules", "triage_above": -100.0})
+    assert (await calibrated(with_triage, files, scripted())).n == 4
+
+
 async def test_the_same_again_and_another_percentile_cost_nothing(config: Config, files: Files) -> None:
     llm = scripted()
     first = await calibrated(config, files, llm)

@@ -104,9 +104,10 @@ async def test_a_judge_that_prefers_what_stands_first_speaks_for_no_error() -> N
 
 
 async def test_neutral_errors_and_those_of_the_source_are_neither_checked_nor_dropped() -> None:
-    others = (span("heute", severity="neutral", suggestion="x"), span("clinic", side="source", category="source error"))
-    rating = await MqmApe(ScriptedLLM([]), Marks(*others, score=0)).rate(SEGMENT, TEXT)
-    assert (rating.score, rating.errors, rating.calls) == (0, others, ())
+    others = (span("heute", severity="neutral", suggestion="x"), span("clinic", side="source", severity="minor"))
+    rating = await MqmApe(ScriptedLLM([]), Marks(*others, warnings=("Unsure.",))).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors, rating.calls) == (-1, others, ())
+    assert rating.warnings == ("Unsure.",)
 
 
 async def test_what_is_not_suggested_is_asked_for_in_one_request_and_drives_the_editor_too() -> None:

@@ -132,7 +132,7 @@ def test_the_paper_preset_forces_edits_and_checks_nothing() -> None:
     ("settings", "complaint"),
     [
         ({"stages": "tpx"}, "no stage 'tpx'"),
-        ({"stages": ["postedit", "translate"]}, "in the order translate, postedit, proofread"),
+        ({"stages": ["postedit", "translate"]}, "in the order translate, rerank, postedit, proofread"),
         ({"modle": "x"}, "unknown setting 'modle'; did you mean 'model'"),
         ({"postedit": {"temprature": 1}}, "unknown setting 'postedit.temprature'; did you mean 'temperature'"),
     ],

@@ -73,11 +73,14 @@ def finish(job: Shell, server: str, done_before: int = 0) -> None:
 @pytest.mark.loopback
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("job", "segments", "kills"), [(killing.TRANSLATE, 40, 2), (killing.TRANSLATE, 2000, 20), (killing.RATE, 40, 2)]
+    ("job", "segments", "kills"),
+    [(killing.TRANSLATE, 40, 2), (killing.TRANSLATE, 2000, 20), (killing.RATE, 40, 2), (killing.CALIBRATE, 60, 2)],
 )
 def test_a_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(
     job: killing.Job, segments: int, kills: int, tmp_path: Path
 ) -> None:
+    if job is killing.CALIBRATE:
+        killing.edited(tmp_path, segments)
     outcome = killing.kill_and_resume(tmp_path, segments=segments, kills=kills, seed=1, job=job)
     assert outcome.equal
     assert (outcome.kills, outcome.unexplained) == (kills, 0), str(outcome)
@@ -87,6 +90,8 @@ def test_a_run_that_is_killed_resumes_and_pays_for_no_finished_call_twice(
         scores = (tmp_path / "disturbed.seg.score").read_text(encoding="utf-8").splitlines()
         assert sorted(line.split("\t")[0] for line in scores) == ["a"] * segments + ["b"] * segments
         assert not any("None" in line for line in scores)
+    elif job is killing.CALIBRATE:
+        assert outcome.calls == 4 * segments
     else:
         assert (tmp_path / "disturbed.txt").read_bytes().count(b"\n") == segments
 

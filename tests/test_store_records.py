@@ -57,8 +57,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 
 def records(kind: type[Record], /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Records with every field filled, those of today and those that come."""
-    fields = {name: values(field.annotation) for name, field in kind.model_fields.items()} | fields
-    return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
+    rest = {name: values(field.annotation) for name, field in kind.model_fields.items() if name not in fields}
+    return st.fixed_dictionaries(rest | fields).map(lambda drawn: kind(**drawn))
 
 
 STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {
@@ -71,7 +71,12 @@ STRATEGIES[ErrorSpan] = st.builds(
     st.just((None, None)) | st.tuples(counts, counts).map(sorted),
 )
 scored = st.lists(records(Judgement, before=numbers, after=numbers), max_size=2).map(tuple)
-STRATEGIES[Cause] = records(Cause, judgements=scored) | records(Cause, kind=st.just("choices"))
+nothing: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
+measured = {"score": numbers, "threshold": numbers}
+causes = records(Cause, judgements=scored, candidates=nothing, **measured)
+causes |= records(Cause, kind=st.just("choices"), candidates=nothing)
+some = st.lists(causes, max_size=2).map(tuple)
+STRATEGIES[Cause] = causes | records(Cause, judgements=scored, candidates=some, **measured)
 ratings = records(Rating, role=st.none())
 usages = records(Usage, reused=st.just(0))
 

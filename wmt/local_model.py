@@ -21,7 +21,7 @@ from wmt.data import run
 SAMPLE = Path(__file__).parents[1] / "mtagent" / "sample"
 EVALUATORS = (
     "rubric-mqm", "gemba-mqm", "gemba-esa", "gemba-da", "gemba-sqm", "eaprompt", "single-agent", "m-mad", "rate",
-    "himate",
+    "himate", "mqm-ape",
 )  # fmt: skip
 HEAD = "| evaluator | rated | failed | calls | input tokens | output tokens |\n|---|---|---|---|---|---|"
 

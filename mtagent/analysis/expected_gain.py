@@ -212,18 +212,18 @@ def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
     return bool(lead.sum() > error)
 
 
-def learn(pairs: JudgedPairs, *, seed: int = SEED) -> ExpectedGain:
+def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
     The penalty is :data:`RIDGE`; another of :data:`RIDGES` only where cross-validation (by groups) finds it better by
     more than one standard error. Likewise the scores before count only where there are enough pairs and they make it
-    better by more than one. Raises :class:`InputError` for fewer than 30 pairs, one group and labels that are all the
-    same.
+    better by more than one. Raises :class:`InputError` for less than the ``fewest`` pairs, one group and labels that
+    are all the same.
     """
     gains, groups = pairs.gains, int(pairs.groups.max()) + 1
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
-    if len(pairs) < FEWEST_PAIRS:
-        raise InputError(f"{len(pairs)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from")
+    if len(pairs) < fewest:
+        raise InputError(f"{len(pairs)} pairs with all scores: at least {fewest} are needed to learn from")
     if (gains == gains[0]).all():
         raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
     if groups < 2:
@@ -303,6 +303,22 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: Resampling = USUAL) -> 
         **dict(zip(figures, measured, strict=False)),
         alone=dict(zip(pairs.judges, measured[len(figures) :], strict=True)),
     )
+
+
+def kept_crosswise(pairs: JudgedPairs, *, seed: int = SEED) -> Truths:
+    """Which pairs are kept by gates that were each learnt from the other documents: five folds, all chosen anew.
+
+    Folds that cannot be learnt from count as never or always, which they teach.
+    """
+    fold = (np.random.default_rng(seed).permutation(int(pairs.groups.max()) + 1) % FOLDS)[pairs.groups]
+    keep = np.zeros(len(pairs), dtype=bool)
+    for number in range(int(fold.max()) + 1):
+        others, held_out = pairs.chosen(fold != number), pairs.chosen(fold == number)
+        try:
+            keep[fold == number] = predictions(learn(others, seed=seed, fewest=2), held_out) > 0
+        except InputError:
+            keep[fold == number] = others.gains.sum() > 0
+    return keep
 
 
 LEARNING = (50, 100, 200, 400)

@@ -17,6 +17,7 @@ from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, Labelled,
 from mtagent.analysis.expected_gain import (
     JudgedPairs,
     effect,
+    kept_crosswise,
     learn,
     learning_curve,
     learnt_groups,
@@ -37,14 +38,17 @@ def calibrate(
     wanted: Definition,
     *,
     sample: int | None = None,
+    crossed: bool = False,
     precision: float = PRECISION,
     fewest: int = FEWEST,
     resampling: Resampling = USUAL,
 ) -> Calibration:
     """The expected gain, where there are pairs, and the threshold, where people say what is error-free.
 
-    Learnt from half of the documents, the gain from ``sample`` pairs of these if given. Raises :class:`InputError`
-    where that is too little or a half has nothing in it, and :class:`ConfigError` where there is neither.
+    Learnt from half of the documents, the gain from ``sample`` pairs of these if given. ``crossed``: the gain is learnt
+    from all pairs, and what it is worth from folds, where each pair meets a gate that was learnt from other documents.
+    Raises :class:`InputError` where that is too little or a half has nothing in it, and :class:`ConfigError` where
+    there is neither.
     """
     place = judged.scoring_judge
     texts = [
@@ -71,7 +75,7 @@ def calibrate(
         error_free = error_free_of(labelled, learnt[numbers], str(wanted), precision, fewest, resampling)
     gain = None
     if pairs is not None:
-        gain = _gain(pairs, learnt[groups], sample, error_free, place, resampling)
+        gain = _gain(pairs, learnt[groups], sample, crossed, error_free, place, resampling)
     known = [text.marked is not None for text in judged.texts if text.human is not None]
     remarks = list(judged.remarks)
     if wanted.unmarked and not all(known):
@@ -88,7 +92,7 @@ def calibrate(
         data=judged.data,
         pairs=judged.language_pairs,
         domains=judged.domains,
-        human=wanted.kind,
+        human=judged.people or wanted.kind,
         seed=resampling.seed,
         resamples=resampling.resamples,
         left_out=dict(judged.left_out),
@@ -102,6 +106,7 @@ def _gain(
     pairs: JudgedPairs,
     learnt: Truths,
     sample: int | None,
+    crossed: bool,
     error_free: ErrorFree | None,
     place: int,
     resampling: Resampling,
@@ -109,8 +114,11 @@ def _gain(
     """The expected gain that the ``learnt`` pairs teach, and what it does to the others."""
     half, others = split(pairs, learnt, seed=resampling.seed)
     ours = half if sample is None else half.drawn(sample, resampling.seed)
+    judged = others
+    if crossed:
+        ours = judged = pairs
     gain = learn(ours, seed=resampling.seed)
-    keep = predictions(gain, others) > 0
+    keep = kept_crosswise(pairs, seed=resampling.seed) if crossed else predictions(gain, others) > 0
     scoring = [place for place in range(len(pairs.judges)) if not np.isnan(pairs.scores_before[:, place]).all()]
     thresholds = {
         each: triage_thresholds(ours, each, error_free.threshold if error_free and each == place else None)
@@ -118,9 +126,9 @@ def _gain(
     }
     return gain.model_copy(
         update={
-            "held_out": effect(others, keep, resampling),
+            "held_out": effect(judged, keep, resampling),
             "learning": learning_curve(half, others, seed=resampling.seed),
-            "triage": triage(others, keep, thresholds, resampling),
+            "triage": triage(judged, keep, thresholds, resampling),
         }
     )
 

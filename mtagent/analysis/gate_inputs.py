@@ -87,7 +87,8 @@ class Pair(NamedTuple):
 class Judged:
     """Texts and pairs with what judges and people say of them, and where all that was read.
 
-    ``left_out`` counts what was read and cannot be used, by the reason. ``remarks`` are for the user.
+    ``people`` says who gave the labels, where it is not simply people's scores. ``left_out`` counts what was read and
+    cannot be used, by the reason. ``remarks`` are for the user.
     """
 
     judges: tuple[str, ...]
@@ -99,6 +100,7 @@ class Judged:
     domains: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    people: str = ""
 
     @cached_property
     def groups(self) -> dict[Group, int]:

@@ -102,6 +102,13 @@ def verdict(effect: Effect) -> Iterator[str]:
             yield f"the gate is not told apart from {name}"
 
 
+def worth(effect: Effect) -> str:
+    """What a gate is worth, in a line."""
+    lead = "-" if effect.lead is None else figure(effect.lead, signed=True)
+    share = "" if effect.headroom is None else f", {figure(effect.headroom, percent=True)} of what an oracle gains"
+    return f"{lead} over the better of never and always{share}; {'; '.join(verdict(effect))}"
+
+
 def _data(sources: Sequence[Source]) -> Iterator[str]:
     for source in sources:
         content = f" sha256:{source.sha256[:12]}" if source.sha256 else ""

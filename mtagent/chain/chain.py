@@ -1,7 +1,8 @@
-"""Translate → Postedit → Proofread for one segment. Start reading here.
+"""Translate → Rerank → Postedit → Proofread for one segment. Start reading here.
 
 :func:`improve` takes the steps of a :class:`Plan` one after the other. The translate stage holds what the translator
-says against the source (:mod:`mtagent.chain.translation`). Each later stage proposes edits to the last accepted text:
+says against the source (:mod:`mtagent.chain.translation`), and so does the rerank stage with other systems' candidates,
+of which the gate chooses one, or none. Each later stage proposes edits to the last accepted text:
 the guards refuse those that damage it (:mod:`mtagent.chain.guards`), the gate decides on the rest
 (:mod:`mtagent.chain.gate`), and the step says what became of every edit. Whatever fails, the segment keeps its last
 accepted text.
@@ -12,15 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mtagent.chain import guards, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Decision, Gate, OpenGate, PanelGate, Threshold
+from mtagent.chain.gate import Decision, Gate, OpenGate, PanelGate, Threshold, choose, refuse_open
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
+from mtagent.llm.dialogue import together
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
 from mtagent.text.amounts import counted
@@ -30,7 +32,10 @@ from mtagent.translators.protocol import Translator, checked
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with a segment, and with which parts."""
+    """What to do with a segment, and with which parts.
+
+    Each of ``proposers`` rates and proposes edits like ``evaluator``, and the gate chooses among the proposals.
+    """
 
     stages: tuple[Stage, ...]
     translator: Translator | None = None
@@ -43,9 +48,15 @@ class Plan:
     thresholds: tuple[Threshold, ...] = ()
     triage: Threshold | None = None
     gate_calls: int = 12
+    proposers: tuple[Evaluator, ...] = ()
 
     def __post_init__(self) -> None:
-        needs = {"translate": self.translator, "postedit": self.evaluator, "proofread": self.proofreader}
+        needs = {
+            "translate": self.translator,
+            "rerank": self.gate,
+            "postedit": self.evaluator,
+            "proofread": self.proofreader,
+        }
         if not self.stages:
             raise ConfigError("there is no stage to run: name at least one, as in tpp, tp or pe")
         for stage in self.stages:
@@ -53,6 +64,8 @@ class Plan:
                 raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
         if self.evaluator is not None:
             checked_evaluator(self.evaluator)
+        if self.proposers:
+            refuse_open(self.gate)
         if self.triage is not None:
             checked_evaluator(self.triage.evaluator)
             if self.stages == ("translate",):
@@ -90,14 +103,21 @@ class Plan:
 async def improve(segment: Segment, plan: Plan) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised."""
     work = _Work(segment, plan)
+    stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", Cause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
-        return Chain(segment=segment, steps=(work.step(plan.stages[0], "failed", Cause(kind="no-translation")),))
-    take = {"translate": work.translate, "postedit": work.postedit, "proofread": work.proofread}
+        first = (stages or plan.stages)[0]
+        return Chain(segment=segment, steps=(work.step(first, "failed", Cause(kind="no-translation")),))
+    take = {
+        "translate": work.translate,
+        "rerank": work.rerank,
+        "postedit": work.postedit,
+        "proofread": work.proofread,
+    }
     steps: list[Step] = []
-    for stage in plan.stages:
+    for stage in stages:
         if stage == "translate" and segment.translation is not None:
             continue
         began, work.calls, work.ratings = time.perf_counter(), [], ()
@@ -115,6 +135,19 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
     return Chain(segment=segment, steps=tuple(steps))
 
 
+class _Proposal(NamedTuple):
+    """A text that a stage proposes, and what the guards leave of it.
+
+    ``cause``: why no judge is asked about it. ``rating``: the editor's that it follows from.
+    """
+
+    proposed: str
+    text: str
+    edits: Sequence[Edit] = ()
+    cause: Cause | None = None
+    rating: Rating | None = None
+
+
 class _Work:
     """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
@@ -125,7 +158,7 @@ class _Work:
         self.calls: list[Call] = []
         self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
         self._triaged: Rating | None = None
-        self._ratings: dict[tuple[int, str, bool], Rating] = {}
+        self._ratings: dict[tuple[int, str, int], Rating] = {}
 
     def step(
         self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
@@ -140,7 +173,7 @@ class _Work:
             return None
         evaluator, threshold = self.plan.triage
         if self._triaged is None:
-            self._triaged = await self._rate(evaluator, self.text, "triage")
+            self._triaged = await self._rate(evaluator, self.text, "triage", draw=1)
             self.ratings = (self._triaged,)
         elif self._triaged.score >= threshold:
             self.ratings = (self._triaged.model_copy(update={"calls": ()}),)
@@ -187,27 +220,69 @@ class _Work:
 
         A text that was asked for ``again`` may lack what a later stage can restore.
         """
-        restorable = again and self.plan.stages[-1] != "translate"
+        restorable = again and not {"postedit", "proofread"}.isdisjoint(self.plan.stages)
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 
+    async def rerank(self) -> Step:
+        """Have the gate choose among the candidates and the text as it is."""
+        refuse_open(self.plan.gate)
+        return await self._settle("rerank", [self._candidate(text) for text in self.segment.candidates])
+
+    def _candidate(self, text: str) -> _Proposal:
+        """A candidate, held against the source by the guards over translations, and by that of the terms."""
+        cause = None
+        if not text.strip():
+            cause = Cause(kind="missing")
+        elif text == self.text:
+            cause = Cause(kind="no-edit")
+        elif _adds_lines(self.text, text):
+            cause = Cause(kind="lines")
+        else:
+            only_terms = self.plan.skip_guards | (guards.GUARDS.keys() - {"terms"})
+            damages = self._refusals(self.segment, text)
+            damages += guards.damages(self.segment, self.text, text, skip=only_terms)
+            if damages:
+                cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
+        changes = [] if cause else edits.between(self.text, text, self.segment.target_lang)
+        return _Proposal(text, text, changes, cause)
+
     async def postedit(self) -> Step:
-        """Have the text rated, and correct what is marked. No error means no edit."""
+        """Have the text rated, and correct what is marked. No error means no edit.
+
+        Of several proposers each that finds errors makes a proposal; equal ones are one.
+        """
         evaluator = self.plan.evaluator
         assert evaluator is not None
-        rating = await self._rate(evaluator, self.text, "editor")
-        self.error_free = is_error_free(rating, evaluator, self.plan.threshold_of(evaluator))
-        if self.error_free:
-            return self.step("postedit", "unchanged", Cause(kind="error-free"), ratings=(rating,))
-        proposal = await self.plan.corrector.propose(
-            self.segment,
-            self.text,
-            rating,
-            suggests=suggests_edits(evaluator),
-            skip_guards=self.plan.skip_translation_guards,
+        proposers = (evaluator, *self.plan.proposers)
+        ratings = await together(
+            *(self._rate(proposer, self.text, "editor", draw) for draw, proposer in enumerate(proposers, start=1))
         )
-        self.calls += proposal.calls
-        return await self._settle("postedit", proposal.text, proposal.edits, (rating,))
+        threshold = self.plan.threshold_of(evaluator)
+        work = [
+            (rating, proposer)
+            for rating, proposer in zip(ratings, proposers, strict=True)
+            if not is_error_free(rating, proposer, threshold)
+        ]
+        self.error_free = not work
+        if self.error_free:
+            return self.step("postedit", "unchanged", Cause(kind="error-free"), ratings=tuple(ratings))
+        proposals, heard = dict[str, _Proposal](), list[tuple[object, ...]]()
+        for rating, proposer in work:
+            if (said := (rating.errors, rating.correction, rating.explanation)) in heard:
+                continue
+            heard.append(said)
+            proposal = await self.plan.corrector.propose(
+                self.segment,
+                self.text,
+                rating,
+                suggests=suggests_edits(proposer),
+                skip_guards=self.plan.skip_translation_guards,
+            )
+            self.calls += proposal.calls
+            if proposal.text not in proposals:
+                proposals[proposal.text] = self._screened(proposal.text, proposal.edits)._replace(rating=rating)
+        return await self._settle("postedit", list(proposals.values()), tuple(ratings))
 
     async def proofread(self) -> Step:
         """Have the text reworded; the edits are what became different."""
@@ -216,41 +291,89 @@ class _Work:
             self.segment, self.text, skip_guards=self.plan.skip_translation_guards
         )
         self.calls += draft.calls
-        return await self._settle(
-            "proofread", draft.text, edits.between(self.text, draft.text, self.segment.target_lang)
-        )
+        changes = edits.between(self.text, draft.text, self.segment.target_lang)
+        return await self._settle("proofread", [self._screened(draft.text, changes)])
 
-    async def _settle(
-        self, stage: Stage, proposed: str, changes: Sequence[Edit], ratings: tuple[Rating, ...] = ()
-    ) -> Step:
-        """Let the guards and the gate decide on the ``changes`` that turn the text into ``proposed``."""
-        gate, text = self.plan.gate, proposed
+    def _screened(self, proposed: str, changes: Sequence[Edit]) -> _Proposal:
+        """What the guards leave of the ``changes`` that turn the text into ``proposed``."""
+        text, cause = proposed, None
         damages: tuple[Damage, ...] = ()
-        verdict: Verdict
-        if proposed != self.text and gate.name != "none":
+        if proposed != self.text and self.plan.gate.name != "none":
             changes, text, damages = self._screen(proposed, changes)
         if text == self.text and damages:
-            verdict, cause = "rejected", Cause(kind="guards", guards=names(damages), detail=listed(damages))
+            cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
         elif text == self.text and changes:
             outcomes = sorted({f"{edit.outcome} {edit.old!r}" for edit in changes})
-            verdict, cause = "unchanged", Cause(kind="unplaced", detail=", ".join(outcomes))
+            cause = Cause(kind="unplaced", detail=", ".join(outcomes))
         elif text == self.text:
-            verdict, cause = "unchanged", Cause(kind="no-edit")
+            cause = Cause(kind="no-edit")
         elif _adds_lines(self.text, text):
-            verdict, cause = "rejected", Cause(kind="lines")
+            cause = Cause(kind="lines")
+        return _Proposal(proposed, text, changes, cause)
+
+    async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
+        """Let the gate decide on a proposal that the guards let pass, or choose among several."""
+        best = proposals[0]
+        if stage == "rerank" or len(proposals) > 1:
+            best, decision = await self._choose(proposals)
+        elif best.cause is not None:
+            decision = Decision(False, best.cause)
         else:
-            decision = await self._decide(text)
-            if not decision.keep and self.plan.gate_calls:
-                decision, text, changes = await self._in_parts(decision, text, changes)
-            verdict, cause = "kept" if decision.keep else "rejected", decision.cause
-            ratings += decision.ratings
+            decision = await self._decide(self.text, best.text)
+            if not decision.keep and self.plan.gate_calls and parts.may_hold_a_bad_edit(decision):
+                decision, text, changes = await self._in_parts(decision, best.text, best.edits)
+                best = best._replace(text=text, edits=changes)
+        cause, changes = decision.cause, best.edits
+        ratings = tuple(sorted(ratings, key=lambda rating: rating is not best.rating))
+        verdict: Verdict = "kept" if decision.keep else "rejected"
+        if cause.kind in ("no-edit", "unplaced", "missing"):
+            verdict = "unchanged"
         if verdict == "kept":
-            self.error_free = self._is_error_free(text)
+            self.error_free = self._is_error_free(best.text)
         if verdict == "rejected" and not cause.edits_tried:
             rejected = {"outcome": "rejected", "detail": cause.sentence}
             changes = [edit.model_copy(update=rejected) if edit.outcome == "applied" else edit for edit in changes]
-        text = text if verdict == "kept" else self.text
-        return self.step(stage, verdict, cause, text=text, proposed=proposed, edits=tuple(changes), ratings=ratings)
+        return self.step(
+            stage,
+            verdict,
+            cause,
+            text=best.text if verdict == "kept" else self.text,
+            proposed=best.proposed,
+            edits=tuple(changes),
+            ratings=ratings + decision.ratings,
+        )
+
+    async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, Decision]:
+        """The best of several ``proposals``, and the decision on it, which holds what was said of all of them."""
+        texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
+        if not texts:
+            refused = [
+                proposal for proposal in proposals if proposal.cause and proposal.cause.kind in ("guards", "lines")
+            ]
+            best = (refused or proposals)[0]
+            assert best.cause is not None
+            causes = tuple(proposal.cause for proposal in proposals if proposal.cause)
+            return best, Decision(False, best.cause.model_copy(update={"candidates": causes}))
+        choice = await choose(self.plan.gate, self.text, texts, self._decide)
+        numbers = [next(i for i, p in enumerate(proposals, 1) if p.text == text and not p.cause) for text in texts]
+        said = dict[str, Cause]()
+        ratings: list[Rating] = []
+        for place, (text, decision) in enumerate(zip(texts, choice.decisions, strict=True)):
+            against = choice.against[place]
+            said[text] = decision.cause.model_copy(update={"against": None if against is None else numbers[against]})
+            for rating in decision.ratings:
+                is_known = rating.role == "before" and place > 0  # of the text before, or of a candidate so far
+                if not is_known or rating.calls:
+                    role = "try" if is_known or (rating.role == "after" and place != choice.best) else rating.role
+                    ratings.append(rating.model_copy(update={"role": role}))
+        best = proposals[numbers[choice.best] - 1]
+        cause = said[best.text].model_copy(
+            update={
+                "candidates": tuple(proposal.cause or said[proposal.text] for proposal in proposals),
+                "chosen": None if choice.kept is None else numbers[choice.kept],
+            }
+        )
+        return best, Decision(choice.kept is not None, cause, tuple(ratings))
 
     def _screen(self, proposed: str, changes: Sequence[Edit]) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
         """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
@@ -263,9 +386,9 @@ class _Work:
         changes = [edit.model_copy(update=refused) if edit.outcome == "applied" else edit for edit in changes]
         return changes, self.text, damages
 
-    async def _decide(self, text: str) -> Decision:
-        """The gate's decision on ``text``, with its calls counted."""
-        decision = await self.plan.gate.decide(self.segment, self.text, text, self._rate)
+    async def _decide(self, before: str, after: str) -> Decision:
+        """The gate's decision on the two texts, with its calls counted."""
+        decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
         self.calls += decision.calls
         return decision
 
@@ -285,7 +408,7 @@ class _Work:
                 return Decision(False, Cause(kind="no-edit"))
             if damages := guards.damages(self.segment, self.text, part, skip=skip):
                 return Decision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
-            return await self._decide(part)
+            return await self._decide(self.text, part)
 
         found = await parts.keep_in_parts(
             len(groups),
@@ -313,12 +436,13 @@ class _Work:
         ratings = parts.ratings_of_all((rejected, *found.tries), final)
         return final._replace(cause=cause, ratings=ratings), edits.apply(self.text, kept), changes
 
-    async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-        """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.
+    async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 0) -> Rating:
+        """The rating of ``text``, asked for once per segment, evaluator and ``draw``; the first to ask has its calls.
 
-        What was rated to edit by it is rated afresh for the gate, also by the same evaluator.
+        What was rated to edit by it or for triage (draws from 1) is rated afresh for the gate (0), also by the same
+        evaluator.
         """
-        key = (id(evaluator), text, role in ("triage", "editor"))
+        key = (id(evaluator), text, draw)
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         rating = await rating_by(evaluator, self.segment, text)
@@ -333,8 +457,8 @@ class _Work:
         return any(
             is_error_free(rating, evaluator, self.plan.threshold_of(evaluator))
             for evaluator in self.plan.raters
-            for editing in (True, False)
-            if (rating := self._ratings.get((id(evaluator), text, editing)))
+            for draw in (1, 0)
+            if (rating := self._ratings.get((id(evaluator), text, draw)))
         )
 
 

@@ -11,9 +11,9 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import ConfigError
@@ -232,6 +232,51 @@ def _prefers_after(judgement: Judgement, margin: float) -> bool:
     """Whether a judge's answer speaks for the later text. The margin is one of scores."""
     difference = judgement.difference
     return difference is not None and difference > 0 and (bool(judgement.choices) or difference >= margin)
+
+
+class Choice(NamedTuple):
+    """Which of several texts to keep, by its place (``None``: none of them), and the decision on each of them.
+
+    ``against`` holds for each the place of the text that it was held against; ``None``: the text before. ``best`` is
+    the text that was kept, or the one that came nearest to it.
+    """
+
+    kept: int | None
+    best: int
+    decisions: tuple[Decision, ...]
+    against: tuple[int | None, ...]
+
+
+async def choose(
+    gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, Decision]]
+) -> Choice:
+    """Find the best of ``texts``, which all differ from ``before``; ``decide`` asks ``gate`` about two texts.
+
+    A calibrated gain is a measure: each text is held against ``before``, and of those that the gate would keep, the one
+    with the highest gain is kept. Other gates only tell the better of two: the texts challenge the best so far, one
+    after the other. Of equals the first stays.
+    """
+    if isinstance(gate, PanelGate) and gate.gain is not None:
+        first = await decide(before, texts[0])  # alone, so that the text before is rated once
+        decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
+        gains = [decision.cause.gain or 0.0 for decision in decisions]
+        best = max(range(len(texts)), key=gains.__getitem__)
+        return Choice(best if decisions[best].keep else None, best, tuple(decisions), (None,) * len(texts))
+    kept, decisions, against = None, [], list[int | None]()
+    for place, text in enumerate(texts):
+        against.append(kept)
+        decisions.append(await decide(before if kept is None else texts[kept], text))
+        kept = place if decisions[-1].keep else kept
+    return Choice(kept, kept or 0, tuple(decisions), tuple(against))
+
+
+def refuse_open(gate: Gate) -> None:
+    """Raise :class:`ConfigError` for a gate that keeps any text, and so cannot choose one of several."""
+    if isinstance(gate, OpenGate):
+        raise ConfigError(
+            f"the gate {gate.name} asks no judge, and cannot choose the best of several texts: name one with --judge "
+            "(offline: --judge qe-e5)"
+        )
 
 
 class RateGate(PanelGate):

@@ -30,6 +30,16 @@ class Parts(NamedTuple):
     tries: tuple[Decision, ...]
 
 
+def may_hold_a_bad_edit(decision: Decision) -> bool:
+    """Whether the rejected text is worth trying in parts: not where all that judges say is that they cannot tell.
+
+    Comparisons that end in a tie or disagree are guesses, and each try would be one more. A judge that scores gives no
+    such chances: the score of the text before is the same for all tries.
+    """
+    judgements = decision.cause.judgements
+    return not judgements or any((judgement.difference or 0.0) < 0 or not judgement.choices for judgement in judgements)
+
+
 def price(decision: Decision) -> int:
     """The judge calls that ``decision`` took, at least one: a metric makes no request. None if the guards decided."""
     if decision.cause.kind == "guards":

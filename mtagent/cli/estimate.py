@@ -8,6 +8,7 @@ import click
 
 from mtagent.cli.improve import offline
 from mtagent.cli.options import (
+    CANDIDATE_OPTION,
     FILES,
     REFERENCE_OPTION,
     RUN,
@@ -32,7 +33,7 @@ Examples:
 
 
 @command_of("estimate", EXAMPLES)
-@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, REFERENCE_OPTION)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
 @option(FILES, "--rating", is_flag=True, help="What `mtagent rate` would take, in place of the chain.")
 @with_options(SETTING_OPTIONS)
 @option(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.options import FILE, F
+from mtagent.cli.gate_run import JUDGING_OPTIONS, calibrate_run, is_chain_run, refuse_judging_options
+from mtagent.cli.options import FILE, SPEC, F, with_options
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
@@ -29,6 +30,8 @@ Examples:
       --before online --after ours --sample 200 -o gate.json
   mtagent gate calibrate --run rate-1a2b3c4d --human human.seg.score --kind esa -o gate.json
   mtagent gate calibrate --pairs edits.tsv --error-free 85 --precision 0.95
+  mtagent gate calibrate --run postedit-1a2b3c4d --judge gemba-esa --judge pairwise \\
+      --teacher gemba-esa:model=gpt-6.1-sol --sample 200 --budget 2 -o gate.json
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --calibration gate.json
 """
 CHECK_EXAMPLES = """\b
@@ -42,7 +45,7 @@ _SEED, _RESAMPLES = 12345, 1000
 
 @click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
 def command() -> None:
-    """Calibrate the gate on human judgement, check it on other texts, or show a calibration."""
+    """Calibrate the gate on human judgement or a teacher's, check it on other texts, or show a calibration."""
 
 
 def _edit_options(judge: str) -> Callable[[F], F]:
@@ -82,7 +85,15 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 @command.command("calibrate", cls=SeveralScores, epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
 @score_inputs
 @_edit_options("An evaluator among them that is to decide; several decide together.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Learn from N pairs.  [default: half of them]")
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Learn from N pairs.  [default: half of them; with --teacher 200]",
+)
+@click.option(
+    "--teacher", metavar=SPEC, help="Label the edits of a chain run (--run) by a stronger judge: NAME:model=MODEL."
+)
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
 @click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
@@ -91,6 +102,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 )
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
 @click.option("-q", "--quiet", is_flag=True, help="No table, only the file.")
+@with_options(JUDGING_OPTIONS)
 def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     """Learn from people's scores which edits judges should let pass.
 
@@ -98,6 +110,9 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     what promises a gain. Learns from half of the documents (of the segments, where no documents are known), and shows
     what the gate does to the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
     With --kind or --error-free also finds from which score on a text needs no work. Asks no model.
+
+    With a run of postedit or translate (--run) its edits are judged first, and labelled by a stronger judge
+    (--teacher) or by people (--human: id, stage, preference): the judges and the teacher are asked, as in any run.
     """
     from mtagent.analysis import gate_calibration, gate_tables
     from mtagent.analysis.error_free import definition
@@ -107,6 +122,10 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     from mtagent.formats.files import STANDARD
     from mtagent.jobs.inputs import refuse_overwriting, refuse_unwritable
 
+    if is_chain_run(options):
+        calibrate_run(output, quiet, options)
+        return
+    refuse_judging_options()
     inputs = _inputs(options, options["judges"])
     if output is not None:
         refuse_overwriting([output], inputs.kept)

@@ -9,7 +9,7 @@ import click
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
-    FILE_OPTIONS,
+    CANDIDATE_OPTION,
     FORCE_OPTION,
     OUTPUT_OPTIONS,
     SETTING_OPTIONS,
@@ -39,7 +39,7 @@ Examples:
 
 
 @command("translate", TRANSLATE_EXAMPLES)
-@with_options(FILE_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
+@with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
@@ -54,13 +54,22 @@ POSTEDIT_EXAMPLES = """\b
 Examples:
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --details edits.jsonl --base-url http://localhost:8080/v1
+  mtagent postedit -s en.txt -t a.txt --candidate b.txt --candidate c.txt -l en-es -o best.txt --calibration gate.json
   mtagent postedit -s segments.jsonl -o better.jsonl --stages pe --gate pairwise --judge-model gpt-6.1-sol
   mtagent postedit -s en.txt -t es.txt -l en-es --limit 3 --dry-run
 """
 
 
 @command("postedit", POSTEDIT_EXAMPLES)
-@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
+@with_options(
+    SOURCE_OPTIONS,
+    TRANSLATION_OPTION,
+    CANDIDATE_OPTION,
+    OUTPUT_OPTIONS,
+    FORCE_OPTION,
+    SETTING_OPTIONS,
+    TALK_OPTIONS,
+)
 def postedit(**options: Any) -> None:
     """Improve a given translation: Postedit, then Proofread.
 

@@ -125,28 +125,38 @@ OUTPUT_OPTIONS = [
     option(FILES, "--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
 ]
 FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an output that is there already.")]
-FILE_OPTIONS = [*SOURCE_OPTIONS, *OUTPUT_OPTIONS]
 TRANSLATION_OPTION = [
     option(FILES, "-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source."),
+]
+CANDIDATE_OPTION = [
+    option(
+        FILES,
+        "--candidate",
+        "candidates",
+        type=FILE,
+        multiple=True,
+        help="Another system's translations, line-aligned; repeatable. The gate chooses; an empty line is none.",
+    ),
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
     option(TEXTS, "--source-lang", hidden=True),
     option(TEXTS, "--target-lang", hidden=True),
 ]
+OWN_PROMPTS_OPTION = [option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own.")]
 PROMPT_OPTIONS = [
     option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
     option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
     option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
     option(TEXTS, "--domain", help="Domain of the texts."),
-    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+    *OWN_PROMPTS_OPTION,
 ]
 STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="tpp, tp, t-pr, pe, pr, or names of translate,postedit,proofread.  "
-        "[default: tpp, without t where there is a translation; offline: pe]",
+        help="tpp, tp, t-pr, pe, pr, rpp, or names of translate,rerank,postedit,proofread.  "
+        "[default: tpp, without t where there is a translation, with r where there are candidates; offline: pe]",
     ),
     option(
         CHAIN, "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
@@ -166,11 +176,22 @@ EVALUATOR_OPTIONS = [
     ),
 ]
 EDIT_OPTIONS = [
+    option(
+        CHAIN,
+        "--proposals",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Let the post-editor propose N times; the gate keeps the best, or none.",
+    ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
     option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),
+]
+JUDGE_MODEL_OPTIONS = [
+    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
+    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
 ]
 GATE_OPTIONS = [
     option(
@@ -189,8 +210,7 @@ GATE_OPTIONS = [
         help="Who decides in the gate: an evaluator, a metric, or pairwise; repeatable. Its own model is an option of "
         "it: gemba-esa:model=NAME,base-url=URL.",
     ),
-    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
-    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
+    *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="How many judges must prefer a text.  [default: all]"),
     option(JUDGES, "--cautious", type=float, metavar="P", help="Keep only where the chance of a gain is at least P."),
     option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
@@ -221,7 +241,7 @@ GUARD_OPTIONS = [
         help=f"Switch guards off: {', '.join(configuration.GUARD_NAMES)}.",
     ),
 ]
-MODEL_OPTIONS = [
+UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
     option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
     option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
@@ -233,8 +253,8 @@ MODEL_OPTIONS = [
         MODEL, "--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"
     ),
     option(MODEL, "--top-p", type=float, hidden=True),
-    option(MODEL, "--seed", type=int, hidden=True),
 ]
+MODEL_OPTIONS = [*UNSEEDED_MODEL_OPTIONS, option(MODEL, "--seed", type=int, hidden=True)]
 STAGE_MODEL_OPTIONS = [
     option(
         MODEL,
@@ -391,5 +411,5 @@ def existing_store(path: Path | None) -> Store:
 
 def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
-    names = ("source", "translation", "reference", "output", "details", "force")
+    names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})

@@ -109,6 +109,16 @@ class Progress:
         )
         self._move(Usage.total(result.usage for result in rated))
 
+    def advance_judged(self, chain: Chain) -> None:
+        """Count one more edit that judges looked at."""
+        name, failed = chain.segment.id, chain.failed
+        self._counts["failed" if failed else "judged"] += 1
+        self._say(
+            [f"{name}: {step.stage}: {step.reason}" for step in chain.steps],
+            [f"{name}: {failed.stage}: {failed.reason}"] if failed else [],
+        )
+        self._move(chain.usage)
+
     def _say(self, lines: Iterable[str], failures: Iterable[str]) -> None:
         """All ``lines`` if verbose, else the ``failures`` alone."""
         if self._verbose or not self._quiet:
@@ -168,6 +178,15 @@ class Progress:
             say(f"mtagent: {remark}")
         if failed:
             say("mtagent: means are of what was rated; the same command again retries what failed.")
+
+    def finish_judged(self, summary: RunSummary) -> None:
+        """Say how many edits were judged, and what that took."""
+        if self._quiet:
+            return
+        counts = summary.counts
+        say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {self._paid(summary)}; run {summary.name}")
+        if counts.failed:
+            say("mtagent: failed edits are left out; the same command again retries only them.")
 
     def _paid(self, run: RunSummary) -> str:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.files import BOM, STANDARD, byte_order_mark, count_lines, lines_of, write_pieces
@@ -15,12 +16,16 @@ from mtagent.records import Segment
 
 @dataclass(frozen=True)
 class Lines:
-    """Reads the source lines of a file, with the lines of ``translation`` and ``reference`` where they are given."""
+    """Reads the source lines of a file, with those of ``translation``, ``reference`` and ``candidates`` where given.
+
+    An empty line in a file of candidates means that this system has none.
+    """
 
     name: str = "lines"
     suffixes: tuple[str, ...] = (".txt",)
     translation: Path | None = None
     reference: Path | None = None
+    candidates: tuple[Path, ...] = ()
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line of ``path``; the ids are the line numbers, from 1, as strings.
@@ -30,17 +35,20 @@ class Lines:
         read.
         """
         named = {"source": path, "translation": self.translation, "reference": self.reference}
-        files = {field: file for field, file in named.items() if file is not None}
-        if list(files.values()).count(STANDARD) > 1:
+        fields_read = [field for field, file in named.items() if file is not None]
+        files = [*(file for file in named.values() if file is not None), *self.candidates]
+        if files.count(STANDARD) > 1:
             raise InputError("only one of the files can be standard input")
-        if len(files) > 1 and all(file.is_file() for file in files.values()):
-            check_counts(files.values())
+        if len(files) > 1 and all(file.is_file() for file in files):
+            check_counts(files)
         fields = defaults.model_dump(exclude_none=True)
-        for number, row in enumerate(zip_longest(*map(lines_of, files.values())), start=1):
+        for number, row in enumerate(zip_longest(*map(lines_of, files)), start=1):
             if None in row:
-                short = list(files.values())[row.index(None)]
+                short = files[row.index(None)]
                 raise InputError(f"{short}: ends after {number - 1} lines, before the other files do")
-            texts = {field: line.text for field, line in zip(files, row, strict=True)}
+            texts: dict[str, Any] = {field: line.text for field, line in zip(fields_read, row, strict=False)}
+            if self.candidates:
+                texts["candidates"] = [line.text for line in row[len(fields_read) :]]
             yield segment(texts, fields, number, f"{path}:{number}")
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:

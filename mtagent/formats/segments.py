@@ -122,7 +122,7 @@ def suggested(unknown: str) -> str:
     plain = unknown.strip().casefold()
     if ALIASES.get(plain, PAIR) != PAIR:
         return f"; did you mean {ALIASES[plain]!r}?"
-    close = difflib.get_close_matches(plain, (*FIELDS, "terms"), n=1)
+    close = difflib.get_close_matches(plain, (*FIELDS, "terms", "candidates"), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

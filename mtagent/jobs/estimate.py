@@ -24,6 +24,7 @@ from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
+from mtagent.jobs.calibrate import StoredPair
 from mtagent.jobs.inputs import Files, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
@@ -138,10 +139,19 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         evaluator = None
         if "postedit" in (config.stages or ()):
             evaluator = named_evaluator(config, config.evaluator or "rules", listener)
+        triage = None
+        if config.triage is not None:
+            free = config.model_copy(update={"forced": False})
+            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], listener)
         for segment in read_segments(config, files):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
+            if triage is not None:
+                for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
+                    yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
+                if stage == "rerank":  # its requests are the gate's
+                    continue
                 if stage == "proofread":
                     work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
@@ -176,6 +186,10 @@ class Range(NamedTuple):
     def plus(self, other: Range) -> Range:
         """Both together."""
         return Range(self.low + other.low, self.high + other.high)
+
+    def times(self, number: int) -> Range:
+        """The same so many times."""
+        return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
 
     def at_most(self) -> Range:
         """The same, where none of it is needed if no error is found."""
@@ -225,7 +239,10 @@ class Text:
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
     with files.spooled(config) as (files, config):
-        return asyncio.run(Estimator(effective(config, OwnParts()), tokens).chains(read_segments(config, files)))
+        decided = effective(config, OwnParts())
+        if any(any(segment.candidates) for segment in read_segments(config, files)):
+            files.refuse_idle_candidates(decided)
+        return asyncio.run(Estimator(decided, tokens).chains(read_segments(config, files)))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
@@ -233,6 +250,13 @@ def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str,
     with files.spooled(config) as (files, config):
         config = effective(config, OwnParts()).model_copy(update={"forced": False})
         return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
+
+
+def estimate_pairs(
+    config: Config, pairs: Iterable[StoredPair], teacher: str | None, tokens: Counter
+) -> dict[str, Range]:
+    """What the judges of ``config`` and a ``teacher`` would take to judge ``pairs``."""
+    return asyncio.run(Estimator(effective(config, OwnParts()), tokens).pairs(pairs, teacher))
 
 
 class Estimator:
@@ -273,9 +297,10 @@ class Estimator:
         return {"rate": total}
 
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
-        """A row per stage."""
+        """A row per stage; none for rerank where there is no candidate."""
         stages = self._config.stages or ()
         total: dict[str, Range] = {stage: Range() for stage in stages}
+        has_candidates = False
         for segment in segments:
             if not segment.source.strip():
                 continue
@@ -290,6 +315,14 @@ class Estimator:
             triage = Range()
             if self._triage is not None:
                 triage = await self._rating(*self._triage, segment, text)
+            if "rerank" in stages and (candidates := [*dict.fromkeys(filter(str.strip, segment.candidates))]):
+                has_candidates = True
+                others = [Text(candidate, self._count(candidate)) for candidate in candidates]
+                work = await self._gate(segment, text, *others)
+                total["rerank"] = total["rerank"].plus(triage.plus(work.at_most() if self._triage else work))
+                lengths = [other.tokens / max(1, text.tokens) for other in others]
+                text = Text(text.text, text.tokens, min(text.shortest, *lengths), max(text.longest, *lengths))
+                triage = Range()
             if "postedit" in stages:
                 work = await self._postedit(segment, text)
                 total["postedit"] = total["postedit"].plus(triage.plus(work.at_most() if self._triage else work))
@@ -297,6 +330,27 @@ class Estimator:
             if "proofread" in stages:
                 work = await self._proofread(segment, text)
                 total["proofread"] = total["proofread"].plus(triage.plus(work.at_most() if self._triage else work))
+        return {stage: needed for stage, needed in total.items() if stage != "rerank" or has_candidates}
+
+    async def pairs(self, pairs: Iterable[StoredPair], teacher: str | None) -> dict[str, Range]:
+        """A row for each judge, and one for the ``teacher``: what judging ``pairs`` of texts would take."""
+        judges = [
+            *zip(judge_specs(self._config), self._judges, [self._config.samples] * len(self._judges), strict=True)
+        ]
+        judges += [(f"teacher {teacher}", self._judge(teacher), 1)] if teacher else []
+        total = {name: Range() for name, _, _ in judges}
+        for pair in pairs:
+            before, after = (Text(text, self._count(text)) for text in (pair.before, pair.after))
+            for name, (settings, judge), samples in judges:
+                if isinstance(judge, Pairwise):
+                    requests = await self.listener.requests_of(judge.compare(pair.segment, before.text, after.text))
+                    shown = Text(after.text, before.tokens + after.tokens)
+                    total[name] = total[name].plus(self._range(settings, requests, shown, Reply(1, 30)))
+                    continue
+                for side in (before, after):
+                    rating = await self._rating(settings, judge, pair.segment, side)
+                    for _ in range(samples):
+                        total[name] = total[name].plus(rating)
         return total
 
     async def _translate(self, segment: Segment, text: Text) -> Range:
@@ -308,8 +362,9 @@ class Estimator:
 
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         settings = self._config.model_for("postedit")
-        rating = await self._rating(settings, self.evaluator, segment, text)
-        gate = await self._gate(segment, text, rated=False)
+        proposals = self._config.proposals
+        rating = (await self._rating(settings, self.evaluator, segment, text)).times(proposals)
+        gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
@@ -318,7 +373,7 @@ class Estimator:
         requests = await self.listener.requests_of(corrector.propose(segment, text.text, marked))
         with_errors = Text(text.text, text.tokens, 1.0, text.longest + 3)
         correction = self._range(settings, requests, with_errors, text.listed)
-        return rating.plus(gate).plus(correction.at_most())
+        return rating.plus(gate).plus(correction.at_most().times(proposals))
 
     async def _proofread(self, segment: Segment, text: Text) -> Range:
         if self._llm is None:
@@ -331,23 +386,22 @@ class Estimator:
         )
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
-        return reworded.plus(await self._gate(segment, text, rated="postedit" in stages))
+        return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())
 
-    async def _gate(self, segment: Segment, text: Text, *, rated: bool) -> Range:
-        """All judges on both texts, or on the later one where they have ``rated`` the earlier in the stage before."""
+    async def _gate(self, segment: Segment, text: Text, *others: Text, rated: bool = False) -> Range:
+        """All judges on ``text`` and the ``others``, or on these where they have ``rated`` it in the stage before."""
         total = Range()
         for settings, judge in self._judges:
             if isinstance(judge, Pairwise):
-                requests = await self.listener.requests_of(judge.compare(segment, text.text, text.text))
-                shown = Text(text.text, 2 * text.tokens, text.shortest, 1.25 * text.longest)
-                total = total.plus(self._range(settings, requests, shown, Reply(1, 30)))
+                for other in others:
+                    requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
+                    shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
+                    total = total.plus(self._range(settings, requests, shown, Reply(1, 30)))
                 continue
-            both = await self._rating(settings, judge, segment, text.edited())
-            if not rated:
-                both = both.plus(await self._rating(settings, judge, segment, text))
-            for _ in range(self._config.samples):
-                total = total.plus(both)
-        return total.at_most()
+            for rated_text in others if rated else (text, *others):
+                rating = await self._rating(settings, judge, segment, rated_text)
+                total = total.plus(rating.times(self._config.samples))
+        return total
 
     async def _rating(self, settings: ModelSettings, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
         match evaluator.calls if isinstance(evaluator, CountsCalls) else None:

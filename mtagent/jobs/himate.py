@@ -47,7 +47,8 @@ async def calibrate_file(
         refuse_overwriting([output], files.paths | others)
         refuse_unwritable(output)
     spec = f"himate:stages=se+sr,confidence={kind}"
-    config = config.model_copy(update={"stages": ("postedit",), "evaluator": spec, "gate": "none"})
+    alone = {"stages": ("postedit",), "evaluator": spec, "gate": "none", "triage": None, "triage_above": None}
+    config = config.model_copy(update=alone)
     settings = settings_for_results(config)
     checks: list[Check] = []
     with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:

@@ -40,7 +40,10 @@ async def improve_file(
     decided = effective(config, own)
     settings = settings_for_results(decided)
     with files.spooled(config) as (files, config):
-        total = _count(config, files, translates="translate" in (decided.stages or ()))
+        total, has_candidates = _count(config, files, translates="translate" in (decided.stages or ()))
+        if has_candidates:
+            files.refuse_idle_candidates(decided, own.gate)
+            settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap) as plan:
@@ -82,11 +85,16 @@ def write_outputs(
         write_details(files.details, islice(run.chains(), limit))
 
 
-def _count(config: Config, files: Files, *, translates: bool) -> int:
-    """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
+def _count(config: Config, files: Files, *, translates: bool) -> tuple[int, bool]:
+    """How many segments there are, and whether there are candidates for any.
+
+    The whole input is read once, so that a defect in its last line is found before anything is paid for.
+    """
     total = with_words = workable = 0
+    has_candidates = False
     for segment in read_segments(config, files):
         total += 1
+        has_candidates = has_candidates or any(segment.candidates)
         if segment.source.strip():
             with_words += 1
             workable += segment.translation is not None
@@ -97,4 +105,4 @@ def _count(config: Config, files: Files, *, translates: bool) -> int:
             f"{files.source}: there is no translation in it, and nothing to translate with: "
             "give -t, or the stage translate with OPENAI_API_KEY, --base-url, --llm local or --translator"
         )
-    return total
+    return total, has_candidates

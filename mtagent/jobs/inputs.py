@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent import formats
+from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
@@ -82,12 +83,14 @@ def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
 class Files:
     """What is read and where the results go; ``-`` is standard input or output.
 
-    Without ``force`` no file is replaced but what the same run has written.
+    ``candidates`` are files with other translations, line-aligned with the source like ``translation``. Without
+    ``force`` no file is replaced but what the same run has written.
     """
 
     source: Path
     translation: Path | None = None
     reference: Path | None = None
+    candidates: tuple[Path, ...] = ()
     output: Path = formats.STANDARD
     details: Path | None = None
     format: str | None = None
@@ -97,8 +100,13 @@ class Files:
         """The format of ``source``, together with its line-aligned companions."""
         kind = formats.by_path(self.source, self.format)
         if isinstance(kind, formats.Lines):
-            refuse_tables({"-t": self.translation, "-r": self.reference}, self.format)
-            return replace(kind, translation=self.translation, reference=self.reference)
+            refuse_tables({name: path for name, path in self.paths.items() if name != "-s"}, self.format)
+            return replace(kind, translation=self.translation, reference=self.reference, candidates=self.candidates)
+        if self.candidates:
+            raise ConfigError(
+                f"{self.candidates[0]}: candidates stand beside a source that is read line by line; in JSON Lines they "
+                'are a field of the segment ("candidates": ["…", "…"])'
+            )
         if self.translation or self.reference:
             raise ConfigError(f"{self.source}: a {kind.name} file holds its translations and references itself")
         return kind
@@ -119,21 +127,21 @@ class Files:
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
         named = {"-s": self.source, "-t": self.translation, "-r": self.reference}
-        return {option: path for option, path in named.items() if path is not None}
+        given = {option: path for option, path in named.items() if path is not None}
+        return given | {f"--candidate {number}": path for number, path in enumerate(self.candidates, start=1)}
 
     @contextmanager
     def spooled(self, config: Config) -> Iterator[tuple[Files, Config]]:
         """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
-        inputs = {"source": self.source, "translation": self.translation, "reference": self.reference}
-        given = {name: path for name, path in inputs.items() if path is not None}
-        with spooled_inputs(given, config) as (copies, config):
-            copied = copies["source"] != self.source
+        with spooled_inputs(self.paths, config) as (copies, config):
+            copied = copies["-s"] != self.source
             yield (
                 replace(
                     self,
-                    source=copies["source"],
-                    translation=copies.get("translation"),
-                    reference=copies.get("reference"),
+                    source=copies["-s"],
+                    translation=copies.get("-t"),
+                    reference=copies.get("-r"),
+                    candidates=tuple(path for option, path in copies.items() if option.startswith("--candidate")),
                     format=self.format or formats.by_path(self.source).name if copied else self.format,
                 ),
                 config,
@@ -149,8 +157,21 @@ class Files:
             if same_file(self.output, path) and limit is not None:
                 raise ConfigError(f"{path}: --limit would cut the file of {option} short: give -o another name")
         lines = isinstance(formats.by_path(self.source, self.format), formats.Lines)
-        if same_file(self.output, self.reference) or (lines and same_file(self.output, self.source)):
+        kept = (self.reference, *self.candidates, *([self.source] if lines else []))
+        if any(same_file(self.output, path) for path in kept):
             raise ConfigError(f"{self.output}: the translation would overwrite this file: give -o another name")
+
+    def refuse_idle_candidates(self, config: Config, own_gate: Gate | None = None) -> None:
+        """Raise :class:`ConfigError` where there are candidates, and no stage or no judge to choose among them."""
+        stages = config.stages or ()
+        if "rerank" in stages:
+            if own_gate is not None or config.gate in ("none", "guards"):
+                refuse_open(own_gate or OpenGate(config.gate or "none"))
+        elif self.candidates:
+            raise ConfigError(
+                f"{self.candidates[0]}: the stages {', '.join(stages)} do not look at candidates: leave --stages out, "
+                "or put r before the others, as in --stages rpe"
+            )
 
     def refuse_unwritable(self) -> None:
         """Raise :class:`OutputError` where the outputs cannot be written, before anything is paid for."""
@@ -168,7 +189,8 @@ class Files:
     def fingerprint(self, config: Config) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
         named = {"source": self.source, "translation": self.translation, "reference": self.reference}
-        return content_hashes(named, config)
+        candidates = {f"candidate {number}": path for number, path in enumerate(self.candidates, start=1)}
+        return content_hashes(named | candidates, config)
 
 
 @contextmanager

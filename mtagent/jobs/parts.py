@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,6 +32,7 @@ from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM, KeyedLLM
+from mtagent.records import same_rater
 from mtagent.store.store import default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
@@ -117,6 +118,13 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
+        proposers: list[Evaluator] = []
+        if evaluator is not None:
+            spec, settings = config.evaluator or "rules", config.model_for("postedit")
+            proposers = [
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
+                for draw in range(2, config.proposals + 1)
+            ]
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
@@ -139,6 +147,7 @@ async def assembled(
             skip_guards=frozenset(config.skip_guards),
             stop_when_error_free=config.stop_when_error_free,
             gate_calls=config.gate_calls,
+            proposers=tuple(proposers),
         )
 
 
@@ -248,18 +257,56 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
     return PanelGate(*judges, margin=config.margin, quorum=config.quorum)
 
 
-def _judge(config: Config, spec: str, models: _Models) -> Judge:
+def _judge(config: Config, spec: str, models: _Models, who: str = "judge") -> Judge:
     """The judge that ``spec`` names: an evaluator, as many times as samples are wanted of it, or ``pairwise``.
 
-    Settings of the model among its options (``model``, ``base_url`` …) are its own.
+    Settings of the model among its options (``model``, ``base_url`` …) are its own. What it says as ``who`` is not
+    recalled in another role.
     """
-    name, settings, spec = judge_settings(config, spec)
+    name, settings, spec = judge_settings(config, spec, who=who)
     if name == PAIRWISE:
-        llm = _needed(models.asked(settings), "the pairwise gate")
+        llm = _needed(
+            models.asked(settings, "" if who == "judge" else who),
+            "the pairwise gate" if who == "judge" else f"the {who} pairwise",
+        )
         return PairwiseJudge(named_pairwise(config, spec, llm))
     free = config.model_copy(update={"forced": False})
     draws = config.samples if asks_model(name) else 1
-    return RatingJudge(*(_evaluator(free, spec, models, settings, f"judge-{draw + 1}") for draw in range(draws)))
+    return RatingJudge(*(_evaluator(free, spec, models, settings, f"{who}-{draw + 1}") for draw in range(draws)))
+
+
+class Panel(NamedTuple):
+    """The judges of a gate that is to be calibrated, and the teacher that says what is better, if there is one."""
+
+    judges: tuple[Judge, ...]
+    teacher: Judge | None = None
+
+
+@asynccontextmanager
+async def assembled_panel(
+    config: Config, teacher: str | None, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
+) -> AsyncIterator[Panel]:
+    """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
+
+    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges, and for a
+    judge that is named twice.
+    """
+    config = effective(config, own)
+    async with AsyncExitStack() as stack:
+        models = _Models(config, own, stack, wrap_llm)
+        judges = tuple(_judge(config, spec, models) for spec in judge_specs(config))
+        for place, judge in enumerate(judges):
+            if any(same_rater(judge.signature, other.signature) for other in judges[:place]):
+                raise ConfigError(f"--judge {judge_specs(config)[place]}: is named twice")
+        panel = Panel(judges)
+        if teacher is not None:
+            panel = Panel(judges, _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher"))
+        for judge in judges:
+            if panel.teacher is not None and same_rater(judge.signature, panel.teacher.signature):
+                raise ConfigError(
+                    f"--teacher {teacher}: is one of the judges, and would find itself right: name a stronger model"
+                )
+        yield panel
 
 
 def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:

@@ -69,6 +69,8 @@ def fate(step: Step) -> Fate:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
             return Fate("untouched", "the user took all edits back")
+        case "kept" if step.stage == "rerank":
+            return Fate("changed", f"candidate {cause.chosen}")
         case "kept" if "refused" in outcomes:
             return Fate("changed", "in part: a guard refused some edits")
         case "kept":
@@ -125,7 +127,9 @@ def idle_fate(chain: Chain, stage: str) -> Fate:
         return Fate("idle", "a translation was given")
     if chain.failed is not None:
         return Fate("idle", "an earlier stage failed")
-    if any(step.stage == "postedit" for step in chain.steps):
+    if stage == "rerank" and not any(chain.segment.candidates):
+        return Fate("idle", "no candidate was given")
+    if any(step.stage in ("rerank", "postedit") for step in chain.steps):
         return Fate("idle", "error-free after an earlier stage")
     return Fate("idle", "not run on this segment")
 

@@ -15,6 +15,7 @@ from mtagent.text.table import Bar, Table
 STAGES = {
     "given": "as given",
     "translate": "translate",
+    "rerank": "rerank",
     "postedit": "post-edit",
     "proofread": "proofread",
     "final": "in the end",
@@ -22,6 +23,7 @@ STAGES = {
 """How the texts after a stage, and a stage itself, are called."""
 _AFTER = {
     "translate": "after translation",
+    "rerank": "after reranking",
     "postedit": "after post-editing",
     "proofread": "after proofreading",
     "final": "in the end",

@@ -42,7 +42,7 @@ _RATING = "evaluator, score, signature, explanation, errors, calls, correction, 
 _COLUMNS = {
     "segments": (
         "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, "
-        "context, notes, terms, state, text"
+        "context, notes, terms, state, text, candidates"
     ),
     "steps": "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause",
     "edits": (
@@ -133,7 +133,7 @@ def _segment_row(run_id: int, position: int, segment: Segment, state: SegmentSta
     texts = (segment.source, segment.translation, segment.reference)
     terms = _json([term.model_dump() for term in segment.terms])
     known = (segment.document, segment.domain, segment.context, segment.notes, terms)
-    return (run_id, position, segment.id, *languages, *texts, *known, state, text)
+    return (run_id, position, segment.id, *languages, *texts, *known, state, text, _json(segment.candidates))
 
 
 def _read_segment(row: Row) -> Segment:
@@ -143,6 +143,7 @@ def _read_segment(row: Row) -> Segment:
         target_lang=row[4],
         source=row[5],
         translation=row[6],
+        candidates=tuple(json.loads(row[15])),
         reference=row[7],
         document=row[8],
         domain=row[9],

@@ -176,7 +176,9 @@ def _guards_of(detail: str) -> list[str]:
     return list(dict.fromkeys(match[1] for part in parts if (match := _GUARD.match(part))))
 
 
-MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS)
+_CANDIDATES = ("ALTER TABLE segments ADD COLUMN candidates TEXT NOT NULL DEFAULT '[]'",)
+
+MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS, _CANDIDATES)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -1,0 +1,332 @@
+"""A gate from a stored run: labels by a teacher and by people, and what is said of labels that are no use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.analysis.error_free import definition
+from mtagent.analysis.gate_calibration import calibrate
+from mtagent.analysis.judged_run import Labels, RunJudged, judge_edits
+from mtagent.chain.calibration import Calibration, read
+from mtagent.config import load
+from mtagent.errors import ConfigError, InputError
+from mtagent.evaluators.rules import Rules
+from mtagent.jobs.parts import OwnParts
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Cause, Chain, Judgement, Message, Segment, Step
+from tests import stored
+from tests.commands import Done, Shell
+from tests.simulator import taught
+
+SIGNED = Rules().signature
+
+
+def model(fails: Sequence[str] = ()) -> ScriptedLLM:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        asked = [{"role": message.role, "content": message.content} for message in messages]
+        if any(word in messages[-1].content for word in fails):
+            raise RuntimeError("no")
+        return str(taught.answer({"model": "small", "messages": asked}))
+
+    return ScriptedLLM(reply, model="small")
+
+
+def edited(number: int, *, judged: str | None = SIGNED, **more: Any) -> Chain:
+    """A segment whose edit helps where its number is even: a full stop is restored, or lost."""
+    whole, cut = f"El informe {number} es bueno.", f"El informe {number} es bueno"
+    before, after = (whole, cut) if number % 2 else (cut, whole)
+    fields = {"id": str(number), "source": f"Report {number} is good.", "source_lang": "en", "target_lang": "es"}
+    gain = -0.1 if number % 2 else 0.1
+    judgements = (Judgement(judge="rules", signature=judged, before=0, after=gain),) if judged is not None else ()
+    cause = Cause(kind="scores" if judgements else "unchecked", judgements=judgements)
+    made = Step(stage="postedit", text=after, proposed=after, verdict="kept", cause=cause)
+    return Chain(segment=Segment(translation=before, **{**fields, **more}), steps=(made,))
+
+
+def run(shell: Shell, *chains: Chain) -> None:
+    stored.store(shell.folder / "store.db", "first", *(chains or [edited(number) for number in range(60)]))
+
+
+def preferences(shell: Shell, *rows: str, head: str = "id\tpreference", name: str = "labels.tsv") -> Path:
+    """Labels of all 60 edits, a tenth of them same; or the ``rows`` that are given."""
+    said = {0: "after", 1: "before"}
+    usual = [f"{number}\t{'same' if number % 10 == 9 else said[number % 2]}" for number in range(60)]
+    return shell.write(name, head, *(rows or usual))
+
+
+def calibrated(shell: Shell, line: str = "--human labels.tsv -o gate.json") -> Done:
+    return shell(f"gate calibrate --run first {line}")
+
+
+# --- labels by people
+
+
+def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_asked(shell: Shell) -> None:
+    run(shell)
+    preferences(shell)
+    done = calibrated(shell)
+    assert done.code == 0, done.err
+    assert "no model is asked: the run holds what its judges said" in done.err
+    assert done.err.splitlines()[0] == "mtagent: 60 of 60 edits of first, labelled ones"
+    assert done.last.startswith("mtagent: gate.json is worth +")
+    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.last
+    made = read(shell.folder / "gate.json")
+    assert (made.human, made.pairs, [source.option for source in made.data]) == (
+        "preferences", ("en-es",), ["--run", "--human"],
+    )  # fmt: skip
+    assert made.gain is not None
+    assert made.gain.judges[0].signature == SIGNED
+    assert made.gain.calibrated_on == 60
+    assert made.gain.held_out is not None
+    assert (made.gain.held_out.items, made.gain.held_out.never.value) == (60, 0)
+    good = Judgement(judge="rules", signature=SIGNED, before=0, after=0.1)
+    assert made.gain.predict([good]) > 0 > made.gain.predict([good.model_copy(update={"after": -0.1})])
+    assert list(shell.runs()) == ["first"]
+
+
+def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes(shell: Shell) -> None:
+    run(shell, *(edited(number, judged=None) for number in range(60)))
+    preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(40)])
+    done = calibrated(shell, "--judge rules --human labels.tsv -o gate.json")
+    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
+    assert "mtagent: 40 edits judged, 0 failed; 0 calls" in done.err
+    again = calibrated(shell, "--judge rules --human labels.tsv -o again.json")
+    assert "40 of 40 segments are done" in again.err
+    assert (shell.folder / "again.json").read_text() == (shell.folder / "gate.json").read_text()
+
+
+def test_a_former_calibration_in_the_settings_is_written_anew(shell: Shell) -> None:
+    run(shell)
+    preferences(shell)
+    shell.write("mtagent.toml", 'calibration = "gate.json"', "cautious = 0.8")
+    assert [calibrated(shell).code for _ in range(2)] == [0, 0]
+
+
+def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> None:
+    run(shell)
+    rows = [f"{number}\tpostedit\t{50 + 40 * (number % 2)}\t{90 - 40 * (number % 2)}" for number in range(60)]
+    preferences(shell, *rows, head="id\tstage\thuman_before\thuman_after")
+    assert calibrated(shell, "--human labels.tsv --error-free 85 -o gate.json -q").code == 0
+    made = read(shell.folder / "gate.json")
+    assert made.human == "human scores"
+    assert made.gain is not None
+    assert made.gain.held_out is not None
+    assert made.gain.held_out.oracle.value == 90
+    assert made.threshold == 0.1
+
+
+@pytest.mark.parametrize(("rows", "head", "error"), [
+    (["1\tafter", "1\tbefore"], "id\tpreference",
+     "labels.tsv:3: the gain of segment 1 is -1, and in labels.tsv:2 1: these labels contradict each other; keep one"),
+    (["1\t\tafter", "1\tpostedit\tsame"], "id\tstage\tpreference",
+     "labels.tsv:3: the gain of segment 1 is 0, and in labels.tsv:2 1: these labels contradict each other; keep one"),
+    (["1\tbetter"], "id\tpreference", "labels.tsv:2: preference is 'better'; of a pair write before, after or same"),
+    (["1\tp\tafter"], "id\tstage\tpreference", "labels.tsv:2: there is no stage 'p'; write postedit or proofread"),
+    (["\tafter"], "id\tpreference", "labels.tsv:2: has no id: name the segment whose edit it is about"),
+    (["1\tafter"], "id\tscore",
+     "labels.tsv:2: has id, score; the label of an edit is a preference (before, after or same), or human_before and "
+     "human_after"),
+    (["1\tNaN\t3"], "id\thuman_before\thuman_after",
+     "labels.tsv:2: 'human_before' is 'NaN', which is no score; a missing one is None (or an empty cell)"),
+    ([f"{number}\tafter" for number in range(20)], "id\tpreference",
+     "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
+     "to learn from"),
+    ([f"{number}\tafter" for number in range(60)], "id\tpreference",
+     "people see the same gain (1) in all 60 pairs: nothing can be learnt"),
+])  # fmt: skip
+def test_labels_that_are_no_use_are_one_clear_line(rows: list[str], head: str, error: str, shell: Shell) -> None:
+    run(shell)
+    preferences(shell, *rows, head=head)
+    done = calibrated(shell)
+    assert (done.code, done.last) == (1, f"mtagent: {error}")
+    assert not (shell.folder / "gate.json").exists()
+
+
+def test_a_label_that_is_given_twice_counts_once_and_labels_of_no_edit_are_named(shell: Shell) -> None:
+    run(shell)
+    rows = [f"{number}\t{'before' if number % 2 else 'after'}" for number in range(40)]
+    preferences(shell, *rows, *rows, "x1\tafter", "59\t")
+    done = calibrated(shell)
+    assert done.code == 0
+    assert "mtagent: labels of no edit in the run: x1" in done.err
+    made = read(shell.folder / "gate.json")
+    assert made.gain is not None
+    assert (made.gain.calibrated_on, made.left_out) == (40, {"labels of no edit in the run": 1})
+
+
+def test_a_label_without_a_stage_is_refused_where_two_stages_edited(shell: Shell) -> None:
+    both = edited(0)
+    reworded = both.steps[0].model_copy(update={"stage": "proofread", "proposed": "Muy bueno.", "text": "Muy bueno."})
+    run(shell, both.model_copy(update={"steps": (*both.steps, reworded)}))
+    preferences(shell, "0\tafter")
+    error = "labels.tsv:2: segment 0 has an edit in postedit and in proofread: say in a column stage which one is meant"
+    assert calibrated(shell).last == f"mtagent: {error}"
+    preferences(shell, "0\tproofread\tafter", head="id\tstage\tpreference")
+    assert "1 are labelled in labels.tsv" in calibrated(shell).last
+
+
+def test_a_run_whose_edits_nobody_judged_wants_judges(shell: Shell) -> None:
+    run(shell, *(edited(number, judged=None) for number in range(60)))
+    preferences(shell)
+    assert (
+        calibrated(shell).last == "mtagent: run 'first': no judge was asked about its edits: name judges with --judge"
+    )
+
+
+def test_edits_that_nobody_judged_are_left_out_and_two_panels_are_refused(shell: Shell) -> None:
+    run(shell, *(edited(number, judged=SIGNED if number < 50 else None) for number in range(60)))
+    preferences(shell)
+    assert calibrated(shell).code == 0
+    assert read(shell.folder / "gate.json").left_out == {"edits that no judge was asked about": 10}
+    (shell.folder / "store.db").unlink()
+    run(shell, *(edited(number, judged=SIGNED if number < 50 else "other|1") for number in range(60)))
+    assert "its edits were judged by different panels (" in calibrated(shell).last
+
+
+def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None:
+    run(shell, *(edited(number, target_lang="es" if number < 40 else "pt") for number in range(60)))
+    preferences(shell)
+    assert calibrated(shell, "-l en-es --human labels.tsv -o gate.json").code == 0
+    assert read(shell.folder / "gate.json").pairs == ("en-es",)
+
+
+@pytest.mark.parametrize(("line", "error"), [
+    ("--judge rules", "who labels the edits? Give --teacher NAME:model=MODEL, or --human FILE; one of them"),
+    ("--judge rules --teacher rules:x=1 --human labels.tsv", "who labels the edits?"),
+    ("--human labels.tsv --before given --after final", "--run brings the edits with it: leave out --before"),
+    ("--run second --judge rules --teacher spans-file", "--teacher labels the edits of one chain run"),
+    ("--pairs labels.tsv --budget 3", "--run brings the edits with it: leave out --pairs"),
+])  # fmt: skip
+def test_wrong_usage(line: str, error: str, shell: Shell) -> None:
+    run(shell)
+    preferences(shell)
+    done = calibrated(shell, line)
+    assert (done.code, f"Error: {error}" in done.err) == (2, True), done.err
+
+
+def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
+    done = shell("gate calibrate --pairs pairs.tsv --budget 3")
+    assert done.code == 2
+    assert "--budget: scores are read and no model is asked, unless --run names a chain run" in done.err
+
+
+# --- a teacher
+
+
+def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> RunJudged:
+    settings = {"model": "small", "judge": {"evaluator": more.pop("judges", ("gemba-da", "pairwise"))}}
+    return asyncio.run(judge_edits(load(None, settings), "first", teacher=teacher, own=OwnParts(llm=llm), **more))
+
+
+def worse_or_better(number: int) -> Chain:
+    """An edit that the simulator's models see: a good text is spoilt, or a bad one mended."""
+    good, bad = f"El informe {number} es bueno.", f"El informe {number} es errado."
+    before, after = (good, bad) if number % 2 else (bad, good)
+    chain = edited(number, document=f"d{number // 2}", domain="reports")
+    made = chain.steps[0].model_copy(update={"proposed": after, "text": before, "verdict": "rejected"})
+    return Chain(segment=chain.segment.model_copy(update={"translation": before}), steps=(made,))
+
+
+def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    judged = taught_by(shell, model(), "gemba-da:reference=yes").judged
+    assert judged.pairs is not None
+    assert len(judged.pairs) == 60
+    first = next(pair for pair in judged.pairs if pair.segment == "0 postedit")
+    assert (first.human_before, first.human_after) == tuple(
+        round(taught.seen("small", text), 2) for text in ("El informe 0 es errado.", "El informe 0 es bueno.")
+    )
+    assert first.group == ("document", "d0")
+    assert first.before[1] is None
+    assert judged.people.startswith("teacher gemba-da|model:small")
+    assert (judged.domains, judged.language_pairs) == (("reports",), ("en-es",))
+    learnt = calibrate(judged, definition(None, None), crossed=True)
+    assert learnt.gain is not None
+    assert learnt.gain.held_out is not None
+    assert (learnt.gain.calibrated_on, learnt.gain.held_out.groups) == (60, 30)
+
+
+def test_a_teacher_that_compares_gives_preferences(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    judged = taught_by(shell, model(), judges="gemba-da").judged
+    assert judged.pairs is not None
+    assert {(pair.human_before, pair.human_after) for pair in judged.pairs} <= {(0, -1), (0, 0), (0, 1)}
+    assert all(text.human is None for text in judged.texts)
+
+
+def test_edits_that_a_judge_fails_for_are_left_out_counted_and_named(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    judged = taught_by(shell, model(fails=["informe 7 ", "informe 8 "]), judges="gemba-da").judged
+    assert judged.left_out == {"edits for which gemba-da failed": 2}
+    assert judged.remarks == ("gemba-da failed for 7, 8: left out",)
+    assert judged.pairs is not None
+    assert len(judged.pairs) == 58
+
+
+def test_a_teacher_that_fails_is_called_the_teacher(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    judged = taught_by(shell, model(fails=["informe 7 "]), "gemba-da:reference=yes", judges="rules").judged
+    assert judged.remarks == ("the teacher gemba-da failed for 7: left out",)
+
+
+def test_two_judges_of_one_name_are_told_apart_by_their_signatures(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(40)))
+    judged = taught_by(shell, model(), judges=("gemba-da", "gemba-da:reference=yes")).judged
+    assert judged.judges == ("gemba-da (reference:no)", "gemba-da (reference:yes)")
+
+
+@pytest.mark.parametrize(("number", "sample", "error"), [
+    (20, 200, "run 'first': has 20 edits that a gate decides on: at least 30 are needed to learn from"),
+    (60, 20, "run 'first': has 60 edits that a gate decides on; the sample is of 20: at least 30"),
+])  # fmt: skip
+def test_too_few_edits_are_refused_before_anything_is_asked(number: int, sample: int, error: str, shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(number)))
+    llm = model()
+    with pytest.raises(InputError) as refused:
+        taught_by(shell, llm, sample=sample)
+    assert str(refused.value).startswith(error)
+    assert llm.requests == []
+
+
+def test_what_the_guards_refused_is_told_where_too_little_is_left(shell: Shell) -> None:
+    refused = edited(0).steps[0].model_copy(update={"verdict": "rejected", "cause": Cause(kind="guards")})
+    chains = [edited(number).model_copy(update={"steps": (refused,)}) for number in range(40)]
+    run(shell, *chains)
+    with pytest.raises(InputError, match=r"has 0 edits that a gate decides on \(and 40 that the guards refused\)"):
+        taught_by(shell, model())
+
+
+def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None:
+    run(shell, *map(worse_or_better, range(60)))
+    teacher = "--teacher gemba-esa:model=gpt-6.1-sol --sample 40 --dry-run"
+    done = calibrated(shell, f"--model gpt-6-luna --judge gemba-da --judge pairwise --samples 2 {teacher}")
+    assert done.code == 0, done.err
+    rows = {line.split("  ")[0]: line.split()[-4] for line in done.lines[1:5]}
+    assert rows == {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160", "total": "400"}
+    assert done.last.startswith("mtagent: 40 of 60 edits of first, sampled by size. Nothing was sent")
+    assert list(shell.runs()) == ["first"]
+
+
+def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
+    run(shell)
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels(preferences(shell)))).judged
+    crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
+
+    def sizes(made: Calibration) -> tuple[int, int]:
+        assert made.gain is not None
+        assert made.gain.held_out is not None
+        return made.gain.calibrated_on, made.gain.held_out.items
+
+    assert sizes(crossed) == (60, 60)
+    assert sizes(halves) == (30, 30)
+
+
+def test_people_or_a_teacher_must_label(shell: Shell) -> None:
+    run(shell)
+    with pytest.raises(ConfigError, match="name the judges that the gate is to ask"):
+        asyncio.run(judge_edits(load(None, {}), "first", teacher="pairwise"))

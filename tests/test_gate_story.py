@@ -1,0 +1,94 @@
+"""A gate from one's own run, as a user types it: postedit, calibrate with a teacher, postedit again, compare."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.harness import simulator
+from mtagent.chain.calibration import read
+from tests.commands import Shell
+from tests.simulator import read_journal
+from tests.simulator.marks import corrected, marks, segments
+from tests.simulator.taught import worth
+
+PRICES = {"editor": (0.5, 2), "small": (0.1, 0.4), "strong": (3, 15)}
+PANEL = "--judge gemba-da --judge pairwise"
+CALIBRATE = f"gate calibrate --run first {PANEL} --teacher gemba-da:model=strong,max-tokens=100 --sample 200"
+
+
+def mean_worth(shell: Shell, name: str) -> float:
+    lines = shell.read(name)
+    return sum(map(worth, lines)) / len(lines)
+
+
+def prepare(shell: Shell, server: str) -> None:
+    """Sources, translations, references, prices and settings."""
+    chosen = segments(400)
+    shell.write("en.txt", *(segment.source for segment in chosen))
+    translations = [segment.translation or "" for segment in chosen]
+    shell.write("es.txt", *translations)
+    shell.write("ref.txt", *(corrected(text, marks(text)) for text in translations))
+    rows = (f'[[prices]]\nmodel = "{name}"\ninput = {ask}\noutput = {say}\n' for name, (ask, say) in PRICES.items())
+    shell.write("prices.toml", *rows)
+    settings = {"base_url": server, "model": "editor", "judge_model": "small", "prices": "prices.toml", "stages": "pe"}
+    shell.write("mtagent.toml", *(f'{name} = "{value}"' for name, value in settings.items()))
+
+
+@pytest.mark.loopback
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_nothing(
+    shell: Shell, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
+        prepare(shell, server)
+        assert shell.postedit(f"{PANEL} --name first -o first.txt").code == 0
+
+        estimate = shell(f"{CALIBRATE} --dry-run")
+        assert estimate.code == 0, estimate.err
+        (total,) = (line.split() for line in estimate.lines if line.startswith("total"))
+        assert total[1] == "1,200"
+        lowest, highest = (float(cost.removeprefix("$")) for cost in total[-1].split("–"))
+        paid_before = len(read_journal(log))
+
+        stopped = shell(f"{CALIBRATE} --budget 0.1 -o gate.json")
+        assert stopped.code == 4
+        assert re.search(r"stopped: \$0\.\d+ of the budget of \$0\.1000 is spent", stopped.last)
+        assert not (tmp_path / "gate.json").exists()
+
+        done = shell(f"{CALIBRATE} --budget 2 -o gate.json")
+        assert done.code == 0, done.err
+        assert "mtagent: 200 of 331 edits of first, sampled by size" in done.err
+        assert re.search(r"resuming run calibrate-\w+: \d+ of 200 segments are done", done.err)
+        assert "200 edits judged, 0 failed; 400 calls" in done.err
+        assert len(read_journal(log)) == paid_before + 400  # the panel's calls were made by the first run's gate
+        judged = next(run for run in shell.runs().values() if run.name.startswith("calibrate"))
+        assert judged.usage.cost is not None
+        assert lowest <= judged.usage.cost <= highest
+
+        second = shell.postedit(f"{PANEL} --calibration gate.json --name second -o second.txt")
+        assert second.code == 0, second.err
+        compared = shell("compare first second -r ref.txt -m chrf")
+    again = shell.runs()["second"]
+    assert again.usage.calls < 0.05 * shell.runs()["first"].usage.calls
+    assert max(Counter(entry.sha256 for entry in read_journal(log)).values()) == 1
+
+    gain = read(tmp_path / "gate.json").gain
+    assert gain is not None
+    assert gain.held_out is not None
+    assert gain.held_out.lead is not None
+    assert gain.held_out.lead.low is not None
+    assert gain.calibrated_on == gain.held_out.items == 200
+    assert gain.held_out.lead.low > 0
+    assert re.search(r"gate\.json is worth \+\S+ \[\S+ \S+\] over the better of never and always, \S+ %", done.last)
+    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.last
+    assert mean_worth(shell, "second.txt") > mean_worth(shell, "first.txt") > mean_worth(shell, "es.txt") + 5
+    assert compared.code == 0
+    assert [line.split()[0] for line in compared.lines if line.startswith(("first/final", "second/final"))][:2] == [
+        "first/final", "second/final",
+    ]  # fmt: skip
