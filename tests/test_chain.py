@@ -220,9 +220,9 @@ async def test_calls_made_before_a_failure_are_kept() -> None:
     paid = Completion(text=errors, model="m", usage=Usage(calls=1, cost=0.5))
     down = ServerError("down")
     down.calls = (Call(purpose="", model="m", error="down", usage=Usage(calls=1, cost=0.25)),)
-    step = await only_step(segment(), plan(ScriptedLLM([paid, down])))
-    assert (step.text, step.usage) == (BAD, Usage(calls=2, cost=0.75))
-    assert [call.purpose for call in step.calls] == ["rate", "rate"]
+    step = await only_step(segment(), plan(ScriptedLLM([paid, down, paid])))
+    assert (step.text, step.usage) == (BAD, Usage(calls=3, cost=1.25))  # the judge's other rating was under way
+    assert [call.purpose for call in step.calls] == ["rate", "rate", "rate"]
     third_party = ScriptedLLM([paid, RuntimeError("bug")])
     step = await only_step(segment("One.\n\nTwo.", translation=None), plan(third_party, ("translate",)))
     assert (step.verdict, step.reason, step.usage.cost) == ("failed", "RuntimeError: bug", 0.5)

@@ -14,7 +14,7 @@ import pytest
 from mtagent import Agent
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import OpenGate, PanelGate, RateGate, Threshold, calibrated
+from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
 from mtagent.config import load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
@@ -319,3 +319,24 @@ def test_the_weights_are_settings_of_the_run_and_what_was_measured_is_not(shell:
     assert later == settings
     other = read(calibration(shell, gain={**gain, "intercept": 7}, margin=None, error_free=None)).settings()
     assert other != settings
+
+
+def test_a_run_warns_once_of_another_language_pair_and_domain_than_the_calibration_s(shell: Shell) -> None:
+    calibration(shell, pairs=["de-fr"], domains=["news"])
+    line = "--evaluator rules --calibration gate.json -o out.txt --domain speech"
+    for options in ("", " -q --force --run again"):
+        shown = shell.postedit(line + options).err
+        assert shown.count("gate.json: the gate was calibrated for the language pair de-fr, not for en-es") == 1
+        assert shown.count("gate.json: the gate was calibrated for the domain news, not for speech") == 1
+    calibration(shell, pairs=["de-fr", "en-es"])
+    assert "was calibrated for" not in shell.postedit(line + " --force --run other").err
+
+
+def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
+    judges = RatingJudge(Rules()), RatingJudge(GembaDA(ScriptedLLM([])))
+    gain = expected_gain(*(judge.signature for judge in judges)).model_dump()
+    path = calibration(shell, gain=gain, margin=None, error_free=None)
+    gate, _ = calibrated(path, PanelGate(*judges), None)
+    assert gate.name == "gain"
+    with pytest.raises(ConfigError, match="and not by a quorum: leave --quorum out"):
+        calibrated(path, PanelGate(*judges, quorum=1), None)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from mtagent import __version__
 from mtagent.chain.calibration import ExpectedGain, JudgeWeight
+from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
+from mtagent.chain.guards import GUARDS
 from mtagent.errors import ConfigError, EvaluationError, MtagentError, RatingParseError
 from mtagent.evaluators.pairwise import Pairwise, read_choice
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
-from mtagent.records import Rating, RatingRole, Segment, Term
+from mtagent.records import Call, Rating, RatingRole, Segment, Term
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
@@ -192,6 +195,51 @@ async def test_who_rates_together_is_shown_both_texts_at_once() -> None:
 
     with pytest.raises(EvaluationError, match="no reply"):
         await RateGate(Failing(b=1)).decide(SEGMENT, "b", "a", ask)
+
+
+class Paid(Judge):
+    """Has a call for each rating, and one for a text that it has no score for."""
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        if translation not in self.scores:
+            error = EvaluationError("no reply")
+            error.calls = (Call(purpose="failed", model="m"),)
+            raise error
+        calls = (Call(purpose="rated", model="m"),)
+        return (await super().rate(segment, translation)).model_copy(update={"calls": calls})
+
+
+class PaidTogether(Paid):
+    async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
+        ratings: list[Rating | MtagentError] = []
+        for text in translations:
+            try:
+                ratings.append(await self.rate(segment, text))
+            except EvaluationError as error:
+                ratings.append(error)
+        return ratings
+
+
+@pytest.mark.parametrize("failing", [Paid(b=1), PaidTogether(b=1)])
+async def test_what_all_judges_cost_stands_on_the_error_of_one_that_fails(failing: Judge) -> None:
+    panel = PanelGate(RatingJudge(failing), choosing("B", "A"), RatingJudge(Paid(b=1, a=2)))
+    with pytest.raises(EvaluationError, match="no reply") as caught:
+        await panel.decide(SEGMENT, "b", "a", ask)
+    assert Counter(call.purpose for call in caught.value.calls) == {"rated": 3, "failed": 1, "judge": 2}
+
+
+@pytest.mark.parametrize("judge", [Paid(b=0, a=1), PaidTogether(b=0, a=1)])
+async def test_a_step_has_each_call_of_its_judges_once(judge: Judge) -> None:
+    class Editor:
+        name = "editor"
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            return Rating(evaluator=self.name, score=0, correction="a")
+
+    segment = SEGMENT.model_copy(update={"translation": "b"})
+    plan = Plan(("postedit",), evaluator=Editor(), gate=RateGate(judge), skip_guards=frozenset(GUARDS))
+    (step,) = (await improve(segment, plan)).steps
+    assert (step.verdict, [call.purpose for call in step.calls]) == ("kept", ["rated", "rated"])
 
 
 def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:

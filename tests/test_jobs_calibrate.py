@@ -56,6 +56,14 @@ def test_a_translation_is_no_edit() -> None:
     assert texts(chain(made, step("uno tres", "uno tres"), translation=None)) == [("postedit", "uno dos", "uno tres")]
 
 
+def test_what_a_candidate_was_held_against_another_by_is_no_judgement_of_its_edit() -> None:
+    said = (Judgement(judge="j", choices=("after", "after")),)
+    for against, judgements in ((None, said), (1, ())):
+        cause = Cause(kind="choices", judgements=said, against=against, chosen=2)
+        chosen = step("uno tres", "uno tres", stage="rerank", cause=cause)
+        assert [pair.judgements for pair in pairs_in(chain(chosen))] == [judgements]
+
+
 @pytest.mark.parametrize("nothing", [
     step("uno dos", "uno", "rejected", "guards"),
     step("uno dos", "uno\ndos", "rejected", "lines"),
@@ -84,6 +92,13 @@ def test_of_an_edit_that_was_kept_in_part_people_see_the_part_and_a_teacher_the_
     kept = step("una dos", "una tres", edits=changes, cause=Cause(kind="scores", edits_kept=1, edits_tried=2))
     assert texts(chain(kept)) == [("postedit", "uno dos", "una tres")]
     assert texts(chain(kept), as_kept=True) == [("postedit", "uno dos", "una dos")]
+
+
+def test_of_a_part_that_was_kept_and_then_taken_back_people_see_the_part() -> None:
+    changes = (edit("uno", "un", 0, "rejected"), edit("dos", "tres", 4, "reverted"))
+    taken_back = step("uno dos", "un tres", edits=changes)
+    assert texts(chain(taken_back), as_kept=True) == [("postedit", "uno dos", "uno tres")]
+    assert texts(chain(taken_back)) == [("postedit", "uno dos", "un tres")]
 
 
 def test_an_edit_that_was_taken_back_counts_as_it_was_and_what_follows_on_it_does_not() -> None:

@@ -1,4 +1,4 @@
-"""What a calibration changes in the chain: the margin of the gate, and what is called error-free."""
+"""What a calibration changes in the chain: the gain that the gate expects, and what is called error-free."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class JudgeWeight(Record):
     scale: float = Field(ge=0, allow_inf_nan=False)
     weight: float = Field(allow_inf_nan=False)
     before_mean: float = Field(default=0.0, allow_inf_nan=False)
-    before_scale: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    before_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     before_weight: float = Field(default=0.0, allow_inf_nan=False)
 
 

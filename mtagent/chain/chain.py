@@ -11,7 +11,7 @@ accepted text.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
         except (*FATAL, OffScript):
             raise
         except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
-            work.calls += calls_of(error)
+            work.count(calls_of(error))
             step = work.step(stage, "failed", Cause(kind="error", error=type(error).__name__, detail=str(error)))
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         work.text = step.text
@@ -159,6 +159,11 @@ class _Work:
         self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
         self._triaged: Rating | None = None
         self._ratings: dict[tuple[int, str, int], Rating] = {}  # by evaluator, text, and draw (0: a judge's)
+
+    def count(self, calls: Iterable[Call]) -> None:
+        """Note calls of the step; those that were noted with their rating count once."""
+        known = set(map(id, self.calls))
+        self.calls += [call for call in calls if id(call) not in known]
 
     def step(
         self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
@@ -389,7 +394,8 @@ class _Work:
     async def _decide(self, before: str, after: str) -> Decision:
         """The gate's decision on the two texts, with its calls counted."""
         decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
-        self.calls += decision.calls
+        self.count(call for rating in decision.ratings for call in rating.calls)
+        self.count(decision.calls)
         return decision
 
     async def _in_parts(

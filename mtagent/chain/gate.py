@@ -11,12 +11,12 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
-from mtagent.errors import ConfigError
+from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import (
     Evaluator,
@@ -43,6 +43,7 @@ from mtagent.records import (
 
 Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
 """The chain's way to a judge's rating of a text, asked for once in a segment."""
+Answer = TypeVar("Answer")
 
 
 class Decision(NamedTuple):
@@ -85,6 +86,11 @@ class Opinion(NamedTuple):
     ratings: tuple[Rating, ...] = ()
     calls: tuple[Call, ...] = ()
 
+    @property
+    def paid(self) -> tuple[Call, ...]:
+        """All calls, those of the ratings first."""
+        return (*(call for rating in self.ratings for call in rating.calls), *self.calls)
+
 
 class Judge(Protocol):
     """Holds two texts against each other."""
@@ -124,25 +130,60 @@ class RatingJudge:
 
     async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
         """Rate both texts once for each draw."""
-        pairs = await together(*(self._rate_both(draw, segment, before, after, rate) for draw in self.draws))
+        pairs = await _all_asked(
+            *(self._rate_both(draw, segment, before, after, rate) for draw in self.draws),
+            calls=lambda pair: (call for rating in pair for call in rating.calls),
+        )
         old, new = (trimmed_mean([pair[side].score for pair in pairs]) for side in (0, 1))
         judgement = Judgement(judge=self.name, signature=self.signature, before=old, after=new)
         return Opinion(judgement, tuple(rating for pair in pairs for rating in pair))
 
     async def _rate_both(
         self, evaluator: Evaluator, segment: Segment, before: str, after: str, rate: Rate
-    ) -> tuple[Rating, Rating]:
+    ) -> list[Rating]:
         if not isinstance(evaluator, RatesTogether):
-            old, new = await together(_role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"))
-            return old, new
-        ratings = []
-        for rating, role in zip(
-            await ratings_by(evaluator, segment, (before, after)), ("before", "after"), strict=True
-        ):
-            if isinstance(rating, Exception):
-                raise rating
-            ratings.append(checked_rating(rating, evaluator).model_copy(update={"role": role}))
-        return ratings[0], ratings[1]
+            return await _all_asked(
+                _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
+            )
+        ratings = _unfailed(await ratings_by(evaluator, segment, (before, after)), _calls_of_rating)
+        return [
+            checked_rating(rating, evaluator).model_copy(update={"role": role})
+            for rating, role in zip(ratings, ("before", "after"), strict=True)
+        ]
+
+
+def _calls_of_rating(rating: object) -> Iterable[Call]:
+    return rating.calls if isinstance(rating, Rating) else ()  # a third party's may be anything, until it is checked
+
+
+async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
+    """The answers in order. None is given up where another fails, so that what all of them cost is known."""
+
+    async def answer(coroutine: Coroutine[Any, Any, Answer]) -> Answer | Exception:
+        try:
+            return await coroutine
+        except (*FATAL, OffScript):
+            raise
+        except Exception as error:  # noqa: BLE001 raised below, with the calls of all
+            return error
+
+    return _unfailed(await together(*map(answer, work)), calls)
+
+
+def _unfailed(answers: Sequence[Answer | Exception], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
+    """The ``answers``, where none is an error; else the first error is raised with the calls of all."""
+    good, failures, paid = list[Answer](), list[Exception](), list[Call]()
+    for answer in answers:
+        if isinstance(answer, Exception):
+            failures.append(answer)
+            paid += calls_of(answer)
+        else:
+            good.append(answer)
+            paid += calls(answer)
+    if failures:
+        setattr(failures[0], "calls", tuple({id(call): call for call in paid}.values()))  # noqa: B010 may be anybody's
+        raise failures[0]
+    return good
 
 
 async def _role(rate: Rate, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
@@ -211,7 +252,9 @@ class PanelGate:
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Ask the judges, and combine what they say."""
-        opinions = await together(*(judge.judge(segment, before, after, rate) for judge in self.judges))
+        opinions = await _all_asked(
+            *(judge.judge(segment, before, after, rate) for judge in self.judges), calls=lambda opinion: opinion.paid
+        )
         judgements = tuple(opinion.judgement for opinion in opinions)
         ratings = tuple(rating for opinion in opinions for rating in opinion.ratings)
         calls = tuple(call for opinion in opinions for call in opinion.calls)
@@ -326,6 +369,8 @@ def calibrated(
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
         if others := [judge.name for judge in judges if judge not in panel]:
             raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
+        if isinstance(gate, PanelGate) and gate.quorum != len(judges):
+            raise ConfigError(f"{path}: decides by the expected gain, and not by a quorum: leave --quorum out")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
     elif calibration.margin is not None:
         assert isinstance(gate, PanelGate)

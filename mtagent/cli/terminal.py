@@ -69,11 +69,16 @@ class _Once(logging.Handler):
 
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
-    """Show what the readers of files report: which foreign column was taken for what."""
-    logger, handler = logging.getLogger("mtagent.formats"), _Once()
-    logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    logger.addHandler(handler)
+    """Show what is reported of files: which foreign column is taken for what, and what a calibration was not made for.
+
+    ``quiet``: warnings alone.
+    """
+    loggers, handler = [logging.getLogger(name) for name in ("mtagent.formats", "mtagent.jobs.improve")], _Once()
+    for logger in loggers:
+        logger.setLevel(logging.WARNING if quiet else logging.INFO)
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)

@@ -40,7 +40,8 @@ SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_field
 class StoredPair(NamedTuple):
     """An edit of a stored run that a gate decides on: the text ``before`` a stage, and ``after`` what it proposed.
 
-    ``judgements`` are those by which the run's own gate decided on it.
+    ``judgements`` are those by which the run's own gate decided on it; none where it held two candidates against each
+    other.
     """
 
     segment: Segment
@@ -69,14 +70,16 @@ def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[StoredPair]:
         reverted = any(edit.outcome == "reverted" for edit in step.edits)
         if before is not None and step.proposed is not None and _is_edit(step) and not _is_refused(step):
             after = step.proposed
+            left_out = {"refused", "rejected"} if as_kept and step.verdict == "kept" else {"refused"}
             if as_kept and step.verdict == "kept" and not reverted:
                 after = step.text
-            elif any(edit.outcome == "refused" for edit in step.edits):
-                judged = ("applied", "rejected", "reverted")
+            elif any(edit.outcome in left_out for edit in step.edits):
+                judged = {"applied", "rejected", "reverted"} - left_out
                 wanted = [edit for edit in step.edits if edit.outcome in judged and edit.start is not None]
                 after = edits.apply(before, [edit.model_copy(update={"outcome": "applied"}) for edit in wanted])
             if after != before and before.strip() and after.strip():
-                yield StoredPair(chain.segment, step.stage, before, after, step.cause.judgements)
+                judgements = step.cause.judgements if step.cause.against is None else ()
+                yield StoredPair(chain.segment, step.stage, before, after, judgements)
         if reverted:
             break
         before = step.text
@@ -208,7 +211,7 @@ async def judged(pair: StoredPair, panel: Panel) -> Chain:
             failure = failure or (judge, answer)
             calls += calls_of(answer)
             continue
-        calls += [call for rating in answer.ratings for call in rating.calls] + list(answer.calls)
+        calls += answer.paid
         ratings += answer.ratings
         said.append(answer.judgement)
     if failure is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from mtagent import formats
+from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
@@ -18,6 +21,9 @@ from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.records import Chain
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path
+from mtagent.text import languages
+
+logger = logging.getLogger(__name__)
 
 
 async def improve_file(
@@ -40,8 +46,8 @@ async def improve_file(
     decided = effective(config, own)
     settings = settings_for_results(decided)
     with files.spooled(config) as (files, config):
-        total, has_candidates = _count(config, files, translates="translate" in (decided.stages or ()))
-        if has_candidates:
+        contents = _contents(config, files, translates="translate" in (decided.stages or ()))
+        if contents.has_candidates:
             files.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
@@ -51,7 +57,7 @@ async def improve_file(
                     command=command,
                     settings=settings,
                     inputs=files.fingerprint(config),
-                    total=total,
+                    total=contents.total,
                     items=read_segments(config, files),
                     work=lambda run, position, segment: improve(segment, plan),
                     save=Run.save,
@@ -61,6 +67,9 @@ async def improve_file(
                     force=files.force,
                     signatures=plan.signatures,
                 )
+                if config.calibration is not None:
+                    for warning in read(config.calibration).foreign(contents.pairs, contents.domains):
+                        logger.warning("%s: %s", config.calibration, warning)
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             kind, like = files.writer()
             like = like if config.limit is None else None
@@ -85,16 +94,26 @@ def write_outputs(
         write_details(files.details, islice(run.chains(), limit))
 
 
-def _count(config: Config, files: Files, *, translates: bool) -> tuple[int, bool]:
-    """How many segments there are, and whether there are candidates for any.
+class _Contents(NamedTuple):
+    """What is in the input: how many segments, whether any has candidates, the language pairs and the domains."""
 
-    The whole input is read once, so that a defect in its last line is found before anything is paid for.
-    """
+    total: int
+    has_candidates: bool
+    pairs: tuple[str, ...]
+    domains: tuple[str, ...]
+
+
+def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
+    """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
     total = with_words = workable = 0
     has_candidates = False
+    pairs, domains = dict[str, None](), dict[str, None]()
     for segment in read_segments(config, files):
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
+        pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
+        if segment.domain:
+            domains[segment.domain] = None
         if segment.source.strip():
             with_words += 1
             workable += segment.translation is not None
@@ -105,4 +124,4 @@ def _count(config: Config, files: Files, *, translates: bool) -> tuple[int, bool
             f"{files.source}: there is no translation in it, and nothing to translate with: "
             "give -t, or the stage translate with OPENAI_API_KEY, --base-url, --llm local or --translator"
         )
-    return total, has_candidates
+    return _Contents(total, has_candidates, tuple(pairs), tuple(domains))
