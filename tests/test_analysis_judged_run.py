@@ -11,6 +11,7 @@ import pytest
 
 from mtagent.analysis.error_free import definition
 from mtagent.analysis.gate_calibration import calibrate
+from mtagent.analysis.gate_inputs import Judged, Pair, Text
 from mtagent.analysis.gate_tables import text
 from mtagent.analysis.judged_run import Labels, RunJudged, judge_edits
 from mtagent.chain.calibration import Calibration, read
@@ -331,6 +332,23 @@ def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -
 
     assert sizes(crossed) == (60, 60)
     assert sizes(halves) == (30, 30)
+
+
+def test_triage_is_reported_on_texts_that_its_threshold_was_not_chosen_on() -> None:
+    """The judge says what people say, so that both ways keep the same edits."""
+    texts, pairs = list[Text](), list[Pair]()
+    for number in range(90):
+        before, after = float(number % 7 * 10), float(number % 11 * 8)
+        sides = (("before", before), ("after", after))
+        texts += [Text(system, str(number), (score,), score) for system, score in sides]
+        pairs.append(Pair(("segment", str(number)), str(number), (before,), (after - before,), before, after))
+    judged = Judged(("A",), tuple(texts), tuple(pairs), ("A",))
+    crossed, halves = (calibrate(judged, definition(None, 50.0), crossed=way).gain for way in (True, False))
+    assert crossed is not None
+    assert halves is not None
+    (one,), (other,) = ([point for point in gain.triage if point.calibrated] for gain in (crossed, halves))
+    assert one.untouched == other.untouched
+    assert one.human == other.human
 
 
 def test_people_or_a_teacher_must_label(shell: Shell) -> None:

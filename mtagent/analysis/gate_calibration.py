@@ -7,6 +7,7 @@ in ``expected_gain.py``, the threshold in ``error_free.py``, how it is printed i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,14 +71,6 @@ def calibrate(
         error_free = error_free_of(labelled, learnt[of], str(wanted), precision, fewest, resampling)
     if pairs is not None:
         gain = _gain(pairs, learnt[groups], sample, crossed, error_free, place, resampling)
-    known = [text.marked is not None for text in judged.texts if text.human is not None]
-    remarks = list(judged.remarks)
-    if wanted.unmarked and not all(known):
-        some = f" of {known.count(False)} texts" if any(known) else ""
-        remarks.append(f"no spans are known{some}: error-free goes by the score alone")
-    for judge in gain.judges if gain else ():
-        if not judge.scale:
-            remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
     return Calibration(
         evaluator=judged.judges[place],
         signature=judged.signatures[place],
@@ -90,10 +83,21 @@ def calibrate(
         seed=resampling.seed,
         resamples=resampling.resamples,
         left_out=dict(judged.left_out),
-        remarks=tuple(remarks),
+        remarks=(*judged.remarks, *_remarks(judged, wanted, gain)),
         gain=gain,
         error_free=error_free,
     )
+
+
+def _remarks(judged: Judged, wanted: Definition, gain: ExpectedGain | None) -> Iterator[str]:
+    """What makes the calibration less than it seems."""
+    known = [text.marked is not None for text in judged.texts if text.human is not None]
+    if wanted.unmarked and not all(known):
+        some = f" of {known.count(False)} texts" if any(known) else ""
+        yield f"no spans are known{some}: error-free goes by the score alone"
+    for judge in gain.judges if gain else ():
+        if not judge.scale:
+            yield f"{judge.judge}: its differences are all the same: it counts nothing"
 
 
 def _gain(
@@ -105,7 +109,11 @@ def _gain(
     place: int,
     resampling: Resampling,
 ) -> ExpectedGain:
-    """The expected gain that the ``learnt`` pairs teach, and what it does to the others."""
+    """The expected gain that the ``learnt`` pairs teach, and what it does to the others.
+
+    ``crossed``: all pairs teach it. Triage is reported on the others all the same, since the threshold for error-free
+    was chosen on the ``learnt`` ones.
+    """
     half, others = split(pairs, learnt, seed=resampling.seed)
     ours = half if sample is None else half.drawn(sample, resampling.seed)
     judged = others
@@ -122,7 +130,7 @@ def _gain(
         update={
             "held_out": effect(judged, keep, resampling),
             "learning": learning_curve(half, others, seed=resampling.seed),
-            "triage": triage(judged, keep, thresholds, resampling),
+            "triage": triage(others, keep[~learnt] if crossed else keep, thresholds, resampling),
         }
     )
 

@@ -38,9 +38,9 @@ class Outcomes:
     """What became of the segments in a stage, and of the edits.
 
     The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
-    ones were kept until the user took all their
-    edits back; the stage did not run on ``idle`` ones. For ``final``, ``kept`` counts the segments that any stage
-    changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in the text.
+    ones were kept until the user took all their edits back; the stage did not run on ``idle`` ones. For ``final``,
+    ``kept`` counts the segments that any stage changed. ``edits`` counts the edits by outcome; ``applied`` ones stand
+    in the text.
     """
 
     kept: int = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.gate_run import JUDGING_OPTIONS, calibrate_run, is_chain_run, refuse_judging_options
+from mtagent.cli.gate_run import JUDGING_OPTIONS, calibrate_run, deliver, is_chain_run, refuse_judging_options
 from mtagent.cli.options import FILE, SPEC, F, with_options
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
@@ -114,12 +114,10 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     With a run of postedit or translate (--run) its edits are judged first, and labelled by a stronger judge
     (--teacher) or by people (--human: id, stage, preference): the judges and the teacher are asked, as in any run.
     """
-    from mtagent.analysis import gate_calibration, gate_tables
+    from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition
     from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.analysis.intervals import Resampling
-    from mtagent.chain.calibration import write
-    from mtagent.formats.files import STANDARD
     from mtagent.jobs.inputs import refuse_overwriting, refuse_unwritable
 
     if is_chain_run(options):
@@ -141,13 +139,7 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     )
     if output is not None:
         refuse_unsigned(judged, inputs.paths)
-    if not quiet and output != STANDARD:
-        as_json = options["format_name"] == "json"
-        display(calibration.model_dump_json(indent=1) if as_json else gate_tables.text(calibration))
-    for remark in calibration.remarks:
-        say(f"mtagent: {remark}")
-    if output is not None:
-        write(calibration, output)
+    deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
 
 
 @command.command("check", cls=SeveralScores, epilog=CHECK_EXAMPLES, context_settings=_HELP)
@@ -186,9 +178,11 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
 
 @command.command("show", context_settings=_HELP)
 @click.argument("file", type=FILE)
-def show(file: Path) -> None:
+@click.option("-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def show(file: Path, format_name: str) -> None:
     """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
     from mtagent.analysis import gate_tables
     from mtagent.chain.calibration import read
 
-    display(gate_tables.text(read(file)))
+    calibration = read(file)
+    display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_tables.text(calibration))

@@ -75,13 +75,11 @@ def _given(names: Collection[str | None]) -> list[str]:
 
 def calibrate_run(output: Path | None, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
-    from mtagent.analysis import gate_calibration, gate_tables
+    from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition
     from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.analysis.intervals import Resampling
     from mtagent.analysis.judged_run import Labels, judge_edits
-    from mtagent.chain.calibration import write
-    from mtagent.formats.files import STANDARD
     from mtagent.jobs.inputs import files_named, refuse_overwriting, refuse_unwritable
 
     if given := _given(_OF_FILES):
@@ -130,15 +128,23 @@ def calibrate_run(output: Path | None, quiet: bool, options: dict[str, Any]) -> 
     )
     if output is not None:
         refuse_unsigned(found.judged, {})
+    deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
+    _say_worth(calibration, output)
+    sys.exit(3 if found.run is not None and found.run.counts.failed else 0)
+
+
+def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_json: bool) -> None:
+    """Show a calibration and what makes it less than it seems, and write it."""
+    from mtagent.analysis import gate_tables
+    from mtagent.chain.calibration import write
+    from mtagent.formats.files import STANDARD
+
     if not quiet and output != STANDARD:
-        as_json = options["format_name"] == "json"
         display(calibration.model_dump_json(indent=1) if as_json else gate_tables.text(calibration))
     for remark in calibration.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
         write(calibration, output)
-    _say_worth(calibration, output)
-    sys.exit(3 if found.run is not None and found.run.counts.failed else 0)
 
 
 def _say_worth(calibration: Calibration, output: Path | None) -> None:
