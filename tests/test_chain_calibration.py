@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
+from mtagent.analysis.gate_tables import text
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
@@ -340,3 +341,22 @@ def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
     assert gate.name == "gain"
     with pytest.raises(ConfigError, match="and not by a quorum: leave --quorum out"):
         calibrated(path, PanelGate(*judges, quorum=1), None)
+
+
+def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None:
+    calibration(shell)
+    for options in ("", "--calibration gate.json"):
+        done = shell.postedit(f"--evaluator rules --judge rules --gate gain -o out.txt {options}")
+        assert done.code == 1
+        assert "the gate gain goes by an expected gain: give --calibration with one" in done.last
+
+
+def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held_against(shell: Shell) -> None:
+    gain = expected_gain(RULES)
+    judges = (gain.judges[0].model_copy(update={"before_weight": 2.0, "before_mean": 50.0, "before_scale": 4.0}),)
+    made = read(calibration(shell, margin={"value": 1}))
+    assert made.margin is not None
+    gain = gain.model_copy(update={"judges": judges, "held_out": made.margin.held_out})
+    shown = text(made.model_copy(update={"gain": gain, "margin": None}))
+    assert "+2 * (rules before - 50) / 4" in shown
+    assert "documents or segments, human score with 95 % interval" in shown

@@ -128,8 +128,8 @@ def _gain(gain: ExpectedGain, score: str) -> Iterator[str]:
         if judge.scale:
             terms.append(f"{judge.weight:+.3g} * root({judge.judge} after - before) / {judge.scale:.3g}")
         if judge.before_weight:
-            score = f"({judge.judge} before - {judge.before_mean:.4g}) / {judge.before_scale:.3g}"
-            terms.append(f"{judge.before_weight:+.3g} * {score}")
+            before = f"({judge.judge} before - {judge.before_mean:.4g}) / {judge.before_scale:.3g}"
+            terms.append(f"{judge.before_weight:+.3g} * {before}")
     yield f"gain        {' '.join(terms)}"
     yield (
         f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}, spread "
