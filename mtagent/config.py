@@ -379,6 +379,8 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
+    if twice := next((spec for spec in config.judges if config.judges.count(spec) > 1), None):
+        raise ConfigError(f"--judge {twice}: is named twice, and would say the same: --samples asks for more ratings")
     compare = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
     if config.judges and (
         config.gate in ("none", "guards")

@@ -117,6 +117,7 @@ def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: She
         ("stages = ['postedit', 'postedit']", "", "stages"),
         ("stages = [1]", "", "no stage '1'"),
         ("stages = 'prpe'", "", "m.toml: stages: no stage 'prpe'"),
+        ("[judge]\nevaluator = ['rules', 'rules']", "", "--judge rules: is named twice"),
         ("[judge]\nbase_url = ''", "", "m.toml: judge.base_url: is empty"),
     ],
 )

@@ -171,7 +171,7 @@ async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: Callable[[Answer
 
 
 def _unfailed(answers: Sequence[Answer | Exception], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
-    """The ``answers``, where none is an error; else the first error is raised with the calls of all."""
+    """The ``answers``, where none is an error; else the gravest or first error is raised with the calls of all."""
     good, failures, paid = list[Answer](), list[Exception](), list[Call]()
     for answer in answers:
         if isinstance(answer, Exception):
@@ -181,8 +181,9 @@ def _unfailed(answers: Sequence[Answer | Exception], calls: Callable[[Answer], I
             good.append(answer)
             paid += calls(answer)
     if failures:
-        setattr(failures[0], "calls", tuple({id(call): call for call in paid}.values()))  # noqa: B010 may be anybody's
-        raise failures[0]
+        failure = next((error for error in failures if isinstance(error, FATAL)), failures[0])
+        setattr(failure, "calls", tuple({id(call): call for call in paid}.values()))  # noqa: B010 may be anybody's
+        raise failure
     return good
 
 

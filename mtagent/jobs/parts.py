@@ -118,6 +118,11 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
+        if config.gate == "gain" and own.gate is None and not (isinstance(gate, PanelGate) and gate.gain):
+            raise ConfigError(
+                "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "
+                "these judges' scores of edits"
+            )
         proposers: list[Evaluator] = []
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
