@@ -191,7 +191,7 @@ EDIT_OPTIONS = [
 ]
 JUDGE_MODEL_OPTIONS = [
     option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
-    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts.  [1]"),
+    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts."),
 ]
 GATE_OPTIONS = [
     option(
