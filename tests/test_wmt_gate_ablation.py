@@ -218,6 +218,7 @@ def test_judges_that_see_what_people_see_beat_both_and_two_see_more_than_one(sma
 
 
 @pytest.mark.data
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name",
     ["ment", pytest.param("wmt23", marks=pytest.mark.slow), pytest.param("wmt25", marks=pytest.mark.slow), "people"],

@@ -36,6 +36,7 @@ def test_a_calibrated_panel_keeps_what_mends_an_error() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_tables_are_those_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     main([])
     page = README.read_text(encoding="utf-8").split("\n")

@@ -38,13 +38,17 @@ PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05)
 
 
 class Reviewer:
-    """Marks what is wrong with probability :data:`FOUND`, and something needless with probability ``noise``."""
+    """Marks what is wrong with probability :data:`FOUND`, and something needless with probability ``noise``.
+
+    ``first`` holds the first rating of each text by segment and text, as former versions of the chain did.
+    """
 
     suggests = True
     best_score = 0.0
 
     def __init__(self, name: str, noise: float, rng: random.Random) -> None:
         self.name, self.noise, self._rng = name, noise, rng
+        self.first: dict[tuple[str, str], Rating] = {}
         self.signature = f"{name}|noise:{noise:g}"
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -62,7 +66,9 @@ class Reviewer:
             )
             for old, new in marks
         ]  # fmt: skip
-        return Rating(evaluator=self.name, score=float(-len(errors)), errors=tuple(errors), signature=self.signature)
+        rating = Rating(evaluator=self.name, score=float(-len(errors)), errors=tuple(errors), signature=self.signature)
+        self.first.setdefault((segment.id, translation), rating)
+        return rating
 
 
 class RememberingGate:
@@ -70,14 +76,17 @@ class RememberingGate:
 
     name = "rate"
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, reviewer: Reviewer) -> None:
+        self._reviewer, self._gate = reviewer, PanelGate(RatingJudge(reviewer))
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
         """Decide with the rating that caused the edit."""
-        return await self._gate.decide(
-            segment, before, after, lambda judge, text, role: rate(judge, text, "editor" if role == "before" else role)
-        )
+
+        async def remembered(judge: Evaluator, text: str, role: RatingRole) -> Rating:
+            first = self._reviewer.first.get((segment.id, text)) if role == "before" else None
+            return first or await rate(judge, text, role)
+
+        return await self._gate.decide(segment, before, after, remembered)
 
 
 def comparing(choose: Callable[[str, str], str]) -> PairwiseGate:
@@ -186,7 +195,7 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
     return {
         "none: every edit": (reviewer("reviewer"), OpenGate("none")),
         "rate, before = the rating that caused the edit (former rule)": (
-            self_judge, RememberingGate(PanelGate(RatingJudge(self_judge))),
+            self_judge, RememberingGate(self_judge),
         ),
         "rate, both afresh, by the reviewer itself": (self_judge, PanelGate(RatingJudge(self_judge))),
         "rate, both afresh, 3 samples": (reviewer("reviewer"), PanelGate(RatingJudge(*samples))),
