@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from typing import Unpack
 
 import pytest
 
@@ -12,12 +14,13 @@ from mtagent.chain.calibration import ExpectedGain, JudgeWeight
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
 from mtagent.chain.guards import GUARDS
-from mtagent.errors import ConfigError, EvaluationError, MtagentError, RatingParseError
+from mtagent.errors import BadRequest, ConfigError, EvaluationError, MtagentError, RatingParseError
 from mtagent.evaluators.pairwise import Pairwise, read_choice
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
-from mtagent.records import Call, Rating, RatingRole, Segment, Term
+from mtagent.llm.protocol import Options
+from mtagent.records import Call, Completion, Message, Rating, RatingRole, Segment, Term, Usage
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
@@ -287,3 +290,24 @@ async def test_the_comparing_judge_sees_context_notes_and_terms_and_the_referenc
             shown = request.messages[-1].content
             assert all(text in shown for text in ("C?", "N?", "T? = U?"))
             assert ("R?" in shown) is reference
+
+
+async def test_a_comparison_that_fails_does_not_give_up_the_other_one_which_is_paid_for() -> None:
+    class Failing:
+        """Refuses the first order at once, and answers the second a little later."""
+
+        model = "m"
+        answered = 0
+
+        async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+            if "<translation_a>old" in without_codes(messages[-1].content):
+                raise BadRequest("refused")
+            await asyncio.sleep(0)
+            self.answered += 1
+            return Completion(text='{"better": "A"}', model="m", usage=Usage(calls=1))
+
+    llm = Failing()
+    with pytest.raises(BadRequest) as caught:
+        await Pairwise(llm).compare(SEGMENT, "old", "new")
+    assert llm.answered == 1
+    assert sum(call.usage.calls for call in caught.value.calls) == 1

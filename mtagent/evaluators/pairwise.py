@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import signed
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue, finished
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json
 from mtagent.records import Call, Choice, Segment
@@ -40,7 +40,7 @@ class Pairwise:
     async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
         """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
         with Dialogue(self._llm, segment.id) as dialogue:
-            first, second = await together(
+            first, second = await finished(
                 self._ask(dialogue, segment, before, after), self._ask(dialogue, segment, after, before)
             )
         return Comparison((_SIDES[first], _SIDES_SWAPPED[second]), tuple(dialogue.calls))

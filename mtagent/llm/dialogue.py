@@ -27,6 +27,15 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     return [task.result() for task in tasks]
 
 
+async def finished(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """The results in order. An error is raised when all have ended: what the others are paid for is not lost."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
 AGAIN = (
     "That reply could not be used: {reason}. Please give the whole reply again, exactly in the form that was asked "
     "for, and nothing else."
