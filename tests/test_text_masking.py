@@ -148,7 +148,7 @@ def test_no_key_that_a_model_server_says_is_kept_or_shown(
     shell.postedit("--stages pr --gate guards --run first -q --limit 1 --base-url http://127.0.0.1:1 --deadline 0.01")
     reader = sqlite3.connect(shell.folder / "store.db")
     reader.execute("SELECT count(*) FROM runs").fetchall()
-    deadline = 1 if way.startswith(PASSING) else 900
+    deadline = 3 if way.startswith(PASSING) else 900
     line = f"--stages pr --gate guards -vv --deadline {deadline} --give-up-after 0 --base-url {server.url}/v1"
     shown = []
     for number, key in enumerate([*KEYS, OWN] if way in FATAL else [None]):
