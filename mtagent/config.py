@@ -310,11 +310,15 @@ class Config(ModelSettings):
         return (named,) if isinstance(named, str) else named or ()
 
     def _default_gate(self, offline: bool) -> GateName:
-        """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with."""
-        if not self.judges:  # a calibration beside triage is that of triage
-            return (
-                "rate" if self.calibration is not None and self.triage is None else "guards" if offline else "pairwise"
-            )
+        """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with.
+
+        A margin, samples and a calibration, which may hold a margin, are about scores.
+        """
+        if not self.judges:
+            scores = self.margin > 0 or self.samples > 1
+            if self.calibration is not None and self.triage is None:  # beside triage it is that of triage
+                return "rate"
+            return "guards" if offline else "rate" if scores else "pairwise"
         names = {spec.partition(":")[0] for spec in self.judges}
         if names == {"spans-file"}:  # it knows the given texts only
             return "guards"
@@ -391,6 +395,12 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
             f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave --gate out, "
             "and the judges decide"
         )
+    if config.gate == "pairwise" or (config.judges and all(compare)):
+        for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
+            if is_set:
+                raise ConfigError(
+                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or --gate rate"
+                )
     if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
         raise ConfigError(f"quorum: {config.quorum} judges must agree, which the gate {config.gate} does not ask")
     if config.cautious and config.calibration is None:

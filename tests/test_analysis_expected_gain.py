@@ -321,6 +321,7 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_on_the_wmt25_paragraphs_200_pairs_beat_always_and_never_in_all_21_cells(data: Path) -> None:
     reports = ["GEMBA-ESA-GPT4.1", "XCOMET-XL", "MetricX-24-Hybrid-XL"]
@@ -339,6 +340,7 @@ def test_on_the_wmt25_paragraphs_200_pairs_beat_always_and_never_in_all_21_cells
     assert means[:, 0, 1].mean() >= 0.45
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("sample", "least", "most_lost"), [(200, 0.12, 0.25), (100, 0.09, 0.3)])
 def test_on_wmt23_en_de_all_pairs_of_systems_gain(data: Path, sample: int, least: float, most_lost: float) -> None:

@@ -96,7 +96,7 @@ def test_several_judges_are_read_from_one_table_or_from_several_files(shell: She
     shell.write("b.seg.score", *(f"{row['system']}\t{row['score']}" for row in b))
     signatures = "--signature b=b|v:1" if "seg" in given else ""
     signatures = "--signature a=a|v:1 --signature b=b|v:1" if "wide" in given else signatures
-    done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json")
+    done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json --force")
     assert (done.code, done.err) == (0, "")
     shell(
         "gate calibrate -e a.jsonl b.jsonl --judge b --judge a --human human.seg.score --before old --after new -q -o x"
@@ -117,7 +117,7 @@ def test_the_order_of_lines_and_a_judge_s_scale_change_no_gate(shell: Shell) -> 
                   for n, line in enumerate(shell.read("human.seg.score"))]  # fmt: skip
         shell.write("human.jsonl", *people[::step])
         sides = SIDES.replace("human.seg.score", "human.jsonl")
-        line = f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {sides} -q -o gate.json"
+        line = f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {sides} -q -o gate.json --force"
         assert shell(line).code == 0
         results.append(held_out(shell))
     assert results[0].gate == results[1].gate == results[2].gate
@@ -132,7 +132,7 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
         for n in range(2 * N)
     ]  # fmt: skip
     shell.write("pairs.jsonl", *map(json.dumps, rows))
-    done = shell("gate calibrate --pairs pairs.jsonl --judge lm --judge qe -o gate.json")
+    done = shell("gate calibrate --pairs pairs.jsonl --judge lm --judge qe -o gate.json --force")
     assert done.code == 0, done.err
     compares, scores = gain_of(shell).judges
     assert (compares.signature, scores.signature) == ("lm|1", "qe|2")
@@ -144,11 +144,11 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
 
 def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
     edits(shell, "a", size=200)
-    done = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 40 -o gate.json")
+    done = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 40 -o gate.json --force")
     assert done.code == 0, done.err
     assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 100)
     assert [point.pairs for point in gain_of(shell).learning] == [50, 100]
-    assert shell(f"gate calibrate -e a.jsonl {SIDES} --sample 150 -q -o gate.json").code == 0
+    assert shell(f"gate calibrate -e a.jsonl {SIDES} --sample 150 -q -o gate.json --force").code == 0
     assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 50)
     few = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 20")
     assert (few.code, "20 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
@@ -159,7 +159,7 @@ def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
 
 def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
     edits(shell, "a", "b", size=100)
-    shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -l en-de -q -o gate.json")
+    shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -l en-de -q -o gate.json --force")
     edits(shell, "a", "b", size=50)
     line = f"gate check gate.json -e b.jsonl a.jsonl {SIDES} -l en-fr"
     checked = shell(f"{line} -f json")
@@ -222,7 +222,7 @@ def test_ratings_of_mtagent_and_human_scores_of_mtme_go_together(shell: Shell) -
     """As `mtagent rate` writes them, with ids; people's without, in the order of the segments."""
     shell("rate -s en.txt -t ours=es.txt -t old=en.txt -l en-es --evaluator rules -o ratings.jsonl -q")
     shell.write("human.mqm.seg.score", *["old\t-25"] * 3, *["ours\t0"] * 2, "ours\tNone")
-    line = "gate calibrate -e ratings.jsonl --human human.mqm.seg.score --kind mqm --fewest 1 -o gate.json"
+    line = "gate calibrate -e ratings.jsonl --human human.mqm.seg.score --kind mqm --fewest 1 -o gate.json --force"
     done = shell(line)
     assert (done.code, done.err) == (0, "")
     assert made(shell).left_out == {"texts without a human score": 1}
@@ -270,7 +270,7 @@ def test_documents_keep_segments_together(shell: Shell) -> None:
         "-e judge.jsonl --human human.seg.score", "-e judge.jsonl --human human.seg.score --documents x.docs",
         "-e named.jsonl --human human.seg.score", "-e judge.jsonl --human human.jsonl",
     ):  # fmt: skip
-        assert shell(f"gate calibrate {line} --before old --after new -q -o gate.json").code == 0
+        assert shell(f"gate calibrate {line} --before old --after new -q -o gate.json --force").code == 0
         groups.append(held_out(shell).groups)
     assert groups == [36, 6, 6, 6]
 
@@ -280,7 +280,7 @@ def test_texts_of_a_segment_share_the_document_that_one_of_them_names(shell: She
     shell.write("judge.jsonl", *lines, *[rated("b", n, n + 1, signature="s") for n in range(8)])
     shell.write("human.seg.score", *[f"{system}\t{n}" for system in "ab" for n in range(8)])
     line = "gate calibrate -e judge.jsonl ./judge.jsonl --human human.seg.score -q --fewest 1 --error-free 0"
-    assert shell(f"{line} -o gate.json").code == 0
+    assert shell(f"{line} -o gate.json --force").code == 0
     free = made(shell).error_free
     assert free is not None
     assert free.held_out is not None
@@ -320,13 +320,13 @@ def test_of_several_evaluators_the_judges_must_be_named(shell: Shell) -> None:
     edits(shell, "a", "b")
     unnamed = shell(f"gate calibrate -e a.jsonl b.jsonl {SIDES}")
     assert "there are a, b: choose with --judge (several: a panel), or name them alike with -e NAME=FILE" in unnamed.err
-    assert shell(f"gate calibrate -e a.jsonl b.jsonl --judge b {SIDES} -q -o gate.json").code == 0
+    assert shell(f"gate calibrate -e a.jsonl b.jsonl --judge b {SIDES} -q -o gate.json --force").code == 0
     assert [judge.judge for judge in gain_of(shell).judges] == ["b"]
     old, new = ([line for line in shell.read("a.jsonl") if f'"{name}"' in line] for name in ("old", "new"))
     shell.write("old.jsonl", *old)
     shell.write("new.jsonl", *new)
     assert shell(f"gate calibrate -e old.jsonl new.jsonl {SIDES} -q -o halves.json").code == 0, "one judge in two files"
-    shell(f"gate calibrate -e a.jsonl {SIDES} -q -o gate.json")
+    shell(f"gate calibrate -e a.jsonl {SIDES} -q -o gate.json --force")
     assert gain_of(shell) == gain_of(shell, "halves.json")
 
 
@@ -353,7 +353,7 @@ def test_pairs_that_a_judge_could_not_rate_are_left_out_and_counted(shell: Shell
     lines = [json.loads(line) for line in shell.read("b.jsonl")]
     broken = [{**line, "score": None} if line["id"] in ("3", "4") else line for line in lines]
     shell.write("b.jsonl", *map(json.dumps, broken))
-    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json")
+    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json --force")
     assert done.code == 0
     assert made(shell).left_out == {"texts without a score of b": 4, "edits without all scores": 2}
     assert "left out    2 edits without all scores" in done.out
@@ -365,7 +365,7 @@ def test_a_judge_that_never_differs_counts_nothing_and_is_told(shell: Shell) -> 
     shell.write(
         "b.jsonl", *[rated(s, n, 5, signature="b|v:1", evaluator="b") for s in ("old", "new") for n in range(N)]
     )
-    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json")
+    done = shell(f"gate calibrate -e a.jsonl b.jsonl --judge a --judge b {SIDES} -o gate.json --force")
     assert (done.code, "b: its differences are all the same: it counts nothing" in done.err) == (0, True)
     assert gain_of(shell).judges[1].weight == 0
 
@@ -379,7 +379,7 @@ def test_what_only_one_side_scored_is_counted_and_changes_no_half(shell: Shell) 
     people = [json.dumps({"system": "a", "id": n, "score": -1, "human": n}) for n in range(56, 64)]
     shell.write("human.jsonl", *people)
     assert shell(
-        "gate calibrate -e judge.jsonl --human human=human.jsonl --error-free 0 --fewest 1 -q -o gate.json"
+        "gate calibrate -e judge.jsonl --human human=human.jsonl --error-free 0 --fewest 1 -q -o gate.json --force"
     ).code == 0  # fmt: skip
     free = made(shell).error_free
     assert free is not None
@@ -387,7 +387,7 @@ def test_what_only_one_side_scored_is_counted_and_changes_no_half(shell: Shell) 
     assert made(shell).left_out["texts of systems that people did not score"] == 60
     assert made(shell).left_out["human scores of texts that no judge scored"] == 4
     pairs = shell.write("pairs.tsv", "judge\thuman", "1\t", "2\t3", "3\t4", "\t4")
-    shell(f"gate calibrate --pairs {pairs.name} --error-free 3 --fewest 1 --signature s -q -o gate.json")
+    shell(f"gate calibrate --pairs {pairs.name} --error-free 3 --fewest 1 --signature s -q -o gate.json --force")
     assert made(shell).left_out == {"texts without a score of judge": 1, "texts without a human score": 1}
 
 
@@ -396,7 +396,7 @@ def test_edits_of_one_segment_are_paired_by_their_line_and_stay_in_one_half(shel
     good, bad = {"judge_after": 10, "human_after": 70}, {"judge_after": -5, "human_after": 30}
     before = {"judge_before": 0, "human_before": 50, "signature": "s"}
     shell.write("pairs.jsonl", *[json.dumps({"id": n, **before, **edit}) for edit in (good, bad) for n in range(40)])
-    done = shell("gate calibrate --pairs pairs.jsonl -q -o gate.json")
+    done = shell("gate calibrate --pairs pairs.jsonl -q -o gate.json --force")
     assert done.code == 0, done.err
     found = held_out(shell)
     assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (40, 20, 40, 50)
@@ -556,6 +556,7 @@ def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, b
     assert gate_tables.figure(found, **options) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
     page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
@@ -565,3 +566,15 @@ def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
     assert len(told) > 30
     assert [line for line in told if line not in page] == []
     assert done.out[done.out.index("gain ") :] in page
+
+
+def test_a_file_that_is_there_is_replaced_with_force_only(shell: Shell) -> None:
+    shell.write("en.txt", "Mine.")
+    edits(shell, "a")
+    line = f"gate calibrate -e a.jsonl {SIDES} -q -o"
+    assert shell(f"{line} gate.json").code == 0
+    for name in ("gate.json", "en.txt"):
+        before = (shell.folder / name).read_bytes()
+        done = shell(f"{line} {name}")
+        assert (done.code, done.err) == (1, f"mtagent: {name}: is there already; --force replaces it\n")
+        assert (shell.folder / name).read_bytes() == before

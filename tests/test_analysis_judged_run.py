@@ -61,7 +61,7 @@ def preferences(shell: Shell, *rows: str, head: str = "id\tpreference", name: st
     return shell.write(name, head, *(rows or usual))
 
 
-def calibrated(shell: Shell, line: str = "--human labels.tsv -o gate.json") -> Done:
+def calibrated(shell: Shell, line: str = "--human labels.tsv -o gate.json --force") -> Done:
     return shell(f"gate calibrate --run first {line}")
 
 
@@ -94,7 +94,7 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
 def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes(shell: Shell) -> None:
     run(shell, *(edited(number, judged=None) for number in range(60)))
     preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(40)])
-    done = calibrated(shell, "--judge rules --human labels.tsv -o gate.json")
+    done = calibrated(shell, "--judge rules --human labels.tsv -o gate.json --force")
     assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
     assert "mtagent: 40 edits judged, 0 failed; 0 calls" in done.err
     again = calibrated(shell, "--judge rules --human labels.tsv -o again.json")
@@ -113,7 +113,7 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
     run(shell)
     rows = [f"{number}\tpostedit\t{50 + 40 * (number % 2)}\t{90 - 40 * (number % 2)}" for number in range(60)]
     preferences(shell, *rows, head="id\tstage\thuman_before\thuman_after")
-    assert calibrated(shell, "--human labels.tsv --error-free 85 -o gate.json -q").code == 0
+    assert calibrated(shell, "--human labels.tsv --error-free 85 -o gate.json -q --force").code == 0
     made = read(shell.folder / "gate.json")
     assert made.human == "human scores"
     assert made.gain is not None
@@ -195,7 +195,7 @@ def test_edits_that_nobody_judged_are_left_out_and_two_panels_are_refused(shell:
 def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None:
     run(shell, *(edited(number, target_lang="es" if number < 40 else "pt") for number in range(60)))
     preferences(shell)
-    assert calibrated(shell, "-l en-es --human labels.tsv -o gate.json").code == 0
+    assert calibrated(shell, "-l en-es --human labels.tsv -o gate.json --force").code == 0
     assert read(shell.folder / "gate.json").pairs == ("en-es",)
 
 

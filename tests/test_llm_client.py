@@ -481,3 +481,15 @@ def test_replies_of_a_server_with_another_port_every_time_are_found_again() -> N
     unnamed = [OpenAIClient("m", base_url=address).key(HELLO) for address in addresses]
     assert named[0] == named[1]
     assert len({named[0], other, *unnamed}) == 4
+
+
+async def test_a_server_that_keeps_failing_is_told_of_once_a_call_is_tried_for_the_sixth_time(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    for failures, told in ((5, 0), (7, 1)):
+        caplog.clear()
+        session = await connect(Settings(script=[*[Fault("status", 500)] * failures, "Hi"]), deadline=900)
+        assert (await session.ask()).text == "Hi"
+        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert len(warnings) == told
+        assert all("keeps failing (" in line and line.endswith("up to 900 s (--deadline)") for line in warnings)

@@ -19,6 +19,7 @@ def kept(texts: int, flawed: float, kind: str) -> dict[str, list[float]]:
     return {name: [outcome.share(kind) for outcome in by_noise] for name, by_noise in found.items()}
 
 
+@pytest.mark.slow
 def test_a_rating_that_caused_an_edit_keeps_it_and_fresh_ones_and_panels_do_not() -> None:
     shares = kept(200, 0.0, "needless")
     assert shares["none: every edit"] == [1, 1, 1]
@@ -29,6 +30,7 @@ def test_a_rating_that_caused_an_edit_keeps_it_and_fresh_ones_and_panels_do_not(
     assert max(shares["panel of two, expected gain"]) <= 0.05
 
 
+@pytest.mark.slow
 def test_a_calibrated_panel_keeps_what_mends_an_error() -> None:
     shares = kept(100, 0.5, "mending")
     assert min(shares["panel of two, expected gain"]) > 0.9

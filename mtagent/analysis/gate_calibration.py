@@ -160,6 +160,7 @@ def check(calibration: Calibration, judged: Judged, resampling: Resampling = USU
     for name, signature, wanted in zip(judged.judges, judged.signatures, signatures, strict=True):
         if signature and wanted and not same_rater(signature, wanted):
             raise InputError(f"{name}: the gate was calibrated for {wanted}, and these scores are of {signature}")
+    unsigned = [name for name, signature in zip(judged.judges, judged.signatures, strict=True) if not signature]
     pairs, _ = judged.judged_pairs()
     if pairs is None:
         raise ConfigError("there is no edit to check the gate on: name the systems with --before and --after")
@@ -178,6 +179,10 @@ def check(calibration: Calibration, judged: Judged, resampling: Resampling = USU
         pairs=judged.language_pairs,
         domains=judged.domains,
         left_out=dict(judged.left_out),
-        remarks=(*judged.remarks, *calibration.foreign(judged.language_pairs, judged.domains)),
+        remarks=(
+            *judged.remarks,
+            *(f"{name}: not signed: taken for scores of the judge that the gate asks" for name in unsigned),
+            *calibration.foreign(judged.language_pairs, judged.domains),
+        ),
         effect=effect(pairs, keep, resampling),
     )

@@ -101,9 +101,10 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "--fewest", type=click.IntRange(1), default=10, show_default=True, help="Texts that must reach a threshold."
 )
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
 @click.option("-q", "--quiet", is_flag=True, help="No table, only the file.")
 @with_options(JUDGING_OPTIONS)
-def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
+def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> None:
     """Learn from people's scores which edits judges should let pass.
 
     The gain that people see is predicted from how much better each judge rates the text after the edit; the gate keeps
@@ -118,16 +119,18 @@ def calibrate(output: Path | None, quiet: bool, **options: Any) -> None:
     from mtagent.analysis.error_free import definition
     from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.analysis.intervals import Resampling
-    from mtagent.jobs.inputs import refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
 
     if is_chain_run(options):
-        calibrate_run(output, quiet, options)
+        calibrate_run(output, force, quiet, options)
         return
     refuse_judging_options()
     inputs = _inputs(options, options["judges"])
     if output is not None:
         refuse_overwriting([output], inputs.kept)
         refuse_unwritable(output)
+        if not force:
+            refuse_existing([output])
     judged = inputs.read().told(options["signatures"], options["lp"])
     calibration = gate_calibration.calibrate(
         judged,

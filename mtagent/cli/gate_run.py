@@ -73,14 +73,14 @@ def _given(names: Collection[str | None]) -> list[str]:
     ]
 
 
-def calibrate_run(output: Path | None, quiet: bool, options: dict[str, Any]) -> None:
+def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
     from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition
     from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.analysis.intervals import Resampling
     from mtagent.analysis.judged_run import Labels, judge_edits
-    from mtagent.jobs.inputs import files_named, refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
 
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
@@ -95,6 +95,8 @@ def calibrate_run(output: Path | None, quiet: bool, options: dict[str, Any]) -> 
     if output is not None:
         refuse_overwriting([output], files_named(config) | ({"--human": human} if human else {}))
         refuse_unwritable(output)
+        if not force:
+            refuse_existing([output])
     labels = None if human is None else Labels(human)
     if options["dry_run"]:
         _estimate(config, name, labels, options)

@@ -53,7 +53,7 @@ def _show_traceback(kind: type[BaseException], error: BaseException, trace: Trac
 
 
 class _Once(logging.Handler):
-    """Shows each message once, however often a file is read."""
+    """Shows each message once, however often a file is read; of warnings about a server the first."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -62,20 +62,29 @@ class _Once(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show it on standard error."""
         message = record.getMessage()
-        if message not in self._shown:
-            self._shown.add(message)
+        of_server = record.name == _CLIENT
+        if of_server and record.levelno < logging.WARNING:
+            return
+        key = str(record.msg) if of_server else message
+        if key not in self._shown:
+            self._shown.add(key)
             say(f"mtagent: {message}")
+
+
+_CLIENT = "mtagent.llm.client"
 
 
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
     """Show what is reported of files: which foreign column is taken for what, and what a calibration was not made for.
 
-    ``quiet``: warnings alone.
+    Also that a server keeps failing. ``quiet``: warnings alone.
     """
     loggers, handler = [logging.getLogger(name) for name in ("mtagent.formats", "mtagent.jobs.improve")], _Once()
     for logger in loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    loggers.append(logging.getLogger(_CLIENT))
+    for logger in loggers:
         logger.addHandler(handler)
     try:
         yield

@@ -118,6 +118,10 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
+        if isinstance(gate, PanelGate) and gate.gain and own.gate is None and config.gate != "gain":
+            raise ConfigError(
+                f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave --gate out"
+            )
         if config.gate == "gain" and own.gate is None and not (isinstance(gate, PanelGate) and gate.gain):
             raise ConfigError(
                 "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "

@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
 FIRST_CONNECTIONS = 4
+NOTICED = 6
+"""The failed attempt of a call after which the user is told, once in a run."""
 PAUSED = Failure(RateLimited, "the server asked for a pause", 429, transient=True)
 WAYS_OUT: dict[type[ModelError], str] = {
     AuthenticationError: "check the key in {variable} and its permissions",
@@ -262,6 +264,9 @@ class OpenAIClient:
             if outcome.retry_after is not None:
                 seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
             logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome.message, seconds)
+            if attempt == NOTICED:
+                words = "%s keeps failing (%s): each call is tried again for up to %.0f s (--deadline)"
+                logger.warning(words, self.base_url, outcome.message, self._deadline)
             if seconds > exchange.left():
                 return outcome
             with self.limiter.sleepers.one_more():
