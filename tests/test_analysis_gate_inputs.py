@@ -493,7 +493,7 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         (f"{BOTH} --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ["2 cannot be wanted"]),
         (f"{BOTH} --error-free nan", {"j": A, "h": HUMAN}, ["give a number"]),
         (f"{BOTH} --judge a --judge b", {"j": A, "h": HUMAN}, ["--judge a: no such evaluator; there are: j"]),
-        (f"{BOTH} --signature b=s", {"j": A, "h": HUMAN}, ["--signature b=s: the ratings are signed s"]),
+        (f"{BOTH} --signature b", {"j": A, "h": HUMAN}, ["--signature b: the ratings are signed s"]),
         ("--pairs p", {"p": ["judge\tpeople", "1\t2"]}, ["p:2: has judge, people; an edit has human_before"]),
         ("--pairs p", {"p": ["judge\thuman", "better\tafter"]}, ["p:2: judge is 'better'; of a pair write before"]),
         ("--pairs p", {"p": ["id\tjudge\thuman", "7\tafter\tafter", "7\tafter\tsame"]},
@@ -578,3 +578,9 @@ def test_a_file_that_is_there_is_replaced_with_force_only(shell: Shell) -> None:
         done = shell(f"{line} {name}")
         assert (done.code, done.err) == (1, f"mtagent: {name}: is there already; --force replaces it\n")
         assert (shell.folder / name).read_bytes() == before
+
+
+def test_a_signature_for_a_judge_that_is_not_there_is_refused(shell: Shell) -> None:
+    edits(shell, "a")
+    done = shell(f"gate calibrate -e a.jsonl {SIDES} --signature b=model -q")
+    assert (done.code, done.err) == (1, "mtagent: --signature b=model: no judge 'b'; there are a\n")

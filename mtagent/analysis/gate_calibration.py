@@ -16,6 +16,7 @@ import numpy as np
 from mtagent import __version__
 from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, error_free_of
 from mtagent.analysis.expected_gain import (
+    FEWEST_PAIRS,
     JudgedPairs,
     effect,
     kept_crosswise,
@@ -119,6 +120,11 @@ def _gain(
     judged = others
     if crossed:
         ours = judged = pairs
+    if not crossed and len(ours) < FEWEST_PAIRS:
+        raise InputError(
+            f"{len(ours)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from, and half of the "
+            f"documents of all {len(pairs)} are kept to report on"
+        )
     gain = learn(ours, seed=resampling.seed)
     keep = kept_crosswise(pairs, seed=resampling.seed) if crossed else predictions(gain, others) > 0
     scoring = [place for place in range(len(pairs.judges)) if not np.isnan(pairs.scores_before[:, place]).all()]

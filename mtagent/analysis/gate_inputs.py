@@ -163,6 +163,8 @@ class Judged:
         known = list(self.signatures)
         for spec in signatures:
             name, equals, given = spec.partition("=")
+            if equals and name not in self.judges and "|" not in name:
+                raise ConfigError(f"--signature {spec}: no judge {name!r}; there are {', '.join(self.judges)}")
             if not (equals and name in self.judges):
                 name, given = self.judges[0], spec
                 if len(self.judges) > 1:
