@@ -233,7 +233,7 @@ def test_a_segment_opens_to_errors_changes_edits_decisions_and_costs(opened: Any
     for words in (
         "judge -5 -> 0: better", "judge, text before: −5: 1 error", "judge, text after: 0: no error",
         "no bank of it",
-        "judge 0 -> -5: worse", "rejected with the whole text", "critical style",
+        "judge 0 -> -5: worse", "rejected by the gate", "critical style",
         "2 calls, 800 + 120 tokens, $0.0004, 2.0 s",
         "better",
     ):  # fmt: skip
