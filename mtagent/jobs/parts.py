@@ -118,15 +118,8 @@ async def assembled(
         thresholds: tuple[Threshold, ...] = ()
         if config.calibration is not None:
             gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
-        if isinstance(gate, PanelGate) and gate.gain and own.gate is None and config.gate != "gain":
-            raise ConfigError(
-                f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave --gate out"
-            )
-        if config.gate == "gain" and own.gate is None and not (isinstance(gate, PanelGate) and gate.gain):
-            raise ConfigError(
-                "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "
-                "these judges' scores of edits"
-            )
+        if own.gate is None:
+            _refuse_other_rule(config, gate)
         proposers: list[Evaluator] = []
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
@@ -264,6 +257,20 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
     else:
         judges = [_judge(config, spec, models) for spec in judge_specs(config)]
     return PanelGate(*judges, margin=config.margin, quorum=config.quorum)
+
+
+def _refuse_other_rule(config: Config, gate: Gate) -> None:
+    """Raise :class:`ConfigError` where the gate that is named goes by another rule than the calibration."""
+    by_gain = isinstance(gate, PanelGate) and gate.gain is not None
+    if by_gain and config.gate != "gain":
+        raise ConfigError(
+            f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave --gate out"
+        )
+    if config.gate == "gain" and not by_gain:
+        raise ConfigError(
+            "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "
+            "these judges' scores of edits"
+        )
 
 
 def _judge(config: Config, spec: str, models: _Models, who: str = "judge") -> Judge:
