@@ -1,7 +1,7 @@
 """What each fault of a server costs a run: segments, calls and money; and whether the same command again mends it.
 
-``python -m bench.faults [NAME …]`` runs ``mtagent translate`` (three stages and the rating gate: five calls a segment)
-against the test server, which answers a share of the requests with one named fault; then the same command again, while
+``python -m bench.faults [NAME …]`` runs ``mtagent translate`` (three stages and the default gate) against the test
+server, which answers a share of the requests with one named fault; then the same command again, while
 the server is healthy. ``--package DIR`` tests the mtagent of another checkout; the server is always this one's.
 """
 
