@@ -139,7 +139,7 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
     assert compares.weight > 5 * abs(scores.weight)
     assert held_out(shell).never.value == 0
     assert held_out(shell).headroom.value > 0.7  # type: ignore[union-attr, operator]
-    assert made(shell).evaluator == "lm"
+    assert (made(shell).evaluator, made(shell).human) == ("lm", "preferences")
 
 
 def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:

@@ -462,6 +462,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
         pairs=tuple(pairs) if pairs else None,
         signatures=signed_by,
         left_out={reason: number for reason, number in left_out.items() if number},
+        people="preferences" if preferences else "",
     )
 
 
