@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 
 from mtagent.errors import ConfigError, TranslatorError
 from mtagent.records import Segment
-from mtagent.translators import CallableTranslator, wrap
+from mtagent.translators import CallableTranslator, ctranslate2_translator, wrap
+from mtagent.translators.codes import codes_of
 from mtagent.translators.protocol import Translator, line_by_line
 
 
@@ -73,11 +75,63 @@ class AsyncCall:
     (lambda text: SimpleNamespace(text=text.upper()), "<lambda>", "A CAT"),
     (with_list, "with_list", "A CAT"), (with_sequence, "with_sequence", "A CAT"), (Sync(), "Sync", "A CAT"),
     (Async(), "Async", "A CAT"), (AsyncCall(), "AsyncCall", "A CAT"),
+    (lambda text, target_lang: f"{target_lang} {text}", "<lambda>", "pt-BR a cat"),
+    (lambda text, src="en", tgt="fr": f"{src}>{tgt} {text}", "<lambda>", "en>pt-BR a cat"),
+    (lambda text, to="fr", from_="en": f"{from_}>{to} {text}", "<lambda>", "en>pt-BR a cat"),
+    (lambda text, **more: text.upper(), "<lambda>", "A CAT"),
+    (lambda text: [{"translation_text": text.upper()}], "<lambda>", "A CAT"),
+    (lambda texts: [{"translation_text": text.upper()} for text in texts], "<lambda>", "A CAT"),
+    (SimpleNamespace(translate_batch=lambda many: [text.upper() for text in many]), "SimpleNamespace", "A CAT"),
+    (CallableTranslator(lambda text, a="en", b="fr": f"{a}>{b} {text}", languages=("a", "b"), name="loud"), "loud",
+     "en>pt-BR a cat"),
+    (CallableTranslator(lambda text, lang="fr": text.upper(), languages=(), name="loud"), "loud", "A CAT"),
     (CallableTranslator(lambda many: [text.upper() for text in many], takes_list=True, name="loud"), "loud", "A CAT"),
 ])  # fmt: skip
 async def test_a_function_is_called_as_its_signature_asks(function: object, name: str, expected: str) -> None:
     assert await text_of(function) == expected
     assert (wrap(function).name, wrap(function, name="loud").name) == (name, "loud")
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda text, tone: text, "needs 'tone', and a translator is given a text and its languages: say which"),
+    (lambda text, a, b, c: text, "needs 'a'"), (lambda text, *, a, b: text, "needs 'a'"),
+    (lambda text, src="en": text, "takes 'src', and nothing that is called a target language"),
+    (lambda text, lang="fr": text, "takes 'lang', which may be either language"),
+])  # fmt: skip
+def test_an_unclear_signature_says_how_to_name_the_languages(function: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        wrap(function)
+    assert 'CallableTranslator(f, languages=("from", "to"))' in str(caught.value)
+
+
+@pytest.mark.parametrize(("langs", "expected"), [
+    ("bcp47", "en>pt-BR"), ("primary", "en>pt"), ("flores", "eng_Latn>por_Latn"), ("nllb", "eng_Latn>por_Latn"),
+    ("deepl", "EN>PT-BR"), ({"en": "English", "pt": "Portuguese"}, "English>Portuguese"),
+    ({"eng": "E", "pt-BR": "BR", "pt": "PT"}, "E>BR"), (["en_XX", "pt_XX"], "en_XX>pt_XX"),
+    (["pt", "pt-BR", "en"], "en>pt-BR"), (["eng_Latn", "por_Latn", "zho_Hans"], "eng_Latn>por_Latn"),
+    (lambda code, is_target: f"{code}!" if is_target else None, "None>pt-BR!"),
+])  # fmt: skip
+async def test_languages_are_written_as_the_system_writes_them(langs: Any, expected: str) -> None:
+    translator = CallableTranslator(lambda text, src, tgt: f"{src}>{tgt}", langs=langs)
+    assert (await translator.draft(segment("a cat"))).text == expected
+
+
+@pytest.mark.parametrize(("code", "flores", "deepl"), [
+    ("zh-TW", "zho_Hant", "ZH-HANT"), ("zh", "zho_Hans", "ZH-HANS"), ("ar-EG", "arb_Arab", "AR"),
+    ("no", "nob_Latn", "NB"), ("fa", "pes_Arab", "FA"), ("sr-Latn", "srp_Latn", "SR"), ("en", "eng_Latn", "EN-US"),
+    ("en-AU", "eng_Latn", "EN-GB"), ("pt-PT", "por_Latn", "PT-PT"), ("es-MX", "spa_Latn", "ES-419"),
+    ("es", "spa_Latn", "ES"),
+])  # fmt: skip
+def test_the_codes_of_flores_and_deepl(code: str, flores: str, deepl: str) -> None:
+    assert (codes_of("flores")(code, True), codes_of("deepl")(code, True)) == (flores, deepl)
+
+
+async def test_a_language_that_the_system_lacks_is_named() -> None:
+    for langs in (["en", "de"], {"en": "E", "de": "D"}):
+        with pytest.raises(TranslatorError, match=r"has no language 'pt-BR'; .*\b(en|de), (de|en)\Z"):
+            await CallableTranslator(lambda text, src, tgt: text, langs=langs).draft(segment("a cat"))
+    with pytest.raises(ConfigError, match="no language codes 'iso': write a mapping, or one of bcp47"):
+        CallableTranslator(shout, langs="iso")
 
 
 # --- what comes back
@@ -156,6 +210,187 @@ async def test_a_cancelled_call_does_not_let_a_second_one_in_beside_it() -> None
     first.cancel()
     await translator.draft(segment("two"))
     assert counting.most == 1
+
+
+async def test_an_object_is_called_once_at_a_time_however_often_it_is_wrapped() -> None:
+    counting = Counting()
+
+    async def from_a_loop_of_its_own() -> list[str]:
+        return await all_drafts(wrap(counting), 3)
+
+    drafts = await asyncio.gather(*(asyncio.to_thread(asyncio.run, from_a_loop_of_its_own()) for _ in range(4)))
+    assert drafts == [["CAT 0", "CAT 1", "CAT 2"]] * 4
+    assert counting.most == 1
+
+
+async def test_a_call_that_takes_too_long_is_an_error() -> None:
+    translator = CallableTranslator(lambda text: time.sleep(0.3) or text, timeout=0.05, name="slow")
+    with pytest.raises(TranslatorError, match=r"slow: no reply in 0\.05 seconds"):
+        await translator.draft(segment("a cat"))
+
+
+# --- lists of texts
+
+
+class Lists:
+    """Takes lists, and notes what they hold."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self.calls, self.running, self.most = seconds, list[list[str]](), 0, 0
+        self.begun = threading.Event()
+
+    def translate(self, texts: list[str]) -> list[str]:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.calls.append(texts)
+        self.begun.set()
+        time.sleep(self.seconds)
+        self.running -= 1
+        if any("bad" in text for text in texts):
+            raise ValueError("bad text")
+        return [text.upper() for text in texts]
+
+
+@pytest.mark.parametrize("size", [1, 32, 7])
+async def test_concurrent_requests_fill_lists(size: int) -> None:
+    lists = Lists(0.005)
+    translator = CallableTranslator(lists.translate, batch_size=size)
+    assert await all_drafts(translator, 200) == [f"CAT {n}" for n in range(200)]
+    assert max(map(len, lists.calls)) == size
+    assert len(lists.calls) <= -(-200 // size) + 1
+    assert lists.most == 1
+
+
+async def test_what_comes_while_a_call_is_under_way_goes_together_next() -> None:
+    lists = Lists(0.05)
+    translator = wrap(lists)
+    first = asyncio.create_task(translator.draft(segment("first")))
+    await asyncio.to_thread(lists.begun.wait)
+    await all_drafts(translator, 10)
+    assert (await first).text == "FIRST"
+    assert [len(texts) for texts in lists.calls] == [1, 10]
+
+
+async def test_lists_are_of_one_language_pair() -> None:
+    calls: list[tuple[list[str], str]] = []
+
+    def into(texts: list[str], target_lang: str) -> list[str]:
+        calls.append((texts, target_lang))
+        return [f"{target_lang} {text}" for text in texts]
+
+    translator = wrap(into)
+    langs = ["de", "fr", "de", "es", "fr"]
+    drafts = await asyncio.gather(*(translator.draft(segment("a", lang)) for lang in langs))
+    assert [draft.text for draft in drafts] == [f"{lang} a" for lang in langs]
+    assert sorted(calls) == [(["a"], "es"), (["a", "a"], "de"), (["a", "a"], "fr")]
+
+
+async def test_one_bad_text_does_not_fail_its_list() -> None:
+    lists = Lists()
+    translator = wrap(lists)
+    texts = [f"cat {n}" if n != 13 else "bad cat" for n in range(32)]
+    drafts = await asyncio.gather(*(translator.draft(segment(text)) for text in texts), return_exceptions=True)
+    failed = [n for n, draft in enumerate(drafts) if isinstance(draft, TranslatorError)]
+    assert failed == [13]
+    assert "ValueError: bad text" in str(drafts[13])
+    assert len(lists.calls) == 11, "halves, down to the one"
+
+
+async def test_who_no_longer_waits_is_not_asked_about() -> None:
+    lists = Lists()
+    translator = wrap(lists)
+    tasks = [asyncio.create_task(translator.draft(segment(f"cat {n}"))) for n in range(3)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    assert (await tasks[0]).text == "CAT 0"
+    assert lists.calls == [["cat 0", "cat 2"]]
+
+
+# --- objects of known libraries
+
+
+def of_package(package: str, **members: object) -> object:
+    """An object of a class that comes from ``package``."""
+    return type("Client", (), {"__module__": f"{package}.api", **members})()
+
+
+class Tokenizer:
+    """Tokens are words; ``lang_code_to_id`` names its languages."""
+
+    lang_code_to_id: ClassVar[dict[str, int]] = {"en_XX": 1, "pt_XX": 2}
+    src_lang = "none"
+
+    def encode(self, text: str) -> list[str]:
+        return [self.src_lang, *text.split(), "</s>"]
+
+    def convert_ids_to_tokens(self, ids: list[str]) -> list[str]:
+        return ids
+
+    convert_tokens_to_ids = convert_ids_to_tokens
+
+    def decode(self, tokens: list[str], *, skip_special_tokens: bool) -> str:
+        return " ".join(tokens)
+
+
+def pipe(self: object, texts: list[str], **langs: str) -> list[dict[str, str]]:
+    return [{"translation_text": " ".join([*langs.values(), text])} for text in texts]
+
+
+class DeepTranslator:
+    """Holds its languages, as deep-translator's objects do."""
+
+    __module__ = "deep_translator.google"
+    source, target = "english", "french"
+
+    def get_supported_languages(self, *, as_dict: bool) -> dict[str, str]:
+        return {"english": "en", "portuguese": "pt", "chinese (traditional)": "zh-TW"}
+
+    def translate(self, text: str, **more: object) -> str:
+        return f"{self.source}>{self.target} {text}"
+
+
+@pytest.mark.parametrize(("client", "name", "expected"), [
+    (of_package("transformers", __call__=pipe, tokenizer=Tokenizer()), "Client", "en_XX pt_XX a cat"),
+    (of_package("transformers", __call__=pipe, tokenizer=SimpleNamespace(), model=SimpleNamespace(name_or_path="opus")),
+     "opus", "a cat"),
+    (of_package("transformers", __call__=pipe, tokenizer=type("NllbTokenizer", (), {})()), "Client",
+     "eng_Latn por_Latn a cat"),
+    (of_package("deepl", translate_text=lambda self, texts, *, source_lang, target_lang: [
+        SimpleNamespace(text=f"{source_lang}>{target_lang} {text}") for text in texts]), "deepl", "EN>PT-BR a cat"),
+    (DeepTranslator(), "DeepTranslator", "en>pt a cat"),
+    (of_package("libretranslatepy", translate=lambda self, q, source="en", target="es", timeout=None:
+                f"{source}>{target} {q}"), "libretranslate", "en>pt a cat"),
+])  # fmt: skip
+async def test_known_libraries_need_no_word(client: object, name: str, expected: str) -> None:
+    assert wrap(client).name == name
+    assert await text_of(client) == expected
+    unknown = Segment(id="1", source="a cat", source_lang="und", target_lang="pt-BR")
+    if expected[2:3] == "_" or expected[3:4] == "_":
+        with pytest.raises(TranslatorError, match="must be told the source language"):
+            await wrap(client).draft(unknown)
+    else:
+        assert (await wrap(client).draft(unknown)).text.endswith("a cat"), "the system finds out the source language"
+
+
+async def test_a_model_of_ctranslate2_is_given_tokens() -> None:
+    class Model:
+        __module__ = "ctranslate2"
+
+        def translate_batch(self, tokens: list[list[str]], **options: Any) -> list[SimpleNamespace]:
+            prefixes = options.get("target_prefix", [[]] * len(tokens))
+            return [
+                SimpleNamespace(hypotheses=[[*prefix, *map(str.upper, text[1:])]])
+                for text, prefix in zip(tokens, prefixes, strict=True)
+            ]
+
+    with pytest.raises(ConfigError, match="takes tokens, and no texts: pass ctranslate2_translator"):
+        wrap(Model())
+    tokenizer = Tokenizer()
+    many = ctranslate2_translator(Model(), tokenizer, langs=["en_XX", "pt_XX"])
+    assert (await many.draft(segment("a cat"))).text == "A CAT </S>"
+    assert tokenizer.src_lang == "en_XX"
+    single = ctranslate2_translator(Model(), tokenizer)
+    assert (await single.draft(segment("a cat"))).text == "A CAT </S>"
 
 
 # --- lines

@@ -61,9 +61,7 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
             if callable(function):
                 label = name or (None if function is spec else type(spec).__name__)
                 return CallableTranslator(function, name=label, takes_list=takes_list)
-        raise ConfigError(
-            f"{spec!r} is no translator: pass a function, an object with .translate (or .translate_batch) or {_choices()}"
-        )
+        raise ConfigError(f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}")
     kind, _, argument = spec.partition(":")
     if kind == "llm":
         raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, MtagentError, TranslatorError
 from mtagent.records import Draft, Segment
-from mtagent.translators.codes import AUTO, Codes, codes_of
+from mtagent.translators.codes import Codes, codes_of
 from mtagent.translators.protocol import checked, line_by_line
 
 SOURCE_NAMES = frozenset(
@@ -59,13 +59,13 @@ class CallableTranslator:
     """A sync or async function as a :class:`mtagent.translators.protocol.Translator`.
 
     A sync function runs in a thread. Its object is called by one thread at a time, however often it is wrapped, unless
-    the function is ``thread_safe``. ``by_line`` sends the lines of a text one by one, for a system that does not keep
-    line breaks. ``languages`` names the parameters of the source and the target language (``None`` in the place of one
-    that there is not; ``()``: the function takes no languages); ``langs`` says how it writes them (see
-    :mod:`mtagent.translators.codes`). ``timeout``: seconds that a call may take. ``owner`` is the object that a function
-    calls, where it is not a method of it. Whatever the function raises becomes a :class:`TranslatorError` that names the
-    function and the cause; of a list that fails each half is tried alone.
-    Raises :class:`ConfigError` for a signature that says too little.
+    the function is ``thread_safe``; ``owner`` is that object where the function is not a method of it. ``by_line``
+    sends the lines of a text one by one, for a system that does not keep line breaks. ``languages`` names the
+    parameters of the source and the target language (``None`` for one that there is not; ``()``: the function takes no
+    languages), ``langs`` says how it writes them (see :mod:`mtagent.translators.codes`). ``timeout``: seconds that a
+    call may take. Whatever the function raises becomes a :class:`TranslatorError` that names the function and the
+    cause; of a list that fails each half is tried alone. Raises :class:`ConfigError` for a signature that says too
+    little.
     """
 
     def __init__(
@@ -285,11 +285,10 @@ class _Languages(NamedTuple):
     positional: bool = False
 
     def arguments(self, segment: Segment, codes: Codes) -> _Arguments:
-        """The arguments for the languages of ``segment``. A language to be found out is ``None``."""
+        """The arguments for the languages of ``segment``."""
         if self == _Languages():
             return _Arguments()
-        source = None if segment.source_lang == AUTO else codes(segment.source_lang, False)
-        target = codes(segment.target_lang, True)
+        source, target = codes(segment.source_lang, False), codes(segment.target_lang, True)
         if self.direction:
             first, second = ((code or "auto").split("-")[0].lower() for code in (source, target))
             return _Arguments(named=(("direction", f"{first}-{second}"),))

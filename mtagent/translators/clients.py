@@ -10,6 +10,7 @@ from typing import Any
 
 from mtagent.errors import ConfigError, TranslatorError
 from mtagent.translators.callables import CallableTranslator
+from mtagent.translators.codes import AUTO, among
 
 
 def known_client(client: Any, name: str | None = None) -> CallableTranslator | None:
@@ -51,14 +52,18 @@ def _deepl(client: Any, name: str | None) -> CallableTranslator:
 
 def _deep_translator(client: Any, name: str | None) -> CallableTranslator:
     """Its objects hold their languages: those of a segment are set for the call, in the codes that it knows."""
-    supported = client.get_supported_languages(as_dict=True)
+    codes = among(client.get_supported_languages(as_dict=True).values())
 
     def translate(text: str, source_lang: str | None, target_lang: str) -> str:
         client.source, client.target = source_lang or "auto", target_lang
         return str(client.translate(text))
 
-    translator = CallableTranslator(translate, name=name or type(client).__name__, langs=list(supported.values()))
-    return translator
+    return CallableTranslator(
+        translate,
+        name=name or type(client).__name__,
+        langs=lambda code, is_target: None if code == AUTO else codes(code, is_target),
+        owner=client,
+    )
 
 
 def _libretranslate(client: Any, name: str | None) -> CallableTranslator:

@@ -17,7 +17,7 @@ AUTO = "und"
 """The source language of a segment that the system is to find out itself."""
 
 Codes = Callable[[str, bool], str | None]
-"""``codes(code, is_target)``: what the system calls the language; ``None``: it is not named, for it to find out."""
+"""``codes(code, is_target)``: what the system calls the language; ``None``: it is to find out which one it is."""
 
 # FLORES-200 names the single language where ISO 639 has a macrolanguage.
 _FLORES = {
@@ -29,16 +29,18 @@ _FLORES = {
 
 def same(code: str, is_target: bool) -> str | None:
     """BCP-47, as in segments."""
-    return code
+    return None if code == AUTO else code
 
 
 def primary(code: str, is_target: bool) -> str | None:
     """The language without script and region: ``pt-BR`` → ``pt``."""
-    return code.partition("-")[0].lower()
+    return None if code == AUTO else code.partition("-")[0].lower()
 
 
 def flores(code: str, is_target: bool) -> str | None:
     """FLORES-200's codes, which NLLB takes: ``pt-BR`` → ``por_Latn``, ``zh-TW`` → ``zho_Hant``."""
+    if code == AUTO:
+        raise _must_be_told()
     language = Language.get(code).maximize()
     bare = str(language.language)
     return f"{_FLORES.get(bare) or Language.get(bare).to_alpha3()}_{language.script}"
@@ -46,6 +48,8 @@ def flores(code: str, is_target: bool) -> str | None:
 
 def deepl(code: str, is_target: bool) -> str | None:
     """DeepL's codes, with the variety of a target that has several: ``en`` → ``EN-US``, ``zh-TW`` → ``ZH-HANT``."""
+    if code == AUTO:
+        return None
     language = Language.get(code)
     bare = str(language.language).upper()
     if not is_target:
@@ -76,12 +80,14 @@ def among(known: Collection[str]) -> Codes:
     read = {code: Language.get(code.replace("_XX", ""), normalize=True) for code in known}
 
     def found(code: str, is_target: bool) -> str | None:
+        if code == AUTO:
+            raise _must_be_told()
         language = Language.get(code)
         full = language.maximize()
 
-        def nearness(candidate: str) -> tuple[bool, bool]:
+        def nearness(candidate: str) -> tuple[bool, bool, bool]:
             other = read[candidate].maximize()
-            return other.script == full.script, other.territory == full.territory
+            return candidate == code, other.script == full.script, other.territory == full.territory
 
         macro = {str(language.language), _FLORES.get(str(language.language), "")}
         alike = [code for code, other in read.items() if {other.language, other.to_alpha3()} & macro]
@@ -110,9 +116,15 @@ def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) ->
     mapping = {languages.normalise(code): name for code, name in langs.items()}
 
     def mapped(code: str, is_target: bool) -> str | None:
+        if code == AUTO:
+            return None
         name = mapping.get(code) or mapping.get(code.partition("-")[0])
         if name is None:
             raise TranslatorError(f"the system has no language {code!r}; langs names {', '.join(mapping)}")
         return name
 
     return mapped
+
+
+def _must_be_told() -> TranslatorError:
+    return TranslatorError("the system must be told the source language")
