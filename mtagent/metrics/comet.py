@@ -15,7 +15,6 @@ import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from typing import IO, Any, Literal, NamedTuple
 from mtagent import __version__
 from mtagent.config import parse_spec
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
+from mtagent.processes import OF_A_GROUP, end_group, was_killed
 from mtagent.records import UNIT_DIGITS, Score, Segment
 
 VARIABLE = "MTAGENT_COMET_PYTHON"
@@ -75,7 +75,7 @@ class CometProcess:
         try:
             self._process = subprocess.Popen(
                 [python, str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
-                start_new_session=True,
+                **OF_A_GROUP,
             )  # fmt: skip
         except OSError as error:
             self._stderr.close()
@@ -99,7 +99,7 @@ class CometProcess:
 
         def give_up() -> None:
             late.set()
-            _kill(self._process)
+            end_group(self._process.pid)
 
         timer = threading.Timer(seconds, give_up)
         timer.daemon = True
@@ -134,7 +134,7 @@ class CometProcess:
             except subprocess.TimeoutExpired:
                 how = "COMET closed its output"
             else:
-                memory = ": was there enough memory?" if code == -signal.SIGKILL else ""
+                memory = ": was there enough memory?" if was_killed(code) else ""
                 how = (
                     f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed (signal {-code}){memory}"
                 )
@@ -147,15 +147,10 @@ class CometProcess:
         return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
     """End the process and its children, and close its files."""
     if process.poll() is None:
-        _kill(process)
+        end_group(process.pid)
     process.wait()
     for pipe in (process.stdin, process.stdout, stderr):
         with contextlib.suppress(OSError):

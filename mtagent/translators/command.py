@@ -19,12 +19,12 @@ import asyncio
 import contextlib
 import os
 import shlex
-import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from pathlib import Path
 
 from mtagent.errors import ConfigError, TranslatorError
+from mtagent.processes import OF_A_GROUP, end_group, in_shell
 from mtagent.records import Draft, Segment
 from mtagent.translators.protocol import Turns, checked, line_by_line
 
@@ -70,9 +70,9 @@ class OpenProcess:
     @classmethod
     async def start(cls, command: str | Sequence[str], terminator: bytes) -> OpenProcess:
         """Start ``command``: a string through the shell, a sequence directly, where :class:`OSError` = no program."""
-        words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+        words = in_shell(command) if isinstance(command, str) else command
         process = await asyncio.create_subprocess_exec(
-            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, limit=_LONGEST_ANSWER
+            *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_ANSWER, **OF_A_GROUP
         )
         return cls(process, terminator)
 
@@ -120,8 +120,7 @@ class OpenProcess:
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
         if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            end_group(self._process.pid)
         # A grandchild of a command that is gone may still hold the pipes.
         with contextlib.suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(_GRACE):

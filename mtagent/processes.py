@@ -1,0 +1,34 @@
+"""Processes that are ended with all that they started, on POSIX systems and on Windows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from typing import Any
+
+IS_POSIX = os.name == "posix"
+OF_A_GROUP: dict[str, Any] = (
+    {"start_new_session": True} if IS_POSIX else {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+)
+"""The arguments that start a process as the first of a group."""
+
+
+def end_group(number: int) -> None:
+    """Kill the process of this number, which was started with :data:`OF_A_GROUP`, and those that it started."""
+    if IS_POSIX:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(number, signal.SIGKILL)
+    else:
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(number)], capture_output=True, check=False)
+
+
+def in_shell(command: str) -> list[str]:
+    """The words that run ``command`` in the system's shell."""
+    return ["/bin/sh", "-c", command] if IS_POSIX else [os.environ.get("COMSPEC", "cmd.exe"), "/c", command]
+
+
+def was_killed(code: int) -> bool:
+    """Whether an exit code says that the system killed the process, as it does where memory runs out."""
+    return IS_POSIX and code == -signal.SIGKILL
