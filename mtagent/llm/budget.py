@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Unpack
@@ -58,7 +60,8 @@ class Budget:
         self._reserved = Amount()
         self._under_way = 0
         self._too_much: Amount | None = None  # the call that did not fit any more: no further one is sent
-        self._settled = asyncio.Event()
+        self._lock = threading.Lock()  # models may be asked in several event loops
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._prices: dict[str, PriceOf] = {}
 
     def price_of(self, llm: LLM) -> PriceOf:
@@ -94,23 +97,36 @@ class Budget:
 
     async def reserve(self, worst: Amount, hint: str = "") -> None:
         """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""
-        while self._too_much or not (self.spent + self._reserved + worst).within(self.limit):
+        while not self._reserved_at_once(worst, hint):
+            loop = asyncio.get_running_loop()
+            settled = loop.create_future()
+            self._waiting.append((loop, settled))
+            if self._under_way:  # otherwise the last one was settled just now, in another thread
+                await settled
+
+    def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
+        with self._lock:
             if self._too_much is None and not (self.spent + worst).within(self.limit):
                 self._too_much = worst
             if self._too_much and not self._under_way:
                 raise BudgetSpent(self._explain(self._too_much, hint))
-            await self._settled.wait()
-        self._reserved += worst
-        self._under_way += 1
+            if self._too_much or not (self.spent + self._reserved + worst).within(self.limit):
+                return False
+            self._reserved += worst
+            self._under_way += 1
+            return True
 
     def settle(self, worst: Amount, paid: Amount | None) -> None:
         """Give back a reservation, and count what was paid; ``None`` = not known, so all of it."""
-        self._under_way -= 1
-        self._reserved = self._reserved - worst if self._under_way else Amount()
-        self.spent += worst if paid is None else paid
-        self.assumed += worst if paid is None else Amount()
-        self._settled.set()
-        self._settled = asyncio.Event()
+        with self._lock:
+            self._under_way -= 1
+            self._reserved = self._reserved - worst if self._under_way else Amount()
+            self.spent += worst if paid is None else paid
+            self.assumed += worst if paid is None else Amount()
+            waiting, self._waiting = self._waiting, []
+        for loop, settled in waiting:
+            with suppress(RuntimeError):  # a loop that was closed meanwhile
+                loop.call_soon_threadsafe(_wake, settled)
 
     def _explain(self, worst: Amount, hint: str) -> str:
         in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
@@ -127,6 +143,11 @@ class Budget:
             f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
             f"call may take up to {most}{hint}. What was finished is stored: {way_out}"
         )
+
+
+def _wake(settled: asyncio.Future[None]) -> None:
+    if not settled.done():
+        settled.set_result(None)
 
 
 class Budgeted:
