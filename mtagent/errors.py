@@ -17,6 +17,7 @@
     │   └── RatingParseError   … and so is no rating (also an EvaluationError)
     ├── SearchError            a search for background knowledge failed
     ├── EvaluationError        an evaluator has no rating to give
+    ├── StepFailed             a step failed on a segment, which kept its text
     ├── MetricError            a metric has no score to give
     └── ModelError             a request to a model failed
         ├── AuthenticationError   401, 403: the key or its rights
@@ -46,6 +47,16 @@ class MtagentError(Exception):
     """Base of all errors of this package. The message names the culprit and the way out."""
 
     calls: tuple[Call, ...] = ()
+    status: int | None = None
+    """The HTTP status with which a server refused."""
+    retryable: bool = False
+    """Whether the same may succeed at another time."""
+
+
+class StepFailed(MtagentError):
+    """A step failed on a segment. ``kind`` is the class of the error, which is the ``__cause__`` where it is known."""
+
+    kind = ""
 
 
 def calls_of(error: BaseException) -> tuple[Call, ...]:
@@ -135,19 +146,26 @@ class ModelNotFound(BadRequest):
 class RateLimited(ModelError):
     """The server kept answering 429 until the deadline."""
 
+    retryable = True
+
 
 class ServerPaused(ModelError):
     """The server asks for a pause of ``seconds``, longer than a call may wait. A run stops, and loses nothing."""
 
     seconds: float = 0.0
+    retryable = True
 
 
 class ServerError(ModelError):
     """The server failed (5xx, reset, timeout, broken body) until the deadline."""
 
+    retryable = True
+
 
 class EmptyReply(ModelError):
     """The model answered with no text."""
+
+    retryable = True
 
 
 class Refused(ModelError):

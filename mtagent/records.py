@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+
+from mtagent.errors import MtagentError, StepFailed
 
 __all__ = [
     "Call",
@@ -419,8 +421,9 @@ class Cause(Record):
                         ``chance``; ``wanted`` is the least chance that was asked for
     ``judged``          nothing was decided: ``judgements`` of a panel were asked for to calibrate a gate, and that of
                         a ``teacher``, where one gives the labels
-    ``error``           an exception of the class ``error``; ``detail`` is its message, ``by`` the judge that failed
-                        where edits are judged
+    ``error``           an exception of the class ``error``; ``detail`` is its message, ``status`` the server's, and
+                        ``retryable`` says whether the same may succeed later; ``by`` is the judge that failed, where
+                        edits are judged
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 
@@ -445,11 +448,25 @@ class Cause(Record):
     threshold: float | None = None
     error: str | None = None
     detail: str | None = None
+    status: int | None = None
+    retryable: bool = False
     edits_kept: int = 0
     edits_tried: int = 0
     candidates: tuple[Cause, ...] = ()
     chosen: int | None = None
     against: int | None = None
+
+    @classmethod
+    def of_error(cls, error: BaseException, detail: str | None = None, by: str | None = None) -> Cause:
+        """The cause of a step in which ``error`` was raised; ``detail`` in place of its message."""
+        return cls(
+            kind="error",
+            error=type(error).__name__,
+            detail=str(error) if detail is None else detail,
+            by=by,
+            status=getattr(error, "status", None) if isinstance(error, MtagentError) else None,
+            retryable=isinstance(error, TimeoutError | ConnectionError) or getattr(error, "retryable", False) is True,
+        )
 
     @model_validator(mode="after")
     def _with_scores(self) -> Cause:
@@ -542,6 +559,7 @@ class Step(Record):
     verdict: Verdict
     cause: Cause
     seconds: float = 0.0
+    _exception: BaseException | None = PrivateAttr(default=None)
 
     @field_validator("cause", mode="before")
     @classmethod
@@ -556,6 +574,25 @@ class Step(Record):
     def rating(self, role: RatingRole) -> Rating | None:
         """The rating of the editor, or the judge's of the text before or after."""
         return next((rating for rating in self.ratings if rating.role == role), None)
+
+    @property
+    def error(self) -> StepFailed | None:
+        """The error with which it failed, with ``status`` and ``retryable``.
+
+        Its ``__cause__`` is the exception itself, as long as the step was not stored in between.
+        """
+        if self.verdict != "failed":
+            return None
+        error = StepFailed(f"{self.stage}: {self.reason}")
+        error.kind = self.cause.error or self.cause.kind
+        error.status, error.retryable, error.calls = self.cause.status, self.cause.retryable, self.calls
+        error.__cause__ = self._exception
+        return error
+
+    def raised(self, exception: BaseException) -> Step:
+        """The step, which remembers what was raised in it."""
+        self._exception = exception
+        return self
 
     @property
     def usage(self) -> Usage:
@@ -603,6 +640,25 @@ class Chain(Record):
     def usage(self) -> Usage:
         """What all steps cost."""
         return Usage.total(step.usage for step in self.steps)
+
+    def raise_for_failure(self) -> Chain:
+        """The chain; raises :class:`mtagent.errors.StepFailed` where a step failed."""
+        if self.failed is not None and self.failed.error is not None:
+            raise self.failed.error
+        return self
+
+    def to_dict(self, *, prompts: bool = False) -> dict[str, Any]:
+        """All of it as plain data for JSON, with ``text``, ``changed``, ``state`` and ``usage`` on top.
+
+        ``prompts``: also what models were asked and what they answered, which is most of it.
+        """
+        dialogues: Any = None if prompts else {"steps": {"__all__": {"calls": True, "ratings": {"__all__": {"calls"}}}}}
+        usage = self.usage.model_dump(mode="json")
+        head = {"text": self.text, "given": self.given, "changed": self.changed, "state": self.state, "usage": usage}
+        data = head | self.model_dump(mode="json", exclude=dialogues, exclude_none=True)
+        for step, plain in zip(self.steps, data["steps"], strict=True):
+            plain["reason"], plain["usage"] = step.reason, step.usage.model_dump(mode="json")
+        return data
 
     def by_stage(self) -> dict[str, Step]:
         """The steps by stage name (the last one, where a stage runs twice)."""

@@ -10,6 +10,8 @@ accepted text.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,8 @@ from mtagent.text import edits
 from mtagent.text.amounts import counted
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator, checked
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,13 @@ class Plan:
         return {role: signature_of(part) for role, part in who.items() if part is not None}
 
 
-async def improve(segment: Segment, plan: Plan) -> Chain:
-    """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised."""
+async def improve(segment: Segment, plan: Plan, *, within: float | None = None) -> Chain:
+    """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
+
+    The stage that is under way after so many seconds (``within``) fails, and none follows on it.
+    """
     work = _Work(segment, plan)
+    end = None if within is None else asyncio.get_running_loop().time() + within
     stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", Cause(kind="blank"), text=segment.source)
@@ -121,13 +129,18 @@ async def improve(segment: Segment, plan: Plan) -> Chain:
         if stage == "translate" and segment.translation is not None:
             continue
         began, work.calls, work.ratings = time.perf_counter(), [], ()
+        clock = asyncio.timeout_at(end)
         try:
-            step = await work.triage(stage) or await take[stage]()
+            async with clock:
+                step = await work.triage(stage) or await take[stage]()
         except (*FATAL, OffScript):
             raise
-        except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
+        except Exception as error:
             work.count(calls_of(error))
-            step = work.step(stage, "failed", Cause(kind="error", error=type(error).__name__, detail=str(error)))
+            late = clock.expired() and isinstance(error, TimeoutError)
+            logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
+            cause = Cause.of_error(error, f"not done within {within:g} s" if late else None)
+            step = work.step(stage, "failed", cause).raised(error)
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         work.text = step.text
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
@@ -369,7 +382,7 @@ class _Work:
             except Exception as error:  # noqa: BLE001 as in improve; the others may still be chosen
                 self.count(calls_of(error))
                 failures.append(error)
-                return Decision(False, Cause(kind="error", error=type(error).__name__, detail=str(error)))
+                return Decision(False, Cause.of_error(error))
 
         choice = await choose(self.plan.gate, self.text, texts, decide)
         if failures and choice.kept is None:  # one that could not be judged might have been kept: to be tried again

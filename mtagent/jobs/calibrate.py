@@ -217,7 +217,7 @@ async def judged(pair: StoredPair, panel: Panel) -> Chain:
     if failure is not None:
         judge, error = failure
         who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
-        cause = Cause(kind="error", error=type(error).__name__, detail=f"{who}: {error}", by=who)
+        cause = Cause.of_error(error, f"{who}: {error}", by=who)
     elif panel.teacher is not None:
         cause = Cause(kind="judged", judgements=tuple(said[:-1]), teacher=said[-1])
     else:

@@ -115,7 +115,7 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Chec
     except FATAL:
         raise
     except MtagentError as error:
-        cause = Cause(kind="error", error=type(error).__name__, detail=str(error))
+        cause = Cause.of_error(error)
         return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
     checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
     cause = Cause(kind="other", detail=f"calibration: {len(checks)} confidences")

@@ -304,13 +304,13 @@ class OpenAIClient:
         """The error, with model, server, status, the server's words, and the way out."""
         wait, left = failure.retry_after, exchange.left()
         if failure.transient and wait is not None and exchange.is_too_long(wait):
-            error = ServerPaused(
+            paused = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
                 f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (--deadline). What "
                 "was finished is stored: the same command after that time goes on from there"
             )
-            error.seconds = wait
-            return error
+            paused.seconds, paused.status = wait, failure.status or None
+            return paused
         if wait is not None and wait > left:
             way_out = (
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
@@ -336,7 +336,9 @@ class OpenAIClient:
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
         # A model that has answered is there: a gateway that then does not find it may do so with the next request.
         kind = BadRequest if failure.kind is ModelNotFound and self._answered else failure.kind
-        return kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
+        error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
+        error.status = failure.status if failure.status not in (0, 200) else None
+        return error
 
 
 def _until(seconds: float, now: float) -> str:
