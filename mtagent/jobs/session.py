@@ -1,0 +1,170 @@
+"""Where an agent works: its parts, opened once, for calls from any task and any thread.
+
+Parts belong to one event loop. Calls that are not async work in a loop of the session's own, in a thread; so do async
+ones once that is there. Inside ``async with`` everything works in the loop of that block; otherwise an async call works
+in the loop that it is made in, and its parts are closed when that loop ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, TypeVar
+
+from mtagent.errors import ConfigError
+
+Parts = TypeVar("Parts")
+Result = TypeVar("Result")
+
+
+class Session(Generic[Parts]):
+    """``open_parts`` makes the parts, and closes what it opened. See the module."""
+
+    def __init__(self, open_parts: Callable[[], AbstractAsyncContextManager[Parts]]) -> None:
+        self._open_parts = open_parts
+        self._opened: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Parts]]
+        self._opened = weakref.WeakKeyDictionary()
+        self._keepers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Parts, None]]
+        self._keepers = weakref.WeakKeyDictionary()
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._own: OwnLoop | None = None
+        self._lock = threading.Lock()
+
+    async def run(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
+        """The result of ``work`` on the parts, in the loop where they are."""
+        home = self._home
+        if home is None or home is asyncio.get_running_loop():
+            return await self._here(work)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._here(work), home))
+
+    def submit(self, work: Callable[[Parts], Awaitable[Result]]) -> Future[Result]:
+        """The same, from a thread whose own loop, if there is one, need not run meanwhile."""
+        return asyncio.run_coroutine_threadsafe(self._here(work), self._loop_for_waiting())
+
+    def wait(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
+        """The result, waited for. Ctrl-C cancels the work."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def enter(self) -> None:
+        """Open the parts in the running loop, where all calls work until :meth:`leave`."""
+        with self._lock:
+            if self._home is not None and self._own is None:
+                raise ConfigError("this agent is inside `async with` already: use it there, or make another")
+            self._home = asyncio.get_running_loop()
+        try:
+            await self._here(_nothing)
+        except BaseException:
+            self._home = None
+            raise
+
+    async def leave(self) -> None:
+        """Close what was opened in the running loop. A later call opens it again."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._home is loop:
+                self._home = None if self._own is None else self._own.loop
+        await self._close_here()
+
+    async def _close_here(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._opened.pop(loop, None)
+        if (keeper := self._keepers.pop(loop, None)) is not None:
+            await keeper.aclose()
+
+    def close(self) -> None:
+        """End the session's own loop, if there is one, and close what was opened there."""
+        with self._lock:
+            own, self._own = self._own, None
+            if own is not None and self._home is own.loop:
+                self._home = None
+        if own is not None:
+            own.stop(self._close_here)
+
+    async def _here(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
+        """The result of ``work`` on the parts of the running loop, which the first call opens."""
+        loop = asyncio.get_running_loop()
+        opening = self._opened.get(loop)
+        if opening is None:
+            opening = self._opened[loop] = loop.create_task(self._open(loop))
+        try:
+            parts = await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and (opening.cancelled() or opening.exception()):
+                self._opened.pop(loop, None)  # the next call tries again
+            raise
+        return await work(parts)
+
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> Parts:
+        # A loop closes, when it ends, the async generators that were begun in it: nobody else may be there to do so.
+        keeper = self._keepers[loop] = self._kept_open()
+        return await anext(keeper)
+
+    async def _kept_open(self) -> AsyncGenerator[Parts, None]:
+        async with self._open_parts() as parts:
+            yield parts
+
+    def _loop_for_waiting(self) -> asyncio.AbstractEventLoop:
+        """The loop to work in for a thread that waits: never one that runs in that very thread."""
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        with self._lock:
+            if self._home is not None and self._home is not here:
+                return self._home
+            if self._home is not None and self._own is None:
+                raise ConfigError("this thread runs the loop that the agent works in: await agent.atranslate(…) here")
+            if self._own is None:
+                self._own = OwnLoop()
+                weakref.finalize(self, self._own.stop)
+            self._home = self._home or self._own.loop
+            return self._own.loop
+
+
+class OwnLoop:
+    """An event loop that runs in a thread of its own, which does not keep Python from ending."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="mtagent", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.close()
+
+    def stop(self, closing: Callable[[], Awaitable[Any]] | None = None) -> None:
+        """End the loop, after the work in it was cancelled and ``closing`` was done."""
+        if self.loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._stop(closing), self.loop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=10)
+
+    async def _stop(self, closing: Callable[[], Awaitable[Any]] | None) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        try:
+            if closing is not None:
+                await closing()
+        finally:
+            self.loop.stop()
+
+
+async def _nothing(parts: object) -> None:
+    """Work that only opens the parts."""
