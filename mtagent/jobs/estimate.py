@@ -25,11 +25,12 @@ from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.calibrate import StoredPair
-from mtagent.jobs.inputs import Files, read_segments
+from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
     effective,
+    instructed,
     judge_settings,
     judge_specs,
     named_evaluator,
@@ -136,14 +137,15 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     config = config.effective()
     with files.spooled(config) as (files, config):
         listener, folder = Listener(config), config.prompts
+        llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
-            evaluator = named_evaluator(config, config.evaluator or "rules", listener)
+            evaluator = named_evaluator(config, config.evaluator or "rules", llm)
         triage = None
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
-            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], listener)
-        for segment in read_segments(config, files):
+            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
+        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             if triage is not None:
                 for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
@@ -153,11 +155,11 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                 if stage == "rerank":  # its requests are the gate's
                     continue
                 if stage == "proofread":
-                    work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(llm, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
                     work = evaluator.rate(segment, text)
                 elif segment.translation is None and config.translator == "llm":
-                    work = LLMTranslator(listener, prompts_folder=folder).draft(segment)
+                    work = LLMTranslator(llm, prompts_folder=folder).draft(segment)
                 else:
                     continue
                 for request in asyncio.run(listener.requests_of(work)):
@@ -242,14 +244,15 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         decided = effective(config, OwnParts())
         if any(any(segment.candidates) for segment in read_segments(config, files)):
             files.refuse_idle_candidates(decided)
-        return asyncio.run(Estimator(decided, tokens).chains(read_segments(config, files)))
+        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
+        return asyncio.run(Estimator(decided, tokens).chains(segments))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
     with files.spooled(config) as (files, config):
         config = effective(config, OwnParts()).model_copy(update={"forced": False})
-        return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
+        return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
 
 
 def estimate_pairs(
@@ -265,7 +268,7 @@ class Estimator:
     def __init__(self, config: Config, tokens: Counter) -> None:
         self._config, self._count = config, tokens.count
         self.listener = Listener(config)
-        self._llm = None if config.offline else self.listener
+        self._llm = None if config.offline else instructed(self.listener, config)
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
         self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]

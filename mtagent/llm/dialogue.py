@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
 from mtagent.llm.prompts import Prompt, Values
-from mtagent.llm.protocol import LLM
+from mtagent.llm.protocol import LLM, InstructedLLM
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool
 
@@ -106,6 +106,8 @@ class Dialogue:
     ) -> Completion:
         """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
+        if isinstance(self._llm, InstructedLLM):  # the record has what was sent
+            messages = self._llm.instructed(messages)
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         call = Call.model_construct(purpose=purpose, model=self._llm.model, messages=tuple(messages))
 
