@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from mtagent.records import Segment, Term
+from mtagent.llm.context import described
+from mtagent.records import Segment
 from mtagent.text.names import Names, stands_in
-
-BEFORE, TRANSLATION, NEXT = "Source before:", "Its translation so far:", "Next source:"
-NAMES, TERMS = "Names left as they are so far:", "Terms so far:"
 
 
 class Document:
@@ -24,7 +22,7 @@ class Document:
         self.size = size
         self._behind = deque[tuple[str, str]](maxlen=size)
         self._names = Names()
-        self._terms: dict[str, Term] = {}  # by source, in small letters: the last choice that the translation holds
+        self._terms: dict[str, tuple[str, str]] = {}  # the last choice that the translation holds, by source
         self._read = deque[tuple[int, Segment]]()
 
     def read(self, position: int, segment: Segment) -> None:
@@ -42,21 +40,17 @@ class Document:
                 self._names.add(segment.source, text, segment.source_lang)
                 for term in segment.terms:
                     if term.target and not term.forbidden and stands_in(term.target, text):
-                        self._terms[term.source.casefold()] = term
+                        self._terms[term.source.casefold()] = term.source, term.target
 
     def around(self, segment: Segment, following: str | None) -> str | None:
-        """What to show beside ``segment``, a line each, so that no text can pass for another's label."""
-        lines = []
-        for source, text in self._behind:
-            lines += [(BEFORE, source), (TRANSLATION, text)]
-        lines.append((NEXT, following or ""))
-        if names := self._names.kept_in(segment.source, segment.source_lang):
-            lines.append((NAMES, ", ".join(names)))
+        """What to show beside ``segment``."""
         sources = dict.fromkeys(term.source.casefold() for term in segment.terms)
-        if terms := [self._terms[source] for source in sources if source in self._terms]:
-            lines.append((TERMS, ", ".join(f"{term.source} = {term.target}" for term in terms)))
-        shown = ((label, " ".join(text.split())) for label, text in lines)
-        return "\n".join(f"{label} {text}" for label, text in shown if text) or None
+        return described(
+            self._behind,
+            following,
+            names=self._names.kept_in(segment.source, segment.source_lang),
+            terms=[self._terms[source] for source in sources if source in self._terms],
+        )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.calibrate import StoredPair
 from mtagent.jobs.inputs import Files, read_in_context, read_segments
@@ -148,7 +148,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             if triage is not None:
-                for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
+                for request in asyncio.run(listener.requests_of(rating_by(triage, segment, text))):
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
@@ -157,7 +157,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                 if stage == "proofread":
                     work = Proofreader(llm, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
-                    work = evaluator.rate(segment, text)
+                    work = rating_by(evaluator, segment, text)
                 elif segment.translation is None and config.translator == "llm":
                     work = LLMTranslator(llm, prompts_folder=folder).draft(segment)
                 else:
@@ -414,7 +414,9 @@ class Estimator:
                 calls: tuple[int, int] | None = fewest, most
             case _:  # an evaluator, perhaps a foreign one, that does not say
                 calls = None
-        requests = await self.listener.requests_of(evaluator.rate(segment, text.text))
+        if (parts := len(reviewed_paragraphs(evaluator, segment, text.text))) and calls:
+            calls = calls[0] * parts, calls[1] * parts
+        requests = await self.listener.requests_of(rating_by(evaluator, segment, text.text))
         return self._range(settings, requests, text, text.listed, calls)
 
     def _range(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -29,11 +29,16 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def finished(*work: Coroutine[Any, Any, T]) -> list[T]:
     """The results in order. An error is raised when all have ended: what the others are paid for is not lost."""
-    results = await asyncio.gather(*work, return_exceptions=True)
+    results = await settled(*work)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if not isinstance(result, BaseException)]
+
+
+async def settled(*work: Awaitable[T]) -> list[T | BaseException]:
+    """The results in order, each error in the place of its result."""
+    return await asyncio.gather(*work, return_exceptions=True)
 
 
 AGAIN = (
