@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Unpack
 
 from mtagent.errors import InputError
-from mtagent.llm.prompts import quoted
 from mtagent.llm.protocol import LLM, Options, SampledLLM
 from mtagent.records import Completion, Message
 
 LONGEST = 20_000
 """Characters. They are sent with every request."""
-_BEFORE = """
+_BEFORE = """\
+
 
 Instructions of the client for this work: register, audience, terms, style. Write by them and judge by them, as far as \
-the rules above and the form of the reply allow:"""
+the rules above allow, and reply in the form that was asked for above:"""
 
 
 def read_instructions(path: Path) -> str:
@@ -45,7 +45,7 @@ class Instructed:
         self.model = llm.model
         self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
-        self._llm, self._shown = llm, f"{_BEFORE}\n{quoted('instructions', instructions)}"
+        self._llm, self._shown = llm, f"{_BEFORE}\n{instructions}"
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply."""

@@ -168,12 +168,6 @@ def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
     return {tag: next(code for code in candidates(tag, text) if code not in plain) for tag, text in quotes.items()}
 
 
-def quoted(name: str, text: str) -> str:
-    """``text`` between tags that it cannot close."""
-    tag = f"{name}-{_codes({name: text})[name]}"
-    return f"<{tag}>{text}</{tag}>"
-
-
 @cache
 def load(name: str, folder: Path | None = None) -> Prompt:
     """The prompt ``name`` from ``folder`` if it has a file of that name, else the one that comes with mtagent.
