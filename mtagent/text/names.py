@@ -10,9 +10,9 @@ from mtagent.text import paragraphs
 
 _CASED = r"\p{Lu}\p{Ll}\p{Lt}\p{M}\p{N}"
 _NAME = regex.compile(
-    rf"(?<![{_CASED}])(?:\p{{Lu}}|\p{{Lt}}|\p{{Ll}}++(?=\p{{Lu}}))[{_CASED}]++(?:['’]\p{{Lu}}[{_CASED}]*+|-[{_CASED}]++)*+"
+    rf"(?<![{_CASED}])(?:[\p{{Lu}}\p{{Lt}}]|\p{{Ll}}++(?=\p{{Lu}}))[{_CASED}]*+(?:['’]\p{{Lu}}[{_CASED}]*+|-[{_CASED}]++)*+"
 )
-_SMALL = regex.compile(rf"(?<![{_CASED}])\p{{Ll}}[{_CASED}]*+")
+_SMALL = regex.compile(rf"(?<![{_CASED}])\p{{Ll}}[\p{{Ll}}\p{{M}}]*+(?![{_CASED}])")
 
 
 def capitalised(text: str, lang: str = "") -> Iterator[tuple[str, bool]]:
@@ -20,12 +20,13 @@ def capitalised(text: str, lang: str = "") -> Iterator[tuple[str, bool]]:
     for sentence in paragraphs.sentences(text, lang):
         first = regex.search(r"\w", sentence)
         for word in _NAME.finditer(sentence):
-            yield word[0], first is not None and word.start() == first.start()
+            if len(word[0]) > 1:
+                yield word[0], first is not None and word.start() == first.start()
 
 
 def small(text: str) -> set[str]:
-    """The words that begin with a small letter."""
-    return {word.casefold() for word in _SMALL.findall(text)}
+    """The words that are written in small letters."""
+    return set(_SMALL.findall(text))
 
 
 def stands_in(word: str, text: str) -> bool:
