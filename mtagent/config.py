@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
 from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
@@ -351,6 +351,54 @@ class Config(ModelSettings):
         if self.context:  # former versions showed sources alone
             dumped["context"] = f"{self.context} with translations"
         return {name: value for name, value in dumped.items() if value != {}}
+
+
+class Settings(TypedDict, total=False):
+    """The settings of :class:`Config` as :class:`mtagent.Agent` takes them, for type checkers and editors."""
+
+    source_lang: str | None
+    target_lang: str | None
+    preset: Literal["safe", "paper"]
+    stages: str | Sequence[str] | None
+    margin: float
+    samples: int
+    quorum: int | None
+    cautious: float | None
+    gate_calls: int
+    proposals: int
+    calibration: str | Path | None
+    triage_above: float | None
+    judge_model: str | None
+    translate: Mapping[str, Any] | ModelSettings
+    postedit: Mapping[str, Any] | ModelSettings
+    proofread: Mapping[str, Any] | ModelSettings
+    strategy: Strategy
+    fix: Fix
+    forced: bool
+    stop_when_error_free: bool
+    on_ambiguous: str | Sequence[OnAmbiguous]
+    skip_guards: Sequence[str]
+    context: int
+    domain: str | None
+    instructions: str | Path | None
+    prompts: str | Path | None
+    model: str | None
+    base_url: str | None
+    api_key_env: str | None
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    seed: int | None
+    reasoning_effort: str | None
+    concurrency: int
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    timeout: float
+    deadline: float
+    store: str | Path | None
+    prices: str | Path | None
+    budget: float | None
+    token_budget: int | None
 
 
 ADDED = ("samples", "gate_calls", "proposals")

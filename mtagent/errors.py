@@ -40,13 +40,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mtagent.records import Call
+    from mtagent.records import Call, Chain
 
 
 class MtagentError(Exception):
     """Base of all errors of this package. The message names the culprit and the way out."""
 
     calls: tuple[Call, ...] = ()
+    chains: tuple[Chain, ...] = ()
+    """What an agent had done when this stopped it."""
     status: int | None = None
     """The HTTP status with which a server refused."""
     retryable: bool = False

@@ -181,7 +181,7 @@ async def test_nothing_of_it_reaches_the_output(behaviour: str, name: str, gate:
     lines = sample_path(name).read_text(encoding="utf-8").splitlines()
     async with Simulator(Settings(behaviour=getattr(simulated, behaviour))) as server:
         agent = Agent(base_url=server.base_url, stages="pr", gate=gate)
-        chains = [chain async for chain in agent.stream(map(Segment.model_validate_json, lines))]
+        chains = [chain async for chain in agent.astream(map(Segment.model_validate_json, lines))]
     assert [(chain.given, chain.text) for chain in chains if chain.text != chain.given] == []
     steps = [chain.steps[0] for chain in chains if chain.steps[0].proposed != chain.given]
     assert len(steps) >= 4

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import logging
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments
 from mtagent.chain.gate import RateGate
-from mtagent.errors import ConfigError
+from mtagent.config import Config, Settings
+from mtagent.errors import AuthenticationError, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import Completion
+from mtagent.records import Call, Completion
+from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 
 
@@ -60,11 +70,9 @@ def test_what_is_known_about_a_segment_reaches_the_model_and_the_reference_does_
     assert [word for word in ("greetings", "Before.", "Be kind.", "Buenas") if word not in content] == ["Buenas"]
 
 
-async def test_async_code_iterates_over_a_stream_and_is_told_so() -> None:
-    with pytest.raises(ConfigError, match="use `async for chain"):
-        Agent(llm=improving()).translate(["a"], "en", "es")
+async def test_async_code_iterates_over_a_stream() -> None:
     segments = make_segments(["a", "b"], ["a errado x", "b x"], "en", "es")
-    assert [chain.text async for chain in Agent(llm=improving()).stream(segments)] == ["a correcto x", "b x"]
+    assert [chain.text async for chain in Agent(llm=improving()).astream(segments)] == ["a correcto x", "b x"]
 
 
 class Slow(ScriptedLLM):
@@ -81,7 +89,7 @@ class Slow(ScriptedLLM):
 
 async def test_a_stream_that_is_left_early_leaves_no_task_behind() -> None:
     before = len(asyncio.all_tasks())
-    stream = Agent(llm=Slow(), stages="t", concurrency=3).stream(make_segments(["a"] * 9, None, "en", "es"))
+    stream = Agent(llm=Slow(), stages="t", concurrency=3).astream(make_segments(["a"] * 9, None, "en", "es"))
     await anext(stream)
     assert len(asyncio.all_tasks()) > before
     await stream.aclose()
@@ -146,7 +154,8 @@ def test_a_wrong_setting_is_refused_at_once(settings: dict[str, Any], complaint:
     ("sources", "translations", "complaint"),
     [
         (["a", "b"], ["x"], "2 sources and 1 translations"),
-        ("abc", ["x"], "give a list of texts"),
+        ("abc", ["x"], "one text has one translation"),
+        (["abc"], "x", "give a list of texts"),
         (["a", None], ["x", "y"], "source 2 is no text"),
         (["a", "b"], ["x", 3], "translation 2 is no text"),
     ],
@@ -154,3 +163,270 @@ def test_a_wrong_setting_is_refused_at_once(settings: dict[str, Any], complaint:
 def test_lists_that_do_not_fit_and_what_is_no_text_are_refused(sources: Any, translations: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         Agent(llm=improving()).postedit(sources, translations, "en", "es")
+
+
+# --- one agent, many calls
+
+
+class System:
+    """An MT system that counts its objects, calls and ends."""
+
+    made = ended = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.running = self.most = 0
+
+    async def translate(self, text: str) -> str:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.001)
+        self.running -= 1
+        return text.upper()
+
+    async def aclose(self) -> None:
+        type(self).ended += 1
+
+
+@pytest.fixture
+def systems(monkeypatch: pytest.MonkeyPatch) -> type[System]:
+    """``python:test_systems:System`` names the class."""
+    monkeypatch.setitem(sys.modules, "test_systems", SimpleNamespace(System=System))
+    System.made = System.ended = 0
+    return System
+
+
+def test_parts_are_made_once_for_calls_from_many_threads_and_closed_at_the_end(systems: type[System]) -> None:
+    with Agent("python:test_systems:System", stages="t", evaluator="rules") as agent, ThreadPoolExecutor(16) as threads:
+        chains = threads.map(lambda n: agent.translate([f"cat {n} {i}" for i in range(8)], "en", "es"), range(16))
+        assert [[chain.text for chain in of_one] for of_one in chains] == [
+            [f"CAT {n} {i}" for i in range(8)] for n in range(16)
+        ]
+    assert systems.made == 1
+    assert agent.translate("again", "en", "es").text == "AGAIN", "a closed agent opens again"
+    assert systems.made == 2
+    agent.close()
+
+
+async def test_async_calls_share_parts_with_each_other_and_with_calls_that_are_not(systems: type[System]) -> None:
+    async with Agent("python:test_systems:System", stages="t", evaluator="rules") as agent:
+        chains = await asyncio.gather(*(agent.atranslate(f"cat {n}", "en", "es") for n in range(50)))
+        assert [chain.text for chain in chains] == [f"CAT {n}" for n in range(50)]
+        assert (await asyncio.to_thread(agent.translate, "dog", "en", "es")).text == "DOG"
+        with pytest.raises(ConfigError, match="this thread runs the loop that the agent works in: await"):
+            agent.translate("here", "en", "es")
+        assert systems.made == 1
+
+
+async def test_calls_that_are_not_async_work_where_a_loop_runs_and_async_ones_join_them(systems: type[System]) -> None:
+    agent = Agent("python:test_systems:System", stages="t", evaluator="rules")
+    assert agent.translate(["a", "b"], "en", "es")[1].text == "B"
+    assert (await agent.atranslate("c", "en", "es")).text == "C"
+    assert [chain.text async for chain in agent.astream(make_segments(["d"], None, "en", "es"))] == ["D"]
+    assert systems.made == 1
+    agent.close()
+
+
+def test_an_agent_outlives_the_loops_that_it_is_used_in(systems: type[System]) -> None:
+    agent = Agent("python:test_systems:System", stages="t", evaluator="rules")
+    for text in ("a", "b"):
+        assert asyncio.run(agent.atranslate(text, "en", "es")).text == text.upper()
+    assert systems.made == 2
+
+
+def test_what_the_user_passes_in_is_not_closed(systems: type[System]) -> None:
+    class Own(ScriptedLLM):
+        ended = 0
+
+        async def aclose(self) -> None:
+            self.ended += 1
+
+    system, llm = System(), Own(lambda messages, purpose: '{"errors": []}')
+    with Agent(CallableTranslator(system.translate), llm=llm, evaluator="rubric-mqm", gate="guards") as agent:
+        agent.translate(["a"], "en", "es")
+    assert (system.ended, llm.ended) == (0, 0)
+
+
+def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
+    def answer(messages: Any, purpose: str) -> str:
+        if "text 7" in messages[-1].content:
+            raise AuthenticationError("401")
+        return "texto"
+
+    agent = Agent(llm=ScriptedLLM(answer), stages="t", evaluator="rules")
+    texts = [f"text {n}." for n in range(10)]
+    with pytest.raises(AuthenticationError) as caught:
+        agent.translate(texts, "en", "es")
+    assert [chain.segment.id for chain in caught.value.chains][:6] == ["1", "2", "3", "4", "5", "6"]
+    with pytest.raises(AuthenticationError):
+        list(agent.stream(make_segments(texts, None, "en", "es")))
+    agent.close()
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+async def test_streams_take_segments_as_they_are_needed_and_give_all_of_them(ordered: bool) -> None:
+    taken = 0
+
+    def segments(number: int = 200) -> Iterator[Segment]:
+        nonlocal taken
+        for segment in make_segments([f"cat {n}" for n in range(number)], None, "en", "es"):
+            taken += 1
+            yield segment
+
+    async def from_afar() -> AsyncIterator[Segment]:
+        for segment in segments():
+            await asyncio.sleep(0)
+            yield segment
+
+    agent = Agent(System(), stages="t", evaluator="rules", concurrency=2)
+    expected = [f"CAT {n}" for n in range(200)]
+    streams = [agent.astream(segments(), ordered=ordered), agent.astream(from_afar(), ordered=ordered)]
+    for stream in streams:
+        texts = [chain.text async for chain in stream]
+        assert (texts if ordered else sorted(texts)) == (expected if ordered else sorted(expected))
+    taken = 0
+    stream_here = agent.stream(segments(), ordered=ordered)
+    first = next(stream_here).text
+    assert first == expected[0] or not ordered
+    assert taken < 100, "not all at once"
+    texts = [first, *(chain.text for chain in stream_here)]
+    assert (texts if ordered else sorted(texts)) == (expected if ordered else sorted(expected))
+    agent.close()
+
+
+# --- every setting counts or is refused
+
+
+@pytest.mark.parametrize(("settings", "complaint"), [
+    ({"run": "r"}, r"run: does nothing in an agent: name the run in agent\.run\(NAME\)"),
+    ({"limit": 3}, "limit: does nothing"), ({"give_up_after": 3}, "give_up_after: does nothing"),
+    ({"llm": ForbiddenLLM(), "model": "m"}, "model: the model that you pass .* has settings of its own"),
+    ({"llm": ForbiddenLLM(), "temperature": 0}, "temperature: the model that you pass"),
+    ({"glossary": [("a", "b")]}, "terms: .* is none: give a mapping"),
+    ({"glossary": {"Foo": "Bar"}, "keep": ["Foo"]}, "keep: 'Foo' is to be kept"),
+    ({"gate": "guards", "samples": 3}, "leave gate out"),
+])  # fmt: skip
+def test_what_an_agent_cannot_do_is_refused_at_once(settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        Agent(**settings)
+
+
+def test_all_settings_are_typed_taken_by_name_or_refused() -> None:
+    taken = set(inspect.signature(Agent).parameters) - {"settings"}
+    refused = {"run", "limit", "give_up_after"}
+    assert taken & set(Settings.__annotations__) == set()
+    assert {*Settings.__annotations__} | (taken & {*Config.model_fields}) | refused == {*Config.model_fields}
+
+
+def test_terms_domain_and_context_reach_the_model() -> None:
+    llm = ScriptedLLM(lambda messages, purpose: "El segmento y la frase de mtagent.")
+    agent = Agent(
+        llm=llm, stages="t", evaluator="rules", glossary={"segment": "segmento"}, keep=["mtagent"], domain="software",
+        context=1,
+    )  # fmt: skip
+    texts = ["The segment and the phrase of mtagent.", "The segment follows, and mtagent stays with its phrase."]
+    agent.translate(texts, "en", "es", terms={"phrase": "frase"}, instructions="Be brief.", timeout=60)
+    first, second = (request.messages[-1].content for request in llm.requests[:2])
+    for word in ("segmento", "mtagent", "software", "frase", "Be brief."):
+        assert word in first
+    assert "El segmento y la frase de mtagent." in second, "the translation before is shown"
+    given = ScriptedLLM(lambda messages, purpose: "El segmento.")
+    other = Agent(llm=given, stages="t", evaluator="rules")
+    other.translate("The segment.", "en", "es", context="Around it.", domain="law")
+    assert all(word in given.requests[0].messages[-1].content for word in ("Around it.", "law"))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tone'"):
+        agent.translate("a", "en", "es", tone="polite")  # type: ignore[call-overload]
+
+
+def test_a_role_may_have_a_model_object_of_its_own() -> None:
+    editor, judge = improving(), ScriptedLLM(lambda messages, purpose: '{"better": "B"}' if purpose else "")
+    agent = Agent(llms={"judge": judge}, llm=editor, stages="pe", gate="pairwise")
+    agent.postedit("Hi end.", "Hi errado fin.", "en", "es")
+    assert {request.purpose for request in editor.requests} == {"postedit"} or editor.requests
+    assert judge.requests
+
+
+# --- results
+
+
+def test_a_text_that_takes_too_long_is_what_it_is_by_then() -> None:
+    class Stuck(ScriptedLLM):
+        async def complete(self, *given: Any, **settings: Any) -> Completion:
+            await asyncio.sleep(60)
+            raise AssertionError
+
+    agent = Agent(str.upper, llm=Stuck([]), timeout=300)
+    chain = agent.translate("a cat", "en", "es", timeout=0.2)
+    assert (chain.text, chain.state) == ("A CAT", "failed")
+    assert chain.failed is not None
+    error = chain.failed.error
+    assert error is not None
+    assert (error.kind, error.retryable, str(error)) == (
+        "TimeoutError", True, "postedit: TimeoutError: not done within 0.2 s"
+    )  # fmt: skip
+    assert isinstance(error.__cause__, TimeoutError)
+    with pytest.raises(StepFailed, match="not done within"):
+        chain.raise_for_failure()
+    agent.close()
+
+
+def test_a_chain_is_plain_data_and_calls_are_heard(caplog: pytest.LogCaptureFixture) -> None:
+    steps: list[tuple[str, str]] = []
+    calls: list[Call] = []
+    agent = Agent(
+        llm=improving(), on_step=lambda segment, step: steps.append((segment.source, step.stage)), on_call=calls.append
+    )
+    chain = agent.postedit("Hi end.", "Hi errado fin.", "en", "es")
+    assert chain.raise_for_failure() is chain
+    assert [stage for _, stage in steps] == [step.stage for step in chain.steps]
+    assert len(calls) == chain.usage.calls
+    plain = json.loads(json.dumps(chain.to_dict()))
+    assert (plain["text"], plain["changed"], plain["state"]) == (chain.text, True, "changed")
+    assert plain["usage"]["calls"] == chain.usage.calls
+    assert [edit["new"] for edit in plain["steps"][0]["edits"]] == [edit.new for edit in chain.steps[0].edits] != []
+    assert "messages" not in json.dumps(plain)
+    assert "messages" in json.dumps(chain.to_dict(prompts=True))
+    agent.close()
+
+
+def test_a_failure_in_a_part_of_the_users_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(text: str) -> str:
+        raise KeyError("no such thing")
+
+    caplog.set_level(logging.DEBUG, "mtagent")
+    (chain,) = Agent(broken, stages="t", evaluator="rules").translate(["a"], "en", "es")
+    assert chain.failed is not None
+    assert "no such thing" in caplog.text
+    assert "in broken" in caplog.text
+
+
+def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
+    llm, texts = improving(), [f"Phrase {n} end." for n in range(6)]
+    segments = make_segments(texts, [f"frase {n} errado fin." for n in range(6)], "en", "es")
+    agent = Agent(llm=llm, store=tmp_path / "s.db")
+    with agent.run("job-17") as run:
+        chains = run.improve(segments)
+        assert [chain.text for chain in chains] == [f"frase {n} correcto fin." for n in range(6)]
+        asked = len(llm.requests)
+        assert run.improve(segments) == chains
+        assert run.chains() == chains
+        assert run.summary.counts.changed == 6
+    assert len(llm.requests) == asked
+    with pytest.raises(MtagentError, match="job-17"):
+        agent.run("job-17").improve(segments[:3])
+
+
+@pytest.mark.slow
+def test_a_wrong_setting_is_an_error_of_the_type_checker(tmp_path: Path) -> None:
+    client = tmp_path / "client.py"
+    client.write_text(
+        "from mtagent import Agent, Chain\n\n"
+        "agent = Agent(str.upper, model='m', budget=2.5, stages='pe')\n"
+        "one: Chain = agent.translate('a', 'en', 'es', timeout=5)\n"
+        "many: list[Chain] = agent.translate(['a'], 'en', 'es')\n"
+        "Agent(modle='m')\nAgent(budget='much')\nagent.translate('a', 'en', 'es', tone='polite')\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(client)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wrong = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+    assert sorted(set(wrong)) == ["6", "7", "8"], done.stdout

@@ -377,7 +377,7 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
     done: list[str] = []
 
     async def collect() -> None:
-        async for chain in agent.stream(make_segments([f"Text {i}." for i in range(9)], None, "en", "es")):
+        async for chain in agent.astream(make_segments([f"Text {i}." for i in range(9)], None, "en", "es")):
             done.append(chain.text)
 
     with pytest.raises(BudgetSpent):

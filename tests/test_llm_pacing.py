@@ -284,7 +284,7 @@ def test_from_python_the_pause_is_raised_after_what_was_finished() -> None:
         script: list[Any] = ["uno", "dos", Fault("status", 503, retry_after=3600)]
         async with Simulator(Settings(script=script)) as server:
             agent = Agent(base_url=server.base_url, stages="t", concurrency=1)
-            async for chain in agent.stream(make_segments(["one", "two", "three", "four"], None, "en", "es")):
+            async for chain in agent.astream(make_segments(["one", "two", "three", "four"], None, "en", "es")):
                 done.append(chain.text)
 
     with pytest.raises(ServerPaused) as caught:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -104,10 +104,17 @@ class Plan:
         return {role: signature_of(part) for role, part in who.items() if part is not None}
 
 
-async def improve(segment: Segment, plan: Plan, *, within: float | None = None) -> Chain:
+async def improve(
+    segment: Segment,
+    plan: Plan,
+    *,
+    within: float | None = None,
+    on_step: Callable[[Segment, Step], object] = lambda segment, step: None,
+) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
-    The stage that is under way after so many seconds (``within``) fails, and none follows on it.
+    The stage that is under way after so many seconds (``within``) fails, and none follows on it. ``on_step``
+    hears of each step.
     """
     work = _Work(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
@@ -142,6 +149,7 @@ async def improve(segment: Segment, plan: Plan, *, within: float | None = None) 
             cause = Cause.of_error(error, f"not done within {within:g} s" if late else None)
             step = work.step(stage, "failed", cause).raised(error)
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
+        on_step(segment, steps[-1])
         work.text = step.text
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break

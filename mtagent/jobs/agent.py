@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+import re
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent import futures
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
+from weakref import WeakKeyDictionary
 
 from mtagent import config as configuration
-from mtagent.chain.chain import improve
+from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate
-from mtagent.errors import ConfigError
+from mtagent.config import ModelSettings, Role, Settings
+from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.jobs.parts import OwnParts, assembled
-from mtagent.jobs.pool import in_order
+from mtagent.formats.glossary import Glossary
+from mtagent.jobs.context import Document, Placed, placed
+from mtagent.jobs.improve import outcome_of_chain
+from mtagent.jobs.inputs import read_terms, with_terms
+from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
+from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.session import Session
 from mtagent.llm.protocol import LLM
-from mtagent.records import Chain, Segment
+from mtagent.records import Call, Chain, Segment, Step, Term
 from mtagent.text import languages
+from mtagent.translators.callables import CallableTranslator
+from mtagent.translators.codes import AUTO
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+    from mtagent.jobs.agent_run import AgentRun
+
+Terms = Mapping[str, str] | Iterable[Term] | Glossary
+_NOT_HERE = {
+    "run": "name the run in agent.run(NAME)",
+    "limit": "give as many segments as you want worked on",
+    "give_up_after": "leave the loop over agent.stream(…) where too many chains have failed",
+}
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
 class Agent:
@@ -26,11 +51,17 @@ class Agent:
 
     ``translator`` is any MT system: a callable, an object with ``.translate``, or a specification such as
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
-    ``llm`` take objects of your own, or the names that the configuration knows. ``settings`` are those of the
-    configuration file (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``;
-    ``config_file`` names such a file.
+    ``llm`` take objects of your own, or the names that the configuration knows; ``llms`` holds a model of your own for
+    a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``glossary`` and ``keep`` are files, or terms:
+    ``{"segment": "Segment"}``, ``["mtagent"]``. ``api_key``, ``headers`` and ``http_client`` (an
+    ``aiohttp.ClientSession``) are for the model's server. ``on_step(segment, step)`` and ``on_call(call)`` hear of
+    each step and each request to a model. All other ``settings`` are those of the configuration file
+    (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names one.
 
-    Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once.
+    Clients, limits and budget are made once and shared by all calls, from any task and thread; ``async with`` and
+    ``with`` close them, and so do :meth:`aclose` and :meth:`close`. What you passed in is never closed.
+
+    Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once, and for one that would do nothing here.
     """
 
     def __init__(
@@ -38,70 +69,398 @@ class Agent:
         translator: object | None = None,
         *,
         evaluator: Evaluator | str | None = None,
-        judge: Evaluator | str | Sequence[str] | None = None,
+        judge: Evaluator | str | Sequence[str] | Mapping[str, Any] | None = None,
         triage: Evaluator | str | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
+        llms: Mapping[Role, LLM] | None = None,
+        glossary: Terms | str | Path | None = None,
+        keep: Iterable[str] | str | Path | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_client: ClientSession | None = None,
+        on_step: Callable[[Segment, Step], object] | None = None,
+        on_call: Callable[[Call], object] | None = None,
         config_file: str | Path | None = None,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
+        given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         named = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
-        settings |= {name: value for name, value in named.items() if isinstance(value, str)}
-        own_judge = None if judge is None or isinstance(judge, str | Sequence) else judge
+        given |= {name: value for name, value in named.items() if isinstance(value, str)}
+        own_judge = None if judge is None or isinstance(judge, str | Sequence | Mapping) else judge
         if judge is not None and own_judge is None:
-            settings["judge"] = {"evaluator": judge}
-        self.config = configuration.load(Path(config_file) if config_file else None, settings)
-        self._own = OwnParts(
-            translator=None if isinstance(translator, str) else translator,
-            evaluator=None if isinstance(evaluator, str) else evaluator,
-            judge=own_judge,
-            triage=None if isinstance(triage, str) else triage,
-            gate=None if isinstance(gate, str) else gate,
-            llm=None if isinstance(llm, str) else llm,
+            given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
+        files = {"glossary": glossary, "keep": keep}
+        given |= {name: value for name, value in files.items() if isinstance(value, str | Path)}
+        self._on_step, self._on_call = on_step, on_call
+        with speaking_python():
+            _refuse_idle(given, llm)
+            self.config = configuration.load(Path(config_file) if config_file else None, given)
+            named_terms = () if glossary is None or isinstance(glossary, str | Path) else terms_of(glossary)
+            kept = () if keep is None or isinstance(keep, str | Path) else [Term(source=word) for word in keep]
+            self._terms = read_terms(self.config, named_terms, kept)
+            self._own = OwnParts(
+                translator=None if isinstance(translator, str) else translator,
+                evaluator=None if isinstance(evaluator, str) else evaluator,
+                judge=own_judge,
+                triage=None if isinstance(triage, str) else triage,
+                gate=None if isinstance(gate, str) else gate,
+                llm=None if isinstance(llm, str) else llm,
+                llms=dict(llms or {}),
+                api_key=api_key,
+                headers=dict(headers or {}),
+                http_client=http_client,
+            )
+        self._budget = budget_of(self.config)
+        self._session: Session[Plan] = Session(self._opened)
+        batch = translator.batch_size if isinstance(translator, CallableTranslator) else 32
+        self._window = max(self.config.concurrency, 2 * batch) * (20 if self.config.context else 1)
+
+    def _heard(self, segment: Segment, step: Step) -> None:
+        if self._on_step is not None:
+            self._on_step(segment, step)
+        if self._on_call is not None:
+            for call in step.calls:
+                self._on_call(call)
+
+    def _opened(self) -> AbstractAsyncContextManager[Plan]:
+        return assembled(self.config, self._own, wrap_llm=within(self._budget))
+
+    async def __aenter__(self) -> Self:
+        await self._session.enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what calls that are not async have opened. A later call opens it again."""
+        self._session.close()
+
+    async def aclose(self) -> None:
+        """Close what calls in the running event loop have opened. A later call opens it again."""
+        await self._session.leave()
+
+    # -- texts
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> Chain: ...
+    @overload
+    def translate(
+        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> list[Chain]: ...
+    def translate(
+        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> Chain | list[Chain]:
+        """Translate and improve a text, or each of several; see :meth:`atranslate`."""
+        chains = self.improve(_segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout"))
+        return chains[0] if isinstance(texts, str) else chains
+
+    @overload
+    async def atranslate(  # type: ignore[overload-overlap]
+        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> Chain: ...
+    @overload
+    async def atranslate(
+        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> list[Chain]: ...
+    async def atranslate(
+        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> Chain | list[Chain]:
+        """Translate and improve: a text gives a :class:`Chain`, several a list of them, in order.
+
+        ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that finds it out.
+        ``about`` is what else is known: see :class:`About`.
+
+        An error that concerns every text (a wrong key, a budget that is spent) is raised; its ``chains`` are those
+        that are done.
+        """
+        chains = await self.aimprove(
+            _segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
         )
+        return chains[0] if isinstance(texts, str) else chains
 
-    def translate(self, sources: Iterable[str], source_lang: str, target_lang: str) -> list[Chain]:
-        """Translate and improve each source; one :class:`Chain` per source, in order. ``chain.text`` is the result."""
-        return self.improve(make_segments(sources, None, source_lang, target_lang))
-
+    @overload
+    def postedit(  # type: ignore[overload-overlap]
+        self, texts: str, translations: str, source_lang: str, target_lang: str, **about: Unpack[About]
+    ) -> Chain: ...
+    @overload
     def postedit(
-        self, sources: Iterable[str], translations: Iterable[str], source_lang: str, target_lang: str
-    ) -> list[Chain]:
-        """Improve given translations; one :class:`Chain` per source, in order."""
-        return self.improve(make_segments(sources, translations, source_lang, target_lang))
+        self,
+        texts: Iterable[str],
+        translations: Iterable[str],
+        source_lang: str,
+        target_lang: str,
+        **about: Unpack[About],
+    ) -> list[Chain]: ...
+    def postedit(
+        self,
+        texts: str | Iterable[str],
+        translations: str | Iterable[str],
+        source_lang: str,
+        target_lang: str,
+        **about: Unpack[About],
+    ) -> Chain | list[Chain]:
+        """Improve the translation of a text, or of each of several; see :meth:`atranslate`."""
+        segments = _segments(texts, translations, source_lang, target_lang, about)
+        chains = self.improve(segments, timeout=about.get("timeout"))
+        return chains[0] if isinstance(texts, str) else chains
 
-    def improve(self, segments: Iterable[Segment]) -> list[Chain]:
+    # -- segments
+
+    def improve(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:
         """Improve segments with all that is known about them: references, context, notes, terms.
 
-        Not for use inside a running event loop: there, iterate over :meth:`stream`.
+        After ``timeout`` seconds a segment is what it is by then. Raises as :meth:`atranslate` does.
         """
+        with speaking_python():
+            return self._session.wait(lambda plan: self._improved(segments, plan, timeout))
+
+    async def aimprove(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
+        """The same for async code."""
+        with speaking_python():
+            return await self._session.run(lambda plan: self._improved(segments, plan, timeout))
+
+    async def _improved(self, segments: Iterable[Segment], plan: Plan, seconds: float | None) -> list[Chain]:
+        work, done = _Work(self, seconds), dict[int, Chain]()
+
+        def note(position: int, chain: Chain) -> Outcome:
+            done[position] = chain
+            return outcome_of_chain(chain)
+
         try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self._collect(segments))
-        raise ConfigError("an event loop is running here: use `async for chain in agent.stream(segments)`")
+            await work_all(
+                work.placed(segments),
+                lambda position, place: work.improve(place, plan),
+                note,
+                concurrency=self._window,
+                done=lambda position: False,
+                give_up_after=0,
+                lane=(lambda place: place.document) if self.config.context else None,
+            )
+        except MtagentError as error:
+            error.chains = tuple(done[position] for position in sorted(done))
+            raise
+        return [done[position] for position in sorted(done)]
 
-    async def stream(self, segments: Iterable[Segment]) -> AsyncGenerator[Chain, None]:
-        """The chains of ``segments`` in order, as soon as each is there; for async code."""
-        async with assembled(self.config, self._own) as plan:
-            chains = in_order(segments, partial(improve, plan=plan), concurrency=self.config.concurrency)
-            async with aclosing(chains):  # who leaves early must leave no task behind that asks a closed model
-                async for chain in chains:
-                    yield chain
+    def stream(
+        self, segments: Iterable[Segment], *, ordered: bool = True, timeout: float | None = None
+    ) -> Iterator[Chain]:
+        """The chains of ``segments`` as soon as each is there, in order unless it is not ``ordered``.
 
-    async def _collect(self, segments: Iterable[Segment]) -> list[Chain]:
-        return [chain async for chain in self.stream(segments)]
+        ``segments`` are taken as they are needed. Raises as :meth:`atranslate` does; ``chains`` of the error are those
+        that are done and were not handed out.
+        """
+        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], None]()
+
+        def following() -> Chain:
+            done = under_way if ordered else futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
+            future = next(iter(done))
+            del under_way[future]
+            return future.result()
+
+        with speaking_python():
+            try:
+                for place in work.placed(segments):
+                    under_way[self._session.submit(partial(work.improve, place))] = None
+                    if len(under_way) >= self._window:
+                        yield following()
+                while under_way:
+                    yield following()
+            except MtagentError as error:
+                error.chains = _done(under_way)
+                raise
+            finally:
+                for future in under_way:
+                    future.cancel()
+
+    async def astream(
+        self,
+        segments: Iterable[Segment] | AsyncIterable[Segment],
+        *,
+        ordered: bool = True,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> AsyncGenerator[Chain, None]:
+        """The same for async code; ``segments`` may come from async code, too."""
+        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], None]()
+
+        async def following() -> Chain:
+            if ordered:
+                future = next(iter(under_way))
+                await asyncio.wait([future])
+            else:
+                future = next(iter((await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED))[0]))
+            del under_way[future]
+            return future.result()
+
+        with speaking_python():
+            try:
+                async for place in work.placed_async(segments):
+                    under_way[asyncio.ensure_future(self._session.run(partial(work.improve, place)))] = None
+                    if len(under_way) >= self._window:
+                        yield await following()
+                while under_way:
+                    yield await following()
+            except MtagentError as error:
+                error.chains = _done(under_way)
+                raise
+            finally:
+                for future in under_way:
+                    future.cancel()
+                await asyncio.gather(*under_way, return_exceptions=True)
+
+    def run(self, name: str, *, store: str | Path | None = None) -> AgentRun:
+        """A stored run: what it has finished is not done, and not paid for, again. See :class:`AgentRun`."""
+        from mtagent.jobs.agent_run import AgentRun
+
+        with speaking_python():
+            update = {"run": name, **({} if store is None else {"store": Path(store)})}
+            config = configuration.Config.model_validate(self.config.model_dump(exclude_unset=True) | update)
+            return AgentRun(config, self._own, self._terms)
+
+
+class About(TypedDict, total=False):
+    """What may be known about texts: terms to use, text around them, their domain, how they are to be translated.
+
+    ``terms``: ``{"segment": "Segment"}``, or :class:`Term` records. ``timeout``: seconds, after which a text is what it
+    is by then.
+    """
+
+    terms: Terms | None
+    context: str | None
+    domain: str | None
+    instructions: str | None
+    timeout: float | None
+
+
+class _Work:
+    """Segments on their way through an agent: with its terms, in their documents, within so many ``seconds`` each."""
+
+    def __init__(self, agent: Agent, seconds: float | None) -> None:
+        self._agent, self._seconds = agent, seconds
+        self._texts: dict[int, str] = {}  # of segments that the next one in the document is shown
+        self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
+
+    def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
+        """The ``segments`` at their places."""
+        config = self._agent.config
+        known = with_terms(map(self._with_domain, segments), self._agent._terms)
+        return placed(known, config.context)
+
+    async def placed_async(self, segments: Iterable[Segment] | AsyncIterable[Segment]) -> AsyncGenerator[Placed, None]:
+        """The same; what comes one by one from async code has no segments around it."""
+        if not isinstance(segments, AsyncIterable):
+            for place in self.placed(segments):
+                yield place
+            return
+        if self._agent.config.context:
+            raise ConfigError("context: what follows a segment of an async iterator is not known: give a list")
+        async for segment in segments:
+            for place in self.placed([segment]):
+                yield place
+
+    def _with_domain(self, segment: Segment) -> Segment:
+        domain = self._agent.config.domain
+        return segment.model_copy(update={"domain": domain}) if domain and segment.domain is None else segment
+
+    async def improve(self, place: Placed, plan: Plan) -> Chain:
+        """The chain of a segment, begun when those before it in its document are done, if it is shown them."""
+        if not self._agent.config.context:
+            return await self._improve(place.segment, plan)
+        async with self._turns.setdefault(place.document, asyncio.Lock()):
+            chain = await self._improve(place.in_context(lambda at, _: self._texts.pop(at, None)), plan)
+            self._texts[place.position] = chain.text
+            return chain
+
+    async def _improve(self, segment: Segment, plan: Plan) -> Chain:
+        return await improve(segment, plan, within=self._seconds, on_step=self._agent._heard)
+
+
+def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) -> tuple[Chain, ...]:
+    """The chains of those that have ended well."""
+    ended = [future for future in under_way if future.done() and not future.cancelled()]
+    return tuple(future.result() for future in ended if future.exception() is None)
+
+
+def _refuse_idle(given: Mapping[str, Any], llm: object) -> None:
+    """Raise :class:`ConfigError` for a setting that would do nothing."""
+    for name in given:
+        if name in _NOT_HERE:
+            raise ConfigError(f"{name}: does nothing in an agent: {_NOT_HERE[name]}")
+        if name in ModelSettings.model_fields and llm is not None and not isinstance(llm, str):
+            raise ConfigError(f"{name}: the model that you pass (llm) has settings of its own: set it there")
+
+
+def terms_of(terms: Terms | None) -> tuple[Term, ...]:
+    """Terms given as ``{"source": "target"}``, as records, or as a glossary."""
+    if terms is None:
+        return ()
+    if isinstance(terms, Glossary):
+        return terms.terms
+    if isinstance(terms, Mapping):
+        return tuple(Term(source=source, target=target) for source, target in terms.items())
+    for term in (found := tuple(terms)):
+        if not isinstance(term, Term):
+            raise ConfigError(f"terms: {term!r} is none: give a mapping from source to target, or Term records")
+    return found
+
+
+@contextmanager
+def speaking_python() -> Iterator[None]:
+    """Errors name settings as Python spells them: ``base_url``, not ``--base-url``."""
+    try:
+        yield
+    except MtagentError as error:
+        if error.args and isinstance(error.args[0], str):
+            error.args = (_OPTION.sub(lambda option: option[1].replace("-", "_"), error.args[0]), *error.args[1:])
+        raise
+
+
+def _segments(
+    texts: str | Iterable[str],
+    translations: str | Iterable[str] | None,
+    source_lang: str,
+    target_lang: str,
+    about: About,
+) -> list[Segment]:
+    if unknown := next((name for name in about if name not in About.__annotations__), None):
+        raise TypeError(f"unexpected keyword argument {unknown!r}; there are: {', '.join(About.__annotations__)}")
+    if isinstance(texts, str):
+        if translations is not None and not isinstance(translations, str):
+            raise ConfigError("one text has one translation, and several texts a list of them")
+        texts, translations = [texts], None if translations is None else [translations]
+    segments = make_segments(texts, translations, source_lang, target_lang)
+    known = {name: about.get(name) for name in ("context", "domain")} | {"notes": about.get("instructions")}
+    known = {name: value for name, value in known.items() if value}
+    terms = Glossary(terms_of(about.get("terms")))
+    return list(with_terms((segment.model_copy(update=known) for segment in segments), terms))
 
 
 def make_segments(
     sources: Iterable[str], translations: Iterable[str] | None, source_lang: str, target_lang: str
 ) -> list[Segment]:
-    """Segments numbered from 1. Raises :class:`ConfigError` for what is no text, or if there is not one for each."""
+    """Segments numbered from 1. Raises :class:`ConfigError` for what is no text, or if there is not one for each.
+
+    The source language ``"auto"`` is for MT systems that find it out.
+    """
     sources = texts_of(sources, "source")
     given = [None] * len(sources) if translations is None else texts_of(translations, "translation")
     if len(given) != len(sources):
         raise ConfigError(f"{len(sources)} sources and {len(given)} translations: there must be one for each")
-    source_lang, target_lang = languages.normalise(source_lang), languages.normalise(target_lang)
+    source_lang = AUTO if source_lang == "auto" else languages.normalise(source_lang)
+    target_lang = languages.normalise(target_lang)
     return [
         Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)
         for i, (source, translation) in enumerate(zip(sources, given, strict=True), 1)

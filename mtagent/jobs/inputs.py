@@ -25,7 +25,7 @@ from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
 from mtagent.jobs.context import Placed, placed, with_context
-from mtagent.records import Segment
+from mtagent.records import Segment, Term
 from mtagent.store.store import default_path
 
 
@@ -319,7 +319,7 @@ def read_in_context(
 
 
 def _all_segments(config: Config, files: Files) -> Iterator[Segment]:
-    return with_terms(files.reader().read(files.source, segment_defaults(config)), config)
+    return with_terms(files.reader().read(files.source, segment_defaults(config)), read_terms(config))
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
@@ -327,17 +327,20 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
     return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
 
 
-def with_terms(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
-    """``segments``, each with those of the terms that ``config`` names which its source has."""
-    glossary = read_glossary(config.glossary) if config.glossary else ()
-    keep = read_do_not_translate(config.keep) if config.keep else ()
+def read_terms(config: Config, glossary: Sequence[Term] = (), keep: Sequence[Term] = ()) -> Glossary:
+    """The terms of the files that ``config`` names, and those of ``glossary`` and ``keep``."""
+    glossary = (*(read_glossary(config.glossary) if config.glossary else ()), *glossary)
+    keep = (*(read_do_not_translate(config.keep) if config.keep else ()), *keep)
     kept = {term.source for term in keep}
     for term in glossary:
         if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            raise ConfigError(
-                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
-            )
-    terms = Glossary((*glossary, *keep))
+            where, other = config.keep or "keep", config.glossary or "the glossary"
+            raise ConfigError(f"{where}: {term.source!r} is to be kept, but {other} has a translation of it")
+    return Glossary((*glossary, *keep))
+
+
+def with_terms(segments: Iterable[Segment], terms: Glossary) -> Iterator[Segment]:
+    """``segments``, each with those of ``terms`` that its source has."""
     for segment in segments:
         relevant = terms.relevant(segment.source) if terms.terms else ()
         yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
@@ -403,14 +406,14 @@ class RatingInputs:
         files = {name: path for name, path in self.translations if name in systems}
         check_counts([self.source, *files.values()])
         reader = Lines(reference=self.reference, translation=next(iter(files.values())) if len(files) == 1 else None)
-        segments = with_terms(reader.read(self.source, segment_defaults(config)), config)
+        segments = with_terms(reader.read(self.source, segment_defaults(config)), read_terms(config))
         texts = zip(*(lines_of(path) for path in files.values()), strict=True)
         for segment, lines in zip(with_context(segments, config.context, config.limit), texts, strict=False):
             yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
 
     def _carried(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         kind = formats.by_path(self.source, self.format)
-        segments = with_terms(kind.read(self.source, segment_defaults(config)), config)
+        segments = with_terms(kind.read(self.source, segment_defaults(config)), read_terms(config))
         for segment in with_context(segments, config.context, config.limit):
             yield side_by_side(segment, dict.fromkeys(systems, segment.translation))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
@@ -40,6 +40,8 @@ from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
     from mtagent.llm.limits import Limiter
     from mtagent.llm.server import LocalServer
 
@@ -49,9 +51,8 @@ def budget_of(config: Config) -> Budget | None:
     return Budget(config.budget, config.token_budget) if config.budget or config.token_budget else None
 
 
-def within_budget(config: Config) -> Callable[[LLM], LLM]:
-    """Something that puts the budget of ``config`` around each model that it gets."""
-    budget = budget_of(config)
+def within(budget: Budget | None) -> Callable[[LLM], LLM]:
+    """Something that puts ``budget`` around each model that it gets."""
     return lambda llm: Budgeted(llm, budget) if budget else llm
 
 
@@ -67,6 +68,9 @@ WrapLLM = Callable[[LLM], LLM]
 class OwnParts:
     """Objects to use in place of what the configuration names. Anything with the right methods will do.
 
+    ``llm`` stands for the model of the general settings, ``llms`` for that of a role. ``api_key``, ``headers`` and
+    ``http_client`` are for the servers of the others. None of these objects is closed.
+
     Raises :class:`ConfigError` for evaluators that are none.
     """
 
@@ -76,6 +80,10 @@ class OwnParts:
     triage: Evaluator | None = None
     gate: Gate | None = None
     llm: LLM | None = None
+    llms: Mapping[Role, LLM] = field(default_factory=dict)
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    http_client: ClientSession | None = None
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, self.judge, self.triage):
@@ -90,7 +98,8 @@ def effective(config: Config, own: OwnParts) -> Config:
         config = config.model_copy(update={"gate": "gain"})
     elif config.gate is None and own.judge is not None:
         config = config.model_copy(update={"gate": "rate"})
-    return config.effective(offline=config.offline and own.llm is None, translator=translator)
+    has_model = own.llm is not None or bool(own.llms) or own.api_key is not None or own.http_client is not None
+    return config.effective(offline=config.offline and not has_model, translator=translator)
 
 
 def settings_for_results(config: Config) -> dict[str, Any]:
@@ -115,7 +124,7 @@ async def assembled(
         models = _Models(config, own, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = own.evaluator or (
-            _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"))
+            _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
             if "postedit" in stages
             else None
         )
@@ -130,7 +139,7 @@ async def assembled(
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
             proposers = [
-                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit")
                 for draw in range(2, config.proposals + 1)
             ]
         proofreader = None
@@ -178,28 +187,35 @@ class _Models:
 
     def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
         self._config, self._own, self._stack = config, own, stack
-        self._wrap = wrap_llm or within_budget(config)
+        self._wrap = wrap_llm or within(budget_of(config))
         self._clients: dict[ModelSettings, LLM] = {}
-        self._made: dict[tuple[ModelSettings, str], LLM] = {}
+        self._made: dict[tuple[int, ModelSettings, str], LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
     def get(self, role: Role | None) -> LLM | None:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
-        return self.asked(self._config.model_for(role))
+        return self.asked(self._config.model_for(role), role=role)
 
-    def asked(self, settings: ModelSettings, draw: str = "") -> LLM | None:
-        """The model of ``settings``. What it says in one ``draw`` is not recalled in another."""
+    def asked(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
+        """The model of ``settings``. What it says in one ``draw`` is not recalled in another.
+
+        The user's own object stands for it where it is the model that ``role`` would ask.
+        """
         if self._config.model is None and settings.model is None and settings.base_url is None:
             return None  # an effective configuration names one, unless there is none to ask
-        if settings not in self._clients:
-            self._clients[settings] = self._own.llm or self._client(settings)
-        if (settings, draw) not in self._made:
-            client = self._clients[settings]
+        own = self._own.llm if _same_model(settings, self._config.model_for(None)) else None
+        if role is not None and role in self._own.llms and _same_model(settings, self._config.model_for(role)):
+            own = self._own.llms[role]
+        if own is None and settings not in self._clients:
+            self._clients[settings] = self._client(settings)
+        client = own or self._clients[settings]
+        key = (id(client), settings, draw)
+        if key not in self._made:
             drawn = Redrawn(client, draw) if draw and isinstance(client, KeyedLLM) else client
-            self._made[settings, draw] = instructed(self._wrap(drawn), self._config)
-        return self._made[settings, draw]
+            self._made[key] = instructed(self._wrap(drawn), self._config)
+        return self._made[key]
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
@@ -226,6 +242,9 @@ class _Models:
             leave_out=() if local is None or local.tools else ("tools",),
             known_as=local.name if local else None,
             price=self._prices,
+            api_key=self._own.api_key,
+            headers=self._own.headers,
+            http_client=self._own.http_client,
         )
         self._stack.push_async_callback(client.aclose)
         return client
@@ -248,7 +267,7 @@ def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExit
         llm = models.get("translate")
         return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
     translator = wrap(own.translator or config.translator)
-    if close := getattr(translator, "aclose", None):
+    if own.translator is None and (close := getattr(translator, "aclose", None)):
         stack.push_async_callback(close)
     return translator
 
@@ -297,13 +316,14 @@ def _judge(config: Config, spec: str, models: _Models, who: str = "judge") -> Ju
     name, settings, spec = judge_settings(config, spec, who=who)
     if name == PAIRWISE:
         llm = _needed(
-            models.asked(settings, "" if who == "judge" else who),
+            models.asked(settings, "" if who == "judge" else who, role="judge" if who == "judge" else None),
             "the pairwise gate" if who == "judge" else f"the {who} pairwise",
         )
         return PairwiseJudge(named_pairwise(config, spec, llm))
     free = config.model_copy(update={"forced": False})
     draws = config.samples if asks_model(name) else 1
-    return RatingJudge(*(_evaluator(free, spec, models, settings, f"{who}-{draw + 1}") for draw in range(draws)))
+    role: Role | None = "judge" if who == "judge" else None
+    return RatingJudge(*(_evaluator(free, spec, models, settings, f"{who}-{draw + 1}", role) for draw in range(draws)))
 
 
 class Panel(NamedTuple):
@@ -401,13 +421,17 @@ def judges_by_the_editor(config: Config) -> str | None:
     return None
 
 
-def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "") -> Evaluator:
+def _evaluator(
+    config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "", role: Role | None = None
+) -> Evaluator:
     """The evaluator that ``spec`` names, asking the model of ``settings``. Raises :class:`ConfigError`."""
 
     def another(model: str) -> LLM | None:
         return models.asked(settings.model_copy(update={"model": model}), draw)
 
-    return make_evaluator(spec, replace(_surroundings(config, models.asked(settings, draw)), another=another))
+    return make_evaluator(
+        spec, replace(_surroundings(config, models.asked(settings, draw, role=role)), another=another)
+    )
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
@@ -430,3 +454,7 @@ def _needed(llm: LLM | None, what: str) -> LLM:
             f"{what} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
         )
     return llm
+
+
+def _same_model(settings: ModelSettings, other: ModelSettings) -> bool:
+    return (settings.model, settings.base_url) == (other.model, other.base_url)

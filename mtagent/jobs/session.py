@@ -43,7 +43,8 @@ class Session(Generic[Parts]):
 
     def submit(self, work: Callable[[Parts], Awaitable[Result]]) -> Future[Result]:
         """The same, from a thread whose own loop, if there is one, need not run meanwhile."""
-        return asyncio.run_coroutine_threadsafe(self._here(work), self._loop_for_waiting())
+        loop = self._loop_for_waiting()
+        return asyncio.run_coroutine_threadsafe(self._here(work), loop)
 
     def wait(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
         """The result, waited for. Ctrl-C cancels the work."""

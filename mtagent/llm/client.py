@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -39,6 +39,8 @@ from mtagent.llm.server import server_address
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
     from mtagent.llm.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -104,6 +106,8 @@ class OpenAIClient:
     names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
     ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
     every time.
+    ``api_key`` goes before the environment's, ``headers`` are sent beside mtagent's own, and ``http_client`` is a
+    session of yours to send requests with, which is not closed.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
     ``clock`` and ``transport`` are for tests.
 
@@ -123,6 +127,9 @@ class OpenAIClient:
         leave_out: Sequence[str] = (),
         known_as: str | None = None,
         price: Price | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        http_client: ClientSession | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
     ) -> None:
@@ -141,7 +148,15 @@ class OpenAIClient:
         if transport is None:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
-            transport = Transport(self.base_url, api_key_env, timeout, self._clock)
+            transport = Transport(
+                self.base_url,
+                api_key_env,
+                timeout,
+                self._clock,
+                api_key=api_key,
+                headers=headers,
+                session=http_client,
+            )
         self._transport = transport
 
     def __repr__(self) -> str:

@@ -71,19 +71,20 @@ def address_problem(
     return "has a part after '#', which no server receives: leave it out" if "#" in address else None
 
 
-def server_key(variable: str, server: str) -> str:
-    """The key in the environment ``variable``; a placeholder for a server of one's own where there is none."""
+def server_key(variable: str, server: str, given: str | None = None) -> str:
+    """The key that is ``given``, or that in the environment ``variable``; a placeholder for a server without one."""
 
     # No local variable holds the key where something is raised: some tracebacks show them.
     def key() -> str:
-        return os.environ.get(variable, "").strip()
+        return (os.environ.get(variable, "") if given is None else given).strip()
 
     if not key() and server == OPENAI:
         raise ConfigError(
             f"no API key: set the environment variable {variable}, or give the base URL of a server that needs none"
         )
     if not key().isascii() or not key().isprintable() or " " in key():
-        raise ConfigError(f"the key in {variable} holds white space or odd characters; copy it again")
+        where = "that was given" if given else f"in {variable}"
+        raise ConfigError(f"the key {where} holds white space or odd characters; copy it again")
     return key() or NO_KEY
 
 

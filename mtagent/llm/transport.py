@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import ssl
+from collections.abc import Mapping
 from importlib.metadata import version
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -50,14 +51,34 @@ def proxy_for(address: str) -> str | None:
 class Transport:
     """Posts chat completions to one server, with the key in the environment variable ``api_key_env``.
 
-    Redirects are not followed: key and texts would go with them. Certificates are checked against the system's.
+    ``api_key`` goes before that of the environment; ``headers`` are sent, too; a ``session`` that is given is used, and
+    not closed. Redirects are not followed: key and texts would go with them. Certificates are checked against the
+    system's.
     """
 
-    def __init__(self, base_url: str, api_key_env: str, timeout: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        api_key_env: str,
+        timeout: float,
+        clock: Clock,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        session: aiohttp.ClientSession | None = None,
+    ) -> None:
         path, mark, query = base_url.partition("?")
         self._address = URL(f"{path.rstrip('/')}/chat/completions{mark}{query}")
         self._proxy = proxy_for(base_url)
-        self._key = server_key(api_key_env, base_url)
+        self._key = server_key(api_key_env, base_url, api_key)
+        self._headers = {
+            "Accept": "application/json",
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": "application/json",
+            "User-Agent": f"mtagent/{version('mtagent')}",
+            **(headers or {}),
+        }
+        self._given = session
         self._timeout, self._clock = timeout, clock
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,7 +90,9 @@ class Transport:
             sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             async with (
                 asyncio.timeout(seconds),
-                self._open().post(self._address, data=sent, proxy=self._proxy, allow_redirects=False) as response,
+                self._open().post(
+                    self._address, data=sent, headers=self._headers, proxy=self._proxy, allow_redirects=False
+                ) as response,
             ):
                 failed = response.status >= 300
                 bound = LONGEST_ERROR if failed else reply_bound(body)
@@ -111,6 +134,8 @@ class Transport:
 
     def _open(self) -> aiohttp.ClientSession:
         """The session of the running event loop: connections do not survive their loop."""
+        if self._given is not None:
+            return self._given
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
@@ -122,12 +147,6 @@ class Transport:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self._timeout, LONGEST_CONNECT)),
-                headers={
-                    "Accept": "application/json",
-                    "Authorization": f"Bearer {self._key}",
-                    "Content-Type": "application/json",
-                    "User-Agent": f"mtagent/{version('mtagent')}",
-                },
             )
         return self._session
 

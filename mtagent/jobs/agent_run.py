@@ -1,0 +1,100 @@
+"""A stored run from Python: resumed by its name, as on the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from mtagent.chain.chain import improve
+from mtagent.config import Config
+from mtagent.errors import MtagentError
+from mtagent.formats.glossary import Glossary
+from mtagent.jobs.context import placed
+from mtagent.jobs.improve import outcome_of_chain
+from mtagent.jobs.inputs import content_hashes, with_terms
+from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
+from mtagent.jobs.run import Job, RunModels, run_job
+from mtagent.jobs.session import OwnLoop
+from mtagent.records import Chain, Segment
+from mtagent.store.runs import Run, RunSummary
+from mtagent.store.store import Store, default_path, open_existing
+
+
+class AgentRun:
+    """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
+
+    What it has finished is answered from the store, and so is every request that was answered in any run. The same name
+    must have the same settings and segments. Whatever stops it, the same call again goes on from there. Raises
+    :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
+    """
+
+    def __init__(self, config: Config, own: OwnParts, terms: Glossary) -> None:
+        self._config, self._own, self._terms = config, own, terms
+        self.name = str(config.run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is left open between calls."""
+
+    def improve(self, segments: Iterable[Segment]) -> list[Chain]:
+        """Improve ``segments``, as far as the run has not; one :class:`Chain` for each, in order."""
+        loop = OwnLoop()
+        try:
+            return asyncio.run_coroutine_threadsafe(self.aimprove(segments), loop.loop).result()
+        finally:
+            loop.stop()
+
+    async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
+        """The same for async code."""
+        config = self._config
+        segments = [
+            segment.model_copy(update={"domain": config.domain}) if segment.domain is None else segment
+            for segment in with_terms(segments, self._terms)
+        ]
+        digest = hashlib.sha256()
+        for segment in segments:
+            digest.update(segment.model_dump_json(exclude_defaults=True).encode())
+        with Store(config.store or default_path()) as store:
+            models = RunModels(config, store)
+            async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
+                job = Job(
+                    command="agent",
+                    settings=settings_for_results(effective(config, self._own)),
+                    inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
+                    total=len(segments),
+                    items=placed(segments, config.context),
+                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    lane=(lambda place: place.document) if config.context else None,
+                    save=Run.save,
+                    outcome=outcome_of_chain,
+                    signatures=plan.signatures,
+                )
+                try:
+                    run = await run_job(job, config, store, models, on_start=_quiet, on_result=_quiet)
+                except MtagentError as error:
+                    if store.settings(self.name) is not None:
+                        error.chains = tuple(store.read(self.name).chains())
+                    raise
+                return list(run.chains())
+
+    def chains(self) -> list[Chain]:
+        """What the run holds by now, in order."""
+        with open_existing(self._config.store) as store:
+            return list(store.read(self.name).chains())
+
+    @property
+    def summary(self) -> RunSummary:
+        """How many segments are done, and what they have cost."""
+        with open_existing(self._config.store) as store:
+            return store.run(self.name)
+
+
+def _quiet(*_: object) -> None:
+    """Nobody is told."""
