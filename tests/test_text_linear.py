@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "blank": says_nothing,
     "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": scores.parse_score,
     "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
-    "no score": eaprompt.without_score,
+    "no score": eaprompt.split_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),
     "gemba-mqm": lambda reply: headings.read_headed(reply, TEXT),
     "headings, about the same text": lambda reply: headings.read_headed(reply, reply, source=reply),
