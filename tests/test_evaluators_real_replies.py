@@ -53,8 +53,8 @@ async def test_a_refusal_to_score_and_a_range_are_asked_for_once_more(reply: str
 
 
 WORDS = st.sampled_from(
-    ["score", "of", "quality", "give", "the", "translation", "100", "85", "7", "1.", "2)", "(3)", "-", "/100", "out of 100",
-     "%", "points", "deducted", "overall", ".", "\n", '"', ":", "not", "between", "and", "perfect", "3.5", "9999", "to"]
+    ["score", "of", "quality", "give", "the", "translation", "100", "85", "7", "1.", "2)", "(3)", "-", "/100",
+     "out of 100", "%", "points", "deducted", "overall", ".", "\n", '"', ":", "not", "between", "and", "perfect", "3.5", "9999", "to"]
 )  # fmt: skip
 
 
