@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.eaprompt import EAPrompt
 from mtagent.evaluators.gemba import GembaDA, GembaMQM, GembaSQM
+from mtagent.evaluators.pairwise import read_choice
 from mtagent.evaluators.scores import parse_score
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Segment
@@ -53,8 +54,9 @@ async def test_a_refusal_to_score_and_a_range_are_asked_for_once_more(reply: str
 
 
 WORDS = st.sampled_from(
-    ["score", "of", "quality", "give", "the", "translation", "100", "85", "7", "1.", "2)", "(3)", "-", "/100",
-     "out of 100", "%", "points", "deducted", "overall", ".", "\n", '"', ":", "not", "between", "and", "perfect", "3.5", "9999", "to"]
+    ["score", "of", "quality", "give", "the", "translation", "-", "/100", "%", "points", "deducted", "overall", ".",
+     ":", "not", "between", "and", "perfect", "to", "100", "85", "7", "3.5", "9999", "1.", "2)", "(3)", "out of 100",
+     "\n", '"']
 )  # fmt: skip
 
 
@@ -167,6 +169,14 @@ async def test_dimensions_may_have_a_list_each() -> None:
         await GembaMQM(ScriptedLLM([f"{none}\n{found}"] * 2)).rate(segment(), "He saw the dog.")
 
 
+async def test_sentences_may_name_the_errors() -> None:
+    reply = "'saw' is a minor fluency/grammar error\n'dog' is a major accuracy/mistranslation error."
+    rating = await GembaMQM(ScriptedLLM([reply])).rate(segment(), "He saw the dog.")
+    assert [(error.text, error.category, error.severity) for error in rating.errors or ()] == [
+        ("saw", "fluency/grammar", "minor"), ("dog", "accuracy/mistranslation", "major"),
+    ]  # fmt: skip
+
+
 # EAPrompt in one step
 
 
@@ -190,3 +200,30 @@ async def test_one_step_counts_of_none_are_error_free_and_a_count_without_its_er
     assert (rating.score, rating.errors) == (0, ())
     with pytest.raises(RatingParseError):
         await EAPrompt(ScriptedLLM(["Major errors: 1\nMinor errors: 0"] * 2), steps=1).rate(segment(), "Ein Text.")
+
+
+# Which is better
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ('{"winner": "A"}', "a"),
+        ('```json\n{\n  "winner": "tie"\n}\n```', "tie"),
+        ('B is better: A says "{x}" twice.\n{"winner": "B", "reason": "A repeats {x}"}', "b"),
+        ("Translation A is slightly better. It keeps the tone of the source.", "a"),
+        ("Both are good.\n\nThe final answer is $\\boxed{A}$", "a"),
+    ],
+)
+def test_a_choice_is_read_under_other_names_too(reply: str, choice: str) -> None:
+    assert read_choice(reply) == choice
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['{"better": "A", "winner": "B"}', "A is better in style, but B is better in meaning.", "A is not better.",
+     '{"winner": "C"}', "A would be better if it had a verb."],
+)  # fmt: skip
+def test_what_chooses_nothing_for_certain_is_no_choice(reply: str) -> None:
+    with pytest.raises(RatingParseError):
+        read_choice(reply)

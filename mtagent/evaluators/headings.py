@@ -198,8 +198,8 @@ _OFFERED = regex.compile(
     r"\be\.?g\.|\b(?:such\sas|for\s(?:example|instance)|perhaps|maybe|might|could|may|possibly)\b", regex.IGNORECASE
 )
 _DESCRIBED = regex.compile(
-    r"(?:un)?capitali[sz]ed|(?:lower|upper)[ -]?case|plural|singular|removed|deleted|omitted|translated|italici[sz]ed|bold"
-    r"|hyphenated|(?:a\s)?(?:comma|period|full\sstop|colon|semicolon|space|hyphen|dash|quotation\smarks?)|past\stense",
+    r"(?:un)?capitali[sz]ed|(?:lower|upper)[ -]?case|plural|singular|removed|deleted|omitted|translated|italici[sz]ed"
+    r"|bold|hyphenated|(?:a\s)?(?:comma|period|full\sstop|colon|semicolon|space|hyphen|dash|quotation\smarks?)|past\stense",
     regex.IGNORECASE,
 )
 _ELLIPSIS = regex.compile(r"\.{3}|…")
@@ -459,6 +459,10 @@ _HEADING = regex.compile(
     rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|(?P<dash>[-–—]\s)|$)\*?\s*+",
     regex.IGNORECASE,
 )
+# "x" is a minor fluency/grammar error: a list without headings
+_SENTENCE_OF_ERROR = regex.compile(
+    rf"{MARK}\s(?:is|are)\s(?:an?\s)?{_SEVERITY}\s([^{MARK}]{{2,60}}?)(?:\serrors?)?\.?", regex.IGNORECASE
+)
 _WITHIN = regex.compile(rf"\b{_SEVERITY}{_ERRORS}(?:\s?\([^(){MARK}]{{0,40}}\))?\s?[:：]\s*+", regex.IGNORECASE)
 _ENDS = (MARK, ".", ";", "|", ",", ")", "annotations:")
 _FENCE = regex.compile(r"^[ \t]*+```[\w-]*+[ \t]*+$\n?", regex.MULTILINE)
@@ -554,6 +558,11 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
     group = ""
     for written in text.replace(MARK, "\ufffd").replace("\r\n", "\n").split("\n"):
         whole = plain(with_marks(written, known))
+        if (sentence := _SENTENCE_OF_ERROR.fullmatch(whole.text)) and is_category(sentence[2]):
+            error = Item(category_of(sentence[2]), whole.quoted[0].text)
+            stands_for = cast(Severity, sentence[1].casefold())
+            sections.append(_Section(stands_for, group, [{**error._asdict(), "severity": stands_for}]))
+            continue
         group, rest = _after_group(whole, group)
         for severity, line in _pieces(rest):
             if severity:
