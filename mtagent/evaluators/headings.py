@@ -202,7 +202,6 @@ _DESCRIBED = regex.compile(
     r"|bold|hyphenated|(?:a\s)?(?:comma|period|full\sstop|colon|semicolon|space|hyphen|dash|quotation\smarks?)|past\stense",
     regex.IGNORECASE,
 )
-_ELLIPSIS = regex.compile(r"\.{3}|…")
 _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MARK}", regex.IGNORECASE)
 _RENDERED = regex.compile(
     rf"\b(?:translated|rendered|became|put)\s(?:as|to|into|with|by)\s{MARK}|^\s*+(?:->|→|=>|⇒)", regex.IGNORECASE
@@ -390,8 +389,7 @@ def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Know
         span, other = other, span
     elif not (fix or (instead and here and not there)):
         return span, None, tail
-    found = fix or instead
-    assert found is not None
+    found = cast("regex.Match[str]", fix or instead)
     said = f"{before} {tail.text[: found.end()]}"
     if (
         _BESIDE.search(before)
@@ -400,9 +398,8 @@ def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Know
         or not _replaces(span, other, known)
     ):
         return span, None, tail
-    if instead:
-        return span, other, tail.part(found.end())
-    return span, other, Line(f"{tail.text[: found.start()].rstrip()} {tail.text[found.end() :].lstrip()}".strip())
+    kept = "" if instead else tail.text[: found.start()].rstrip()
+    return span, other, Line(f"{kept} {tail.text[found.end() :].lstrip()}".strip())
 
 
 def _replaces(span: str, suggestion: str, known: Known) -> bool:
@@ -412,7 +409,9 @@ def _replaces(span: str, suggestion: str, known: Known) -> bool:
     or repeats the words around the span.
     """
     text, source = known.texts
-    if _DESCRIBED.fullmatch(suggestion.strip()) or (_ELLIPSIS.search(suggestion) and not _ELLIPSIS.search(span)):
+    if _DESCRIBED.fullmatch(suggestion.strip()) or any(
+        dots in suggestion and dots not in span for dots in ("...", "…")
+    ):
         return False
     if suggestion in source and suggestion not in text and suggestion.casefold() != span.casefold():
         return False
@@ -524,7 +523,7 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     """
     answer = without_thoughts(whole_characters(reply)).strip().removeprefix("\ufeff")
     known = Known(translation, source)
-    text = _FENCE.sub("", answer).strip()
+    text = _FENCE.sub("", answer).strip().replace(MARK, "\ufffd").replace("\r\n", "\n")
     sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, known)
     if not (sections or stated):
         if _JSON.search(answer):
@@ -556,7 +555,7 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
     stated = set[Severity]()
     after_blank = in_remark = False
     group = ""
-    for written in text.replace(MARK, "\ufffd").replace("\r\n", "\n").split("\n"):
+    for written in text.split("\n"):
         whole = plain(with_marks(written, known))
         if (sentence := _SENTENCE_OF_ERROR.fullmatch(whole.text)) and is_category(sentence[2]):
             error = Item(category_of(sentence[2]), whole.quoted[0].text)
