@@ -226,9 +226,7 @@ _ALTERNATIVE = regex.compile(r"\s*+,?\s*+(?:or\b|and\b|/)", regex.IGNORECASE)
 _QUOTE_MARKS = tuple("\"'“”„«»‹›「」『』‘’‚`")
 _PLAIN = str.maketrans(dict.fromkeys("\u00a0\u202f\u3000", " ") | dict.fromkeys("‐‑−―", "-"))
 _MOST_SEPARATORS = 6
-_MOST_WORDS = 6
-_MOST_SHARED = 80
-_LONGEST_CATEGORY = 60
+_MOST_WORDS, _MOST_SHARED, _LONGEST_CATEGORY = 6, 80, 60
 
 
 class Item(NamedTuple):
@@ -660,8 +658,8 @@ def _says_only_none(text: str, known: Known) -> bool:
 def _praises(line: Line, sections: Sequence[_Section]) -> bool:
     """Whether a line behind a complete list finds nothing wrong."""
     complete = {section.severity for section in sections}.issuperset(REQUIRED)
-    good = _NO_COMPLAINT.search(line.text) or _PRAISE.search(line.text)
-    return complete and good is not None and not (_complains(line.text) or _LIMITED.search(line.text))
+    is_good = _NO_COMPLAINT.search(line.text) or _PRAISE.search(line.text)
+    return bool(complete and is_good) and not (_complains(line.text) or _LIMITED.search(line.text))
 
 
 def _complains(text: str) -> bool:
