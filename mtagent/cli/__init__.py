@@ -33,6 +33,7 @@ COMMANDS = {
     "meta-eval": ("mtagent.cli.meta_eval", "How well evaluators and metrics agree with people."),
     "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
+    "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),

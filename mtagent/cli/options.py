@@ -147,9 +147,9 @@ OWN_PROMPTS_OPTION = [
     option(MODEL, "--instructions", type=FILE, help="Text shown to every model: register, audience, style."),
     option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
 ]
-PROMPT_OPTIONS = [
+KEEP_OPTION = [option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line.")]
+SURROUNDING_OPTIONS = [
     option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
-    option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
     option(
         TEXTS,
         "--context",
@@ -160,6 +160,7 @@ PROMPT_OPTIONS = [
     option(TEXTS, "--domain", help="Domain of the texts."),
     *OWN_PROMPTS_OPTION,
 ]
+PROMPT_OPTIONS = [*KEEP_OPTION, *SURROUNDING_OPTIONS]
 STAGE_OPTIONS = [
     option(
         CHAIN,
@@ -273,14 +274,17 @@ STAGE_MODEL_OPTIONS = [
         help="Another model for one stage; again for others.",
     ),
 ]
-PACE_OPTIONS = [
+SPENDING_OPTIONS = [
     option(RUN, "--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),
     option(RUN, "--token-budget", type=int, metavar="N", help="The same in tokens, also for models without price."),
     option(RUN, "--concurrency", type=int, help="Segments and calls at a time."),
-    option(RUN, "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never."),
     option(RUN, "--requests-per-minute", type=int, hidden=True),
     option(RUN, "--tokens-per-minute", type=int, hidden=True),
     option(RUN, "--timeout", type=float, hidden=True),
+]
+PACE_OPTIONS = [
+    *SPENDING_OPTIONS,
+    option(RUN, "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never."),
     option(RUN, "--deadline", type=float, hidden=True),
 ]
 LIMIT_OPTION = [
@@ -310,9 +314,9 @@ STORE_OPTION = [
     ),
 ]  # fmt: skip
 """For commands that read stored runs, and take no other setting."""
-SETTING_OPTIONS = [
+WORK_OPTIONS = [
     *LANGUAGE_OPTIONS,
-    *PROMPT_OPTIONS,
+    *SURROUNDING_OPTIONS,
     *MODEL_OPTIONS,
     *STAGE_MODEL_OPTIONS,
     *STAGE_OPTIONS,
@@ -320,10 +324,9 @@ SETTING_OPTIONS = [
     *EDIT_OPTIONS,
     *GATE_OPTIONS,
     *GUARD_OPTIONS,
-    *CHAIN_RUN_OPTIONS,
-    *PACE_OPTIONS,
-    *RUN_OPTIONS,
 ]
+"""How a segment is worked on."""
+SETTING_OPTIONS = [*KEEP_OPTION, *WORK_OPTIONS, *CHAIN_RUN_OPTIONS, *PACE_OPTIONS, *RUN_OPTIONS]
 TALK_OPTIONS = [
     option(RUN, "--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
     option(RUN, "-v", "--verbose", is_flag=True, help="One line per step on standard error."),

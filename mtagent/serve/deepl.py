@@ -1,0 +1,303 @@
+"""DeepL's interface: version 2, and version 3 of its glossaries, as the package ``deepl`` speaks it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, BeforeValidator, Field
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from mtagent.records import Term
+from mtagent.serve.access import Key, key_in
+from mtagent.serve.errors import ServiceError
+from mtagent.serve.service import EXCHANGE, Pair, Service, fields_of, read_fields
+from mtagent.serve.state import StoredGlossary
+from mtagent.text import languages
+from mtagent.translators.codes import AUTO
+
+UNLIMITED = 1_000_000_000_000
+MOST_GLOSSARIES = 200
+_FORMALITY = {
+    "more": "Address the reader formally.",
+    "less": "Address the reader informally.",
+}
+Texts = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+Words = Annotated[
+    list[str], BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given), Field(default=[])
+]
+
+
+class Translation(BaseModel):
+    """What ``/v2/translate`` takes. What concerns DeepL's own models is left aside."""
+
+    text: Texts = Field(min_length=1)
+    target_lang: str
+    source_lang: str | None = None
+    context: str | None = None
+    formality: Literal["default", "more", "less", "prefer_more", "prefer_less"] = "default"
+    custom_instructions: Texts = Field(default=[], max_length=10)
+    glossary_id: str | None = None
+    glossary_ids: Words
+    tag_handling: Literal["xml", "html"] | None = None
+    ignore_tags: Words
+    show_billed_characters: bool = False
+
+
+class Dictionary(BaseModel):
+    """The terms of one pair of languages."""
+
+    source_lang: str
+    target_lang: str
+    entries: str
+    entries_format: Literal["tsv", "csv"] = "tsv"
+
+
+class GlossaryV2(Dictionary):
+    """A glossary for one pair of languages."""
+
+    name: str = Field(min_length=1, max_length=1000)
+
+
+class GlossaryV3(BaseModel):
+    """A glossary for several; in a change, what is not there stays as it is."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=1000)
+    dictionaries: list[Dictionary] = []
+
+
+def router(service: Service) -> APIRouter:
+    """The routes, in front of ``service``."""
+    routes = APIRouter(tags=["DeepL"])
+    _add_translation(routes, service)
+    _add_glossaries(routes, service)
+    return routes
+
+
+def _add_translation(routes: APIRouter, service: Service) -> None:
+    @routes.post("/v2/translate")
+    async def translate(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        wanted = read_fields(Translation, await fields_of(request))
+        pair = service.pair(wanted.source_lang or AUTO, wanted.target_lang)
+        terms: list[Term] = []
+        for number in filter(None, [wanted.glossary_id, *wanted.glossary_ids]):
+            if not wanted.source_lang:
+                raise ServiceError(400, "source_lang is needed with a glossary")
+            terms += _terms_for(_glossary(service, key, number), pair)
+        exchange = EXCHANGE.get()
+        exchange.markup = (wanted.tag_handling, frozenset(wanted.ignore_tags)) if wanted.tag_handling else None
+        said = [_FORMALITY.get(wanted.formality.removeprefix("prefer_"), ""), *wanted.custom_instructions]
+        segments = service.segments(
+            wanted.text, pair, terms, context=wanted.context, notes="\n".join(filter(None, said)) or None
+        )
+        chains = await service.improved(segments)
+        source = "" if pair[0] == AUTO else pair[0].partition("-")[0].upper()
+        translations: list[dict[str, Any]] = []
+        for chain in chains:
+            translation: dict[str, Any] = {"detected_source_language": source, "text": chain.text}
+            if wanted.show_billed_characters:
+                translation["billed_characters"] = len(chain.segment.source)
+            translations.append(translation)
+        return JSONResponse({"translations": translations}, headers=exchange.headers)
+
+    @routes.get("/v2/languages")
+    @routes.post("/v2/languages", include_in_schema=False)
+    async def offered(request: Request) -> JSONResponse:
+        service.admit(key_in(request))
+        kind = request.query_params.get("type")
+        if kind is None and await request.body():  # the package sends a form, also with GET
+            kind = (await fields_of(request)).get("type")
+        if kind not in (None, "source", "target"):
+            raise ServiceError(400, "type is source or target")
+        codes = dict.fromkeys(pair[1] if kind == "target" else pair[0].partition("-")[0] for pair in service.offered())
+        formality = {"supports_formality": True} if kind == "target" else {}
+        return JSONResponse(
+            [{"language": code.upper(), "name": languages.name(code), **formality} for code in sorted(codes)]
+        )
+
+    @routes.get("/v2/usage")
+    @routes.post("/v2/usage", include_in_schema=False)
+    async def usage(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        most = UNLIMITED if key.characters is None else key.characters
+        return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": most})
+
+
+def _add_glossaries(routes: APIRouter, service: Service) -> None:
+    state = service.state
+
+    def created(key: Key, name: str | None, dictionaries: list[Dictionary]) -> StoredGlossary:
+        if not name or not dictionaries:
+            raise ServiceError(400, "a glossary needs a name and entries")
+        if len(state.glossaries(key.name)) >= MOST_GLOSSARIES:
+            raise ServiceError(400, f"there are {MOST_GLOSSARIES} glossaries already: delete some")
+        return state.add_glossary(key.name, name, dict(map(_entries, dictionaries)))
+
+    def deleted(key: Key, number: str) -> Response:
+        if not state.delete_glossary(key.name, number):
+            raise _not_found()
+        return Response(status_code=204)
+
+    @routes.get("/v2/glossary-language-pairs")
+    async def pairs(request: Request) -> JSONResponse:
+        service.admit(key_in(request))
+        bare = dict.fromkeys((_bare(source), _bare(target)) for source, target in service.offered())
+        listed = [{"source_lang": source, "target_lang": target} for source, target in bare]
+        return JSONResponse({"supported_languages": listed})
+
+    @routes.post("/v2/glossaries")
+    async def create(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        wanted = read_fields(GlossaryV2, await fields_of(request))
+        return JSONResponse(_as_v2(created(key, wanted.name, [wanted])), 201)
+
+    @routes.get("/v2/glossaries")
+    async def listed(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        return JSONResponse({"glossaries": [_as_v2(glossary) for glossary in state.glossaries(key.name)]})
+
+    @routes.get("/v2/glossaries/{number}")
+    async def one(request: Request, number: str) -> JSONResponse:
+        return JSONResponse(_as_v2(_glossary(service, service.admit(key_in(request)), number)))
+
+    @routes.get("/v2/glossaries/{number}/entries")
+    async def entries(request: Request, number: str) -> PlainTextResponse:
+        glossary = _glossary(service, service.admit(key_in(request)), number)
+        text = "\n".join(_tsv(terms) for terms in glossary.dictionaries.values())
+        return PlainTextResponse(text, media_type="text/tab-separated-values")
+
+    @routes.delete("/v2/glossaries/{number}")
+    @routes.delete("/v3/glossaries/{number}")
+    async def delete(request: Request, number: str) -> Response:
+        return deleted(service.admit(key_in(request)), number)
+
+    @routes.post("/v3/glossaries")
+    async def create_several(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        wanted = read_fields(GlossaryV3, await fields_of(request))
+        return JSONResponse(_as_v3(created(key, wanted.name, wanted.dictionaries)), 201)
+
+    @routes.get("/v3/glossaries")
+    async def listed_several(request: Request) -> JSONResponse:
+        key = service.admit(key_in(request))
+        return JSONResponse({"glossaries": [_as_v3(glossary) for glossary in state.glossaries(key.name)]})
+
+    @routes.get("/v3/glossaries/{number}")
+    async def one_of_several(request: Request, number: str) -> JSONResponse:
+        return JSONResponse(_as_v3(_glossary(service, service.admit(key_in(request)), number)))
+
+    @routes.get("/v3/glossaries/{number}/entries")
+    async def entries_of(request: Request, number: str, source_lang: str, target_lang: str) -> JSONResponse:
+        glossary = _glossary(service, service.admit(key_in(request)), number)
+        pair = _bare(source_lang), _bare(target_lang)
+        if pair not in glossary.dictionaries:
+            raise _not_found()
+        entry = _pair_of(pair) | {"entries": _tsv(glossary.dictionaries[pair]), "entries_format": "tsv"}
+        return JSONResponse({"dictionaries": [entry]})
+
+    @routes.patch("/v3/glossaries/{number}")
+    async def change(request: Request, number: str) -> JSONResponse:
+        key = service.admit(key_in(request))
+        glossary = _glossary(service, key, number)
+        wanted = read_fields(GlossaryV3, await fields_of(request))
+        dictionaries = dict(glossary.dictionaries)
+        for pair, terms in map(_entries, wanted.dictionaries):
+            dictionaries[pair] = dictionaries.get(pair, {}) | terms
+        changed = StoredGlossary(number, wanted.name or glossary.name, glossary.created, dictionaries)
+        state.put_glossary(key.name, changed)
+        return JSONResponse(_as_v3(changed))
+
+    @routes.put("/v3/glossaries/{number}/dictionaries")
+    async def replace(request: Request, number: str) -> JSONResponse:
+        key = service.admit(key_in(request))
+        glossary = _glossary(service, key, number)
+        pair, terms = _entries(read_fields(Dictionary, await fields_of(request)))
+        dictionaries = glossary.dictionaries | {pair: terms}
+        state.put_glossary(key.name, StoredGlossary(number, glossary.name, glossary.created, dictionaries))
+        return JSONResponse(_pair_of(pair) | {"entry_count": len(terms)})
+
+    @routes.delete("/v3/glossaries/{number}/dictionaries")
+    async def delete_one(request: Request, number: str, source_lang: str, target_lang: str) -> Response:
+        key = service.admit(key_in(request))
+        glossary = _glossary(service, key, number)
+        dictionaries = dict(glossary.dictionaries)
+        if dictionaries.pop((_bare(source_lang), _bare(target_lang)), None) is None:
+            raise _not_found()
+        state.put_glossary(key.name, StoredGlossary(number, glossary.name, glossary.created, dictionaries))
+        return Response(status_code=204)
+
+
+def _not_found() -> ServiceError:
+    return ServiceError(404, "Glossary not found")
+
+
+def _glossary(service: Service, key: Key, number: str) -> StoredGlossary:
+    """The glossary with this id, if it is one of ``key``; another's is as if it were not there."""
+    if found := service.state.glossaries(key.name, number):
+        return found[0]
+    raise _not_found()
+
+
+def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
+    terms = glossary.dictionaries.get((_bare(pair[0]), _bare(pair[1])))
+    if terms is None:
+        raise ServiceError(400, "the glossary has no entries for these languages")
+    return [Term(source=source, target=target) for source, target in terms.items()]
+
+
+def _bare(code: str) -> str:
+    """The language alone: glossaries hold for all its varieties."""
+    return code.partition("-")[0].lower()
+
+
+def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
+    """The pair and the terms of a dictionary. Raises :class:`ServiceError`, which names the line."""
+    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    if dictionary.entries_format == "csv":
+        form = {"delimiter": ","}
+    terms: dict[str, str] = {}
+    try:
+        for number, row in enumerate(csv.reader(io.StringIO(dictionary.entries, newline=""), **form), 1):
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) < 2 or not row[0].strip() or not row[1].strip():
+                raise ServiceError(400, f"entries, line {number}: a source term and a target term are needed")
+            terms[row[0].strip()] = row[1].strip()
+    except csv.Error as error:
+        raise ServiceError(400, f"entries: {error}") from None
+    if not terms:
+        raise ServiceError(400, "the glossary has no entries")
+    return (_bare(dictionary.source_lang), _bare(dictionary.target_lang)), terms
+
+
+def _tsv(terms: dict[str, str]) -> str:
+    return "\n".join(f"{source}\t{target}" for source, target in terms.items())
+
+
+def _pair_of(pair: Pair) -> dict[str, Any]:
+    return {"source_lang": pair[0], "target_lang": pair[1]}
+
+
+def _as_v2(glossary: StoredGlossary) -> dict[str, Any]:
+    pair, terms = next(iter(glossary.dictionaries.items()), (("", ""), {}))
+    return {
+        "glossary_id": glossary.id,
+        "name": glossary.name,
+        "ready": True,
+        **_pair_of(pair),
+        "creation_time": glossary.created,
+        "entry_count": len(terms),
+    }
+
+
+def _as_v3(glossary: StoredGlossary) -> dict[str, Any]:
+    dictionaries = [_pair_of(pair) | {"entry_count": len(terms)} for pair, terms in glossary.dictionaries.items()]
+    return {
+        "glossary_id": glossary.id,
+        "name": glossary.name,
+        "creation_time": glossary.created,
+        "dictionaries": dictionaries,
+    }

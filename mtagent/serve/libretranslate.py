@@ -1,0 +1,96 @@
+"""LibreTranslate's interface: what Weblate, browser extensions and many other tools speak."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import JSONResponse
+
+from mtagent.serve.access import key_in
+from mtagent.serve.errors import ServiceError
+from mtagent.serve.service import EXCHANGE, Service, fields_of, read_fields
+from mtagent.text import languages
+from mtagent.translators.codes import AUTO
+
+
+class Translation(BaseModel):
+    """What ``/translate`` takes. Whatever else LibreTranslate knows is left aside."""
+
+    q: str | list[str]
+    source: str
+    target: str
+    format: Literal["text", "html"] = "text"
+    api_key: str | None = None
+
+
+def router(service: Service) -> APIRouter:
+    """The routes, in front of ``service``."""
+    routes = APIRouter(tags=["LibreTranslate"])
+
+    @routes.post("/translate", openapi_extra=_body_of(Translation))
+    async def translate(request: Request) -> JSONResponse:
+        fields = await fields_of(request)
+        given = fields.get("api_key")
+        service.admit(given if isinstance(given, str) else key_in(request))
+        for name in ("q", "source", "target"):
+            if not fields.get(name):
+                raise ServiceError(400, f"Invalid request: missing {name} parameter")
+        wanted = read_fields(Translation, fields)
+        texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
+        pair = service.pair(wanted.source, wanted.target)
+        exchange = EXCHANGE.get()
+        exchange.markup = ("html", frozenset()) if wanted.format == "html" else None
+        chains = await service.improved(service.segments(texts, pair))
+        translated = [chain.text for chain in chains]
+        answer: dict[str, object] = {"translatedText": translated[0] if isinstance(wanted.q, str) else translated}
+        if wanted.source == "auto" and pair[0] != AUTO:
+            # The only language that is offered for this target: nothing was measured.
+            detected = [{"confidence": 0.0, "language": pair[0]} for _ in texts]
+            answer["detectedLanguage"] = detected[0] if isinstance(wanted.q, str) else detected
+        return JSONResponse(answer, headers=exchange.headers)
+
+    @routes.get("/languages")
+    async def offered() -> JSONResponse:
+        pairs = service.offered()
+        targets: dict[str, list[str]] = {}
+        for source, target in pairs:
+            targets.setdefault(source, []).append(target)
+        codes = dict.fromkeys(code for pair in pairs for code in pair)
+        return JSONResponse(
+            [{"code": code, "name": languages.name(code), "targets": targets.get(code, [])} for code in codes]
+        )
+
+    @routes.post("/detect")
+    async def detect(request: Request) -> JSONResponse:
+        given = (await fields_of(request)).get("api_key")
+        service.admit(given if isinstance(given, str) else key_in(request))
+        raise ServiceError(501, "this server does not detect languages")
+
+    @routes.get("/frontend/settings")
+    async def settings() -> JSONResponse:
+        source, target = service.offered()[0]
+        return JSONResponse(
+            {
+                "apiKeys": not service.access.is_open,
+                "keyRequired": not service.access.is_open,
+                "charLimit": service.limits.text,
+                "filesTranslation": False,
+                "frontendTimeout": 500,
+                "language": {
+                    "source": {"code": source, "name": languages.name(source)},
+                    "target": {"code": target, "name": languages.name(target)},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": [],
+            }
+        )
+
+    return routes
+
+
+def _body_of(kind: type[BaseModel]) -> dict[str, object]:
+    schema = kind.model_json_schema()
+    kinds = ("application/json", "application/x-www-form-urlencoded")
+    return {"requestBody": {"required": True, "content": {name: {"schema": schema} for name in kinds}}}

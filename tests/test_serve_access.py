@@ -1,0 +1,341 @@
+"""Who may ask, how much, and what everybody else is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mtagent.errors import ConfigError, InputError
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.records import Completion, Usage
+from mtagent.serve.access import Access, Key, Spent, new_key, parse_keys
+from mtagent.serve.errors import ServiceError
+from mtagent.serve.service import Limits, Service
+from mtagent.serve.state import State
+from tests.jobs import improving
+from tests.serving import asking, bearer, deepl_key, key_file, shout
+
+ONE = {"q": "one", "source": "en", "target": "es"}
+TWO = {"text": ["one"], "target_lang": "ES"}
+THREE = {"segments": [{"source": "one"}], "source_lang": "en", "target_lang": "es"}
+
+
+# -- keys
+
+
+def test_a_line_of_the_key_file_names_limits_in_any_order() -> None:
+    text = f"# keys\n\nana:sha256:{'a' * 64}:60/min:$2.50\nbo:sha256:{'b' * 64}:500000:2/s\n"
+    assert parse_keys(text, "keys") == (
+        Key("ana", "a" * 64, dollars=2.5, rate=60.0),
+        Key("bo", "b" * 64, characters=500_000, rate=120.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("ana:secret", "keys:2: is no key: write NAME:sha256:HEX"),
+        (f"ana:sha256:{'a' * 64}:many", "keys:2: 'many' is no limit"),
+        (f"first:sha256:{'a' * 64}", "keys:2: the name 'first' is there twice"),
+    ],
+)
+def test_a_bad_line_of_the_key_file_is_named(line: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        parse_keys(f"first:sha256:{'f' * 64}\n{line}", "keys")
+
+
+async def test_a_new_key_is_stored_as_a_hash_counts_at_once_and_is_gone_when_its_line_is(tmp_path: Path) -> None:
+    path = key_file(tmp_path, ana="")
+    async with asking(Service(translator=shout, keys=path)) as client:
+        secret = new_key(path, "bo")
+        assert secret not in path.read_text(encoding="utf-8")
+        header = {"Authorization": f"Bearer {secret}"}
+        assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 200
+        path.write_text(path.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
+        assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 403
+    with pytest.raises(InputError, match="the name 'ana' is there twice"):
+        new_key(path, "ana")
+
+
+def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text("# none\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="there is no key in it"):
+        Access(tmp_path / "keys.txt", lambda name: Spent())
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "missing", "wrong", "shape"),
+    [
+        ("/translate", ONE, 400, 403, "error"),
+        ("/v2/translate", TWO, 403, 403, "message"),
+        ("/v1/improve", THREE, 401, 403, "error"),
+    ],
+)
+async def test_without_a_key_or_with_a_wrong_one_nothing_is_translated(
+    tmp_path: Path, path: str, body: Any, missing: int, wrong: int, shape: str
+) -> None:
+    asked: list[str] = []
+    service = Service(translator=lambda text: asked.append(text) or text, keys=key_file(tmp_path, ana=""))
+    async with asking(service) as client:
+        without = await client.post(path, json=body)
+        assert (without.status_code, list(without.json())) == (missing, [shape])
+        other = await client.post(path, json=body, headers=bearer("eve"))
+        assert (other.status_code, list(other.json())) == (wrong, [shape])
+        assert asked == []
+        assert (await client.post(path, json=body, headers=bearer("ana"))).status_code == 200
+    assert asked == ["one"]
+
+
+async def test_libretranslate_takes_the_key_from_the_body(tmp_path: Path) -> None:
+    async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
+        assert (await client.post("/translate", json=ONE | {"api_key": "secret-ana"})).status_code == 200
+        wrong = await client.post("/translate", json=ONE | {"api_key": "other"})
+        assert (wrong.status_code, wrong.json()) == (403, {"error": "Invalid API key"})
+
+
+async def test_a_glossary_belongs_to_its_key(tmp_path: Path) -> None:
+    entry = {"name": "g", "source_lang": "en", "target_lang": "es", "entries": "cat\tgato", "entries_format": "tsv"}
+    async with asking(Service(translator=shout, keys=key_file(tmp_path, ana="", eve=""))) as client:
+        made = await client.post("/v2/glossaries", json=entry, headers=deepl_key("ana"))
+        number = made.json()["glossary_id"]
+        eve = deepl_key("eve")
+        wanted = TWO | {"source_lang": "EN", "glossary_id": number}
+        answers = [
+            await client.get(f"/v2/glossaries/{number}", headers=eve),
+            await client.get(f"/v2/glossaries/{number}/entries", headers=eve),
+            await client.delete(f"/v3/glossaries/{number}", headers=eve),
+            await client.patch(f"/v3/glossaries/{number}", json={"name": "x"}, headers=eve),
+            await client.post("/v2/translate", json=wanted, headers=eve),
+        ]
+        assert [(answer.status_code, answer.json()) for answer in answers] == [
+            (404, {"message": "Glossary not found"})
+        ] * 5
+        assert (await client.get("/v2/glossaries", headers=eve)).json() == {"glossaries": []}
+        assert (await client.post("/v2/translate", json=wanted, headers=deepl_key("ana"))).status_code == 200
+
+
+# -- how much
+
+
+def test_a_rate_is_a_bucket_that_fills_again(tmp_path: Path) -> None:
+    now = [0.0]
+    access = Access(key_file(tmp_path, ana=":2/min"), lambda name: Spent(), clock=lambda: now[0])
+    access.admit("secret-ana")
+    access.admit("secret-ana")
+    with pytest.raises(ServiceError) as refused:
+        access.admit("secret-ana")
+    assert (refused.value.status, refused.value.retry_after) == (429, 30.0)
+    now[0] = 30.0
+    assert access.admit("secret-ana").name == "ana"
+
+
+async def test_a_text_that_ends_the_budget_is_not_translated_and_says_so_in_each_interface(tmp_path: Path) -> None:
+    keys, asked = key_file(tmp_path, ana=":10"), list[str]()
+    service = Service(translator=lambda text: asked.append(text) or text, keys=keys, state=tmp_path / "s.db")
+    async with asking(service) as client:
+        ana = deepl_key("ana")
+        assert (await client.post("/v2/translate", json=TWO | {"text": ["123456"]}, headers=ana)).status_code == 200
+        too_much = [
+            await client.post("/v2/translate", json=TWO | {"text": ["12345"]}, headers=ana),
+            await client.post("/translate", json=ONE | {"q": "12345"}, headers=ana),
+            await client.post("/v1/improve", json=THREE | {"segments": [{"source": "12345"}]}, headers=ana),
+        ]
+        assert [answer.status_code for answer in too_much] == [456, 403, 403]
+        assert "Quota Exceeded" in too_much[0].json()["message"]
+        usage = (await client.get("/v2/usage", headers=ana)).json()
+        assert usage == {"character_count": 6, "character_limit": 10}
+    assert asked == ["123456"]
+    again = Service(translator=shout, keys=keys, state=tmp_path / "s.db")
+    async with asking(again) as client:  # a restart forgets nothing
+        assert (await client.post("/v2/translate", json=TWO | {"text": ["12345"]}, headers=ana)).status_code == 456
+
+
+async def test_dollars_are_counted_by_key_and_end(tmp_path: Path) -> None:
+    class Paid(ScriptedLLM):
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            completion = await improving().complete(*args, **options)
+            return completion.model_copy(update={"usage": Usage(calls=1, input_tokens=10, output_tokens=5, cost=0.3)})
+
+    keys = key_file(tmp_path, ana=":$0.50", bo="")
+    async with asking(Service(llm=Paid([]), translator=shout, keys=keys, gate="guards", stages="tp")) as client:
+        body = THREE | {"segments": [{"source": "phrase end.", "translation": "frase errado fin."}]}
+        statuses = [(await client.post("/v1/improve", json=body, headers=bearer("ana"))).status_code for _ in range(4)]
+        assert statuses == [200, 200, 403, 403]
+        assert (await client.post("/v1/improve", json=body, headers=bearer("bo"))).status_code == 200
+        metrics = (await client.get("/metrics", headers=bearer("bo"))).text
+        assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
+        assert 'mtagent_segments_total{key="bo",state="changed"} 1.0' in metrics
+
+
+async def test_a_request_that_fails_costs_no_characters() -> None:
+    def broken(text: str) -> str:
+        raise RuntimeError("the engine at 10.0.0.7 with key abc is down")
+
+    async with asking(Service(translator=broken)) as client:
+        answer = await client.post("/v2/translate", json=TWO)
+        assert answer.status_code == 500
+        assert answer.json() == {"message": "the text cannot be translated"}
+        assert (await client.get("/v2/usage")).json()["character_count"] == 0
+        chain = (await client.post("/v1/improve", json=THREE)).json()["chains"][0]
+        assert (chain["state"], chain["steps"][0]["reason"]) == ("failed", "TranslatorError")
+        assert "10.0.0.7" not in json.dumps(chain)
+
+
+# -- sizes and strangers
+
+
+async def test_large_bodies_and_many_or_long_texts_are_refused() -> None:
+    limits = Limits(body=2000, text=100)
+    async with asking(Service(translator=shout, limits=limits)) as client:
+        declared = await client.post("/v2/translate", content=b"x" * 2001)
+        assert (declared.status_code, declared.json()) == (
+            413,
+            {"message": "the body is too large: the most is 2000 bytes"},
+        )
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(10):
+                yield b"x" * 500
+
+        assert (await client.post("/translate", content=pieces())).status_code == 413
+        long = await client.post("/translate", json=ONE | {"q": "x" * 101})
+        assert (long.status_code, long.json()) == (413, {"error": "a text is too long: the most is 100 characters"})
+    async with asking(Service(translator=shout)) as client:
+        many = await client.post("/v1/improve", json=THREE | {"segments": [{"source": "a"}] * 10_000})
+        assert (many.status_code, many.json()["error"]) == (413, "10000 texts are too many: the most is 50 a request")
+
+
+async def test_a_foreign_host_and_a_page_of_another_origin_are_refused() -> None:
+    asked: list[str] = []
+    service = Service(translator=lambda text: asked.append(text) or text)
+    async with asking(
+        service, host_names=["localhost", "mt.example.org"], allow_origins=["https://ok.example"]
+    ) as client:
+        assert (await client.post("/translate", json=ONE, headers={"Host": "evil.example"})).status_code == 400
+        evil = await client.post("/translate", data=ONE, headers={"Origin": "https://evil.example"})
+        assert (evil.status_code, "access-control-allow-origin" in evil.headers) == (403, False)
+        hidden = await client.post("/translate", data=ONE, headers={"Sec-Fetch-Site": "cross-site"})
+        assert hidden.status_code == 403
+        assert asked == []
+        good = await client.post("/translate", json=ONE, headers={"Origin": "https://ok.example"})
+        assert (good.status_code, good.headers["access-control-allow-origin"]) == (200, "https://ok.example")
+        assert (await client.post("/translate", json=ONE, headers={"Host": "mt.example.org:5000"})).status_code == 200
+
+
+async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest.LogCaptureFixture) -> None:
+    script = "<script>alert('secret text')</script>"
+    with caplog.at_level(logging.INFO, logger="mtagent"):
+        async with asking(Service(translator=str.lower)) as client:
+            answer = await client.post("/translate", json=ONE | {"q": script})
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.json() == {"translatedText": script}
+            bad = await client.post("/translate", json=ONE | {"source": script})
+            assert bad.headers["content-type"] == "application/json"
+    entries = [record.__dict__.get("entry") for record in caplog.records if record.name == "mtagent.serve"]
+    assert [entry["status"] for entry in entries if entry] == [200, 400]
+    assert "secret" not in str(entries)
+
+
+# -- what is kept
+
+
+@pytest.mark.parametrize("keep", ["none", "hashes", "texts"])
+async def test_the_state_file_keeps_of_texts_what_the_operator_says(tmp_path: Path, keep: Any) -> None:
+    path = tmp_path / "s.db"
+    async with asking(Service(translator=shout, state=path, keep=keep)) as client:
+        await client.post("/translate", json=ONE | {"q": "a rather secret text"})
+    stored = path.read_bytes()
+    assert (b"a rather secret text" in stored) == (keep == "texts")
+    rows = State(path)._db.execute("SELECT key, state, length(source) FROM segments").fetchall()
+    assert rows == {"none": [], "hashes": [("anybody", "unchanged", 64)], "texts": [("anybody", "unchanged", 20)]}[keep]
+
+
+# -- life and death
+
+
+async def test_a_late_chain_gives_the_mt_alone_and_says_so() -> None:
+    class Slow(ScriptedLLM):
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            await asyncio.sleep(30)
+            raise AssertionError
+
+    service = Service(translator=shout, llm=Slow([]), stages="tp", limits=Limits(deadline=0.2))
+    async with asking(service) as client:
+        answer = await client.post("/translate", json=ONE)
+        assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Late"]) == ("ONE", "1")
+        chain = (await client.post("/v1/improve", json=THREE | {"timeout": 60})).json()["chains"][0]
+        assert (chain["text"], chain["late"]) == ("ONE", True)
+
+
+async def test_the_work_of_a_client_that_is_gone_is_cancelled() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(text: str) -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return text
+
+    service = Service(translator=slow)
+    from mtagent.serve.app import make_app
+
+    app = make_app(service)
+    body = json.dumps(ONE).encode()
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if messages:
+            return messages.pop()
+        await begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/translate", "raw_path": b"/translate", "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")], "http_version": "1.1",
+        "scheme": "http", "server": ("localhost", 80), "client": ("127.0.0.1", 1), "root_path": "",
+    }  # fmt: skip
+    async with app.router.lifespan_context(app):
+        await asyncio.wait_for(app(scope, receive, send), 5)
+        await asyncio.wait_for(ended.wait(), 5)
+    assert service.is_idle
+
+
+async def test_health_and_refusal_while_closing_and_too_many_at_once(tmp_path: Path) -> None:
+    going, free = asyncio.Event(), asyncio.Event()
+
+    async def slow(text: str) -> str:
+        going.set()
+        await free.wait()
+        return text
+
+    service = Service(translator=slow, limits=Limits(under_way=1))
+    async with asking(service) as client:
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+        first = asyncio.create_task(client.post("/translate", json=ONE))
+        await going.wait()
+        busy = await client.post("/translate", json=ONE)
+        assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
+        service.closing = True
+        closing: httpx.Response = await client.post("/v2/translate", json=TWO)
+        assert (closing.status_code, closing.json()) == (503, {"message": "the server is being stopped"})
+        assert (await client.get("/healthz")).status_code == 503
+        free.set()
+        assert (await first).status_code == 200
+
+
+async def test_metrics_need_a_key_where_keys_are_set(tmp_path: Path) -> None:
+    async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
+        assert (await client.get("/metrics")).status_code == 401
+        assert "mtagent_requests" in (await client.get("/metrics", headers=bearer("ana"))).text

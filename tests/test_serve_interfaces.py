@@ -1,0 +1,198 @@
+"""What tools see: LibreTranslate's interface, DeepL's, and the service's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.records import Segment
+from mtagent.serve.service import Limits, Service
+from tests.jobs import improving
+from tests.serving import asking, deepl_key, key_file, shout
+
+EN_ES = (("en", "es"),)
+
+
+async def test_libretranslate_translates_a_text_a_list_and_a_form() -> None:
+    async with asking(Service(translator=shout, pairs=EN_ES)) as client:
+        one = await client.post("/translate", json={"q": "one two", "source": "en", "target": "es"})
+        assert (one.status_code, one.json()) == (200, {"translatedText": "ONE TWO"})
+        two = await client.post("/translate", json={"q": ["one", "two"], "source": "en", "target": "es"})
+        assert two.json() == {"translatedText": ["ONE", "TWO"]}
+        form = await client.post("/translate", data={"q": "one", "source": "auto", "target": "es"})
+        assert form.json() == {"translatedText": "ONE", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
+        parts = await client.post(
+            "/translate", files={"q": (None, "one"), "source": (None, "en"), "target": (None, "es")}
+        )
+        assert parts.json() == {"translatedText": "ONE"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"source": "en", "target": "es"}, 400, "Invalid request: missing q parameter"),
+        ({"q": "a", "source": "en", "target": "fr"}, 400, "en to fr is not supported"),
+        ({"q": "a", "source": "en", "target": "klingonish"}, 400, "unknown language 'klingonish'"),
+        ({"q": 7, "source": "en", "target": "es"}, 400, "q.str: Input should be a valid string"),
+        ({"q": "a", "source": "en", "target": "es", "format": "pdf"}, 400, "format: Input should be 'text' or 'html'"),
+        ({"q": ["a"] * 51, "source": "en", "target": "es"}, 413, "51 texts are too many: the most is 50 a request"),
+        ([1], 400, "the body is no JSON object"),
+    ],
+)
+async def test_libretranslate_refuses_in_its_own_form(body: Any, status: int, message: str) -> None:
+    async with asking(Service(translator=shout, pairs=EN_ES)) as client:
+        answer = await client.post("/translate", json=body)
+        assert answer.status_code == status
+        assert list(answer.json()) == ["error"]
+        assert message in answer.json()["error"]
+
+
+async def test_libretranslate_lists_languages_and_settings_without_a_key(tmp_path: Path) -> None:
+    pairs = (("en", "es"), ("en", "pt-BR"), ("es", "en"))
+    async with asking(Service(translator=shout, pairs=pairs, keys=key_file(tmp_path, ana=""))) as client:
+        assert (await client.get("/languages")).json() == [
+            {"code": "en", "name": "English", "targets": ["es", "pt-BR"]},
+            {"code": "es", "name": "Spanish", "targets": ["en"]},
+            {"code": "pt-BR", "name": "Brazilian Portuguese", "targets": []},
+        ]
+        settings = (await client.get("/frontend/settings")).json()
+        assert settings["keyRequired"] is True
+        assert settings["language"]["target"] == {"code": "es", "name": "Spanish"}
+        assert (await client.post("/detect", json={"q": "hola", "api_key": "secret-ana"})).status_code == 501
+
+
+async def test_tags_stay_where_they_are_and_only_what_is_between_them_is_translated() -> None:
+    text = '<p title="no">one &amp; <b>two</b> <code>three</code> <i translate="no">four</i><br>five.</p><!-- six -->'
+    async with asking(Service(translator=shout, pairs=EN_ES)) as client:
+        answer = await client.post("/translate", json={"q": text, "source": "en", "target": "es", "format": "html"})
+        assert answer.json()["translatedText"] == (
+            '<p title="no">ONE &amp; <b>TWO</b> <code>three</code> <i translate="no">four</i><br>FIVE.</p><!-- six -->'
+        )
+        plain = await client.post("/translate", json={"q": "a <b c", "source": "en", "target": "es"})
+        assert plain.json()["translatedText"] == "A <B C"
+        xml = {"text": ["one <x id='1'>two <y>three</y></x> four"], "target_lang": "ES", "source_lang": "EN"}
+        ignoring = await client.post("/v2/translate", json=xml | {"tag_handling": "xml", "ignore_tags": "x"})
+        assert ignoring.json()["translations"][0]["text"] == "ONE <x id='1'>two <y>three</y></x> FOUR"
+
+
+async def test_deepl_translates_json_and_forms_with_context_glossary_and_instructions() -> None:
+    seen: list[Segment] = []
+
+    class Engine:
+        name = "engine"
+
+        async def draft(self, segment: Segment) -> Any:
+            from mtagent.records import Draft
+
+            seen.append(segment)
+            return Draft(text=segment.source.upper())
+
+    async with asking(Service(translator=Engine(), pairs=EN_ES)) as client:
+        made = await client.post(
+            "/v2/glossaries",
+            json={
+                "name": "g",
+                "source_lang": "en",
+                "target_lang": "es",
+                "entries": "cat\tgato",
+                "entries_format": "tsv",
+            },
+        )
+        assert made.status_code == 201
+        answer = await client.post(
+            "/v2/translate",
+            json={
+                "text": ["a cat", "a dog"], "source_lang": "EN", "target_lang": "ES", "context": "Animals.",
+                "formality": "prefer_more", "custom_instructions": ["Be brief."], "show_billed_characters": True,
+                "glossary_id": made.json()["glossary_id"],
+            },
+        )  # fmt: skip
+        assert answer.json() == {
+            "translations": [
+                {"detected_source_language": "EN", "text": "A CAT", "billed_characters": 5},
+                {"detected_source_language": "EN", "text": "A DOG", "billed_characters": 5},
+            ]
+        }
+        assert [[term.target for term in segment.terms] for segment in seen] == [["gato"], []]
+        assert (seen[0].context, seen[0].notes) == ("Animals.", "Address the reader formally.\nBe brief.")
+        form = await client.post("/v2/translate", data={"text": ["one", "two"], "target_lang": "ES"})
+        assert [entry["text"] for entry in form.json()["translations"]] == ["ONE", "TWO"]
+        usage = (await client.get("/v2/usage")).json()
+        assert usage == {"character_count": 16, "character_limit": 1_000_000_000_000}
+
+
+async def test_deepl_languages_by_kind() -> None:
+    async with asking(Service(translator=shout, pairs=(("en", "pt-BR"), ("pt", "en")))) as client:
+        assert (await client.get("/v2/languages")).json() == [
+            {"language": "EN", "name": "English"},
+            {"language": "PT", "name": "Portuguese"},
+        ]
+        targets = (await client.get("/v2/languages?type=target")).json()
+        assert [entry["language"] for entry in targets] == ["EN", "PT-BR"]
+        assert (await client.get("/v2/languages?type=other")).json() == {"message": "type is source or target"}
+
+
+async def test_glossaries_are_made_listed_changed_and_deleted() -> None:
+    async with asking(Service(translator=shout)) as client:
+        one = {"source_lang": "en", "target_lang": "es", "entries": "cat\tgato\ndog\tperro", "entries_format": "tsv"}
+        two = {"source_lang": "EN", "target_lang": "DE", "entries": 'cat,"Katze, die"', "entries_format": "csv"}
+        made = (await client.post("/v3/glossaries", json={"name": "g", "dictionaries": [one, two]})).json()
+        number = made["glossary_id"]
+        assert [entry["entry_count"] for entry in made["dictionaries"]] == [2, 1]
+        at = f"/v3/glossaries/{number}"
+        entries = (await client.get(f"{at}/entries?source_lang=EN&target_lang=DE")).json()["dictionaries"]
+        assert [entry["entries"] for entry in entries] == ["cat\tKatze, die"]
+        changed = await client.patch(at, json={"name": "h", "dictionaries": [one | {"entries": "cow\tvaca"}]})
+        assert (changed.json()["name"], changed.json()["dictionaries"][0]["entry_count"]) == ("h", 3)
+        replaced = await client.put(f"{at}/dictionaries", json=one | {"entries": "cow\tvaca"})
+        assert replaced.json() == {"source_lang": "en", "target_lang": "es", "entry_count": 1}
+        assert (await client.delete(f"{at}/dictionaries?source_lang=en&target_lang=de")).status_code == 204
+        assert (await client.get(f"/v2/glossaries/{number}/entries")).text == "cow\tvaca"
+        assert [entry["glossary_id"] for entry in (await client.get("/v2/glossaries")).json()["glossaries"]] == [number]
+        assert (await client.delete(f"/v2/glossaries/{number}")).status_code == 204
+        assert (await client.get(at)).json() == {"message": "Glossary not found"}
+        broken = await client.post("/v2/glossaries", json={"name": "g", **one, "entries": "cat\tgato\ndog"})
+        assert broken.status_code == 400
+        assert "line 2" in broken.json()["message"]
+
+
+async def test_improve_gives_chains_at_once_or_as_a_stream() -> None:
+    body = {
+        "segments": [
+            {"source": "phrase 1 end.", "translation": "frase 1 errado fin."},
+            {"id": "x", "source": "phrase 2 end."},
+        ],
+        "source_lang": "en",
+        "target_lang": "es",
+        "terms": {"phrase": "frase"},
+    }
+    async with asking(Service(translator=shout, llm=improving())) as client:
+        answer = await client.post("/v1/improve", json=body)
+        first, second = answer.json()["chains"]
+        assert (first["text"], first["changed"], first["late"]) == ("frase 1 correcto fin.", True, False)
+        assert (second["segment"]["id"], second["given"]) == ("x", "PHRASE 2 END.")
+        assert first["segment"]["terms"][0]["target"] == "frase"
+        assert answer.headers["X-Mtagent-Changed"] == "1"
+        stream = await client.post("/v1/improve", json=body, headers={"Accept": "application/x-ndjson"})
+        assert stream.headers["content-type"] == "application/x-ndjson"
+        assert [json.loads(line)["text"] for line in stream.text.splitlines()] == [first["text"], second["text"]]
+        wrong = await client.post("/v1/improve", json=body | {"stages": "tpp"})
+        assert (wrong.status_code, wrong.json()) == (400, {"error": "stages: Extra inputs are not permitted"})
+
+
+async def test_the_interface_is_described_without_a_page_that_loads_from_elsewhere() -> None:
+    async with asking(Service(translator=shout, limits=Limits())) as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        assert {"/translate", "/v2/translate", "/v1/improve"} <= set(paths)
+        assert (await client.get("/docs")).status_code == 404
+
+
+async def test_deepl_says_errors_as_messages(tmp_path: Path) -> None:
+    async with asking(Service(translator=shout, pairs=EN_ES, keys=key_file(tmp_path, ana=""))) as client:
+        missing = await client.post("/v2/translate", json={"target_lang": "ES"}, headers=deepl_key("ana"))
+        assert (missing.status_code, missing.json()) == (400, {"message": "text: Field required"})
+        no_path = await client.get("/v2/nothing", headers=deepl_key("ana"))
+        assert (no_path.status_code, no_path.json()) == (404, {"message": "Not Found"})
