@@ -243,6 +243,20 @@ async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest
     assert "secret" not in str(entries)
 
 
+async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_finds_out_is_named() -> None:
+    async with asking(Service(llm=improving())) as client:
+        half = await client.post("/translate", content=b'{"q": "a \\ud800", "source": "en", "target": "es"}')
+        assert (half.status_code, half.json()) == (
+            400,
+            {"error": "a text holds half of a character (a lone surrogate)"},
+        )
+        unknown = await client.post("/translate", json=ONE | {"source": "auto"})
+        assert (unknown.status_code, unknown.json()["error"]) == (
+            400,
+            "the source language is not found out here: name it",
+        )
+
+
 # -- what is kept
 
 

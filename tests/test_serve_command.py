@@ -92,3 +92,11 @@ def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
     assert code == 2
     assert "is no duration: write 5s, 500ms or 2min" in problem
+
+
+@pytest.mark.loopback
+def test_a_chain_that_cannot_be_is_an_error_before_anything_is_served(shell: Shell) -> None:
+    code, _, problem = shell("serve", "--port", "0", "--stages", "tp", "--state", "s.db")
+    assert code == 1
+    assert "the stage translate has nothing to work with" in problem
+    assert "serving at" not in problem

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mtagent import __version__
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, MtagentError
 from mtagent.serve import deepl, improve, libretranslate
 from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError, error_response
@@ -216,6 +216,8 @@ class Door:
 
     def _shown(self, error: Exception) -> str:
         """An error for the log: its message may hold a text, so where it was raised is all that is said."""
+        if isinstance(error, MtagentError):
+            return f"{type(error).__name__}: {error}"
         if self._service.log_texts:
             return "".join(traceback.format_exception(error))
         places = [f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)[-3:]]
@@ -279,17 +281,19 @@ def bound(host: str, port: int) -> socket.socket:
         raise ConfigError(f"--host {host} --port {port}: {error.strerror or error}") from None
 
 
-async def run_server(app: ASGIApp, service: Service, listening: socket.socket) -> None:
-    """Serve until a signal stops it. The log goes to standard error, as lines of JSON."""
+async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
+    """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(JsonLines())
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="off"
     )
     try:
-        await Server(config, service).serve(sockets=[listening])
+        async with service.opened():  # here, so that a wrong setting is an error of the command
+            say()
+            await Server(config, service).serve(sockets=[listening])
     finally:
         logger.removeHandler(lines)

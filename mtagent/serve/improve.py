@@ -36,20 +36,20 @@ class About(BaseModel):
     terms: dict[str, str | None] | list[Term] = {}
 
 
-class OneSegment(About):
+class ImproveSegment(About):
     """A text and, where there is one, its translation, which is then improved."""
 
     id: str | None = None
     source: str
     translation: str | None = None
-    candidates: list[str] = []
+    candidates: list[str] = Field(default=[], max_length=8)
     reference: str | None = None
 
 
-class Request_(About):  # noqa: N801 - FastAPI's Request stands beside it
+class ImproveRequest(About):
     """Segments, and what is known about all of them. ``timeout``: seconds, after which a text is what it is by then."""
 
-    segments: list[OneSegment]
+    segments: list[ImproveSegment]
     instructions: str | None = None
     markup: Markup | None = None
     timeout: float | None = Field(default=None, gt=0)
@@ -60,7 +60,7 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(tags=["mtagent"])
 
     @routes.post("/v1/improve", response_model=None)
-    async def improve(request: Request, wanted: Request_) -> Response:
+    async def improve(request: Request, wanted: ImproveRequest) -> Response:
         """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one a line, as they are done."""
         service.admit(key_in(request))
         exchange = EXCHANGE.get()
@@ -100,7 +100,7 @@ def plain(chain: Chain) -> dict[str, Any]:
     return data
 
 
-def _segments(service: Service, wanted: Request_) -> list[Segment]:
+def _segments(service: Service, wanted: ImproveRequest) -> list[Segment]:
     """The segments of a request, with what is said of all of them. Raises :class:`ServiceError`."""
     general = _terms(wanted.terms)
     notes = "\n".join(filter(None, (wanted.instructions, wanted.notes))) or None

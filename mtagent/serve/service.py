@@ -16,10 +16,11 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent, ConfigError, MtagentError, ServerPaused
+from mtagent.errors import FATAL, BudgetSpent, ConfigError, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.inputs import with_terms
+from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, Key
 from mtagent.serve.errors import QuotaExceeded, ServiceError
@@ -62,6 +63,7 @@ class Exchange:
     markup: tuple[Markup, frozenset[str]] | None = None
     characters: int = 0
     segments: int = 0
+    done: int = 0
     changed: int = 0
     failed: int = 0
     late: int = 0
@@ -120,7 +122,7 @@ class Service:
         self.metrics = Metrics()
         self.closing = False
         self._under_way = 0
-        settings = config.model_dump(exclude_unset=True)
+        settings = config.model_dump(exclude_unset=True, exclude={"run", "limit", "give_up_after"})
         named = settings.pop("translator", "llm")
         self._translator = None
         if translator is not None or named != "llm":
@@ -231,12 +233,14 @@ class Service:
             raise ServiceError(413, f"{len(texts)} texts are too many: the most is {limits.texts} a request")
         if max(map(len, (*texts, *(text or "" for text in around))), default=0) > limits.text:
             raise ServiceError(413, f"a text is too long: the most is {limits.text} characters")
+        if any(whole_characters(text) != text for text in (*texts, *around) if text):
+            raise ServiceError(400, "a text holds half of a character (a lone surrogate)")
         if len(terms) > limits.terms:
             raise ServiceError(413, f"{len(terms)} terms are too many: the most is {limits.terms}")
 
     @contextmanager
     def paid(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Count the characters of ``segments``; those of a request that fails are given back.
+        """Count the characters of ``segments``; those of a request that fails before any chain is done are given back.
 
         Errors of the agent become :class:`ServiceError`, which tells a client nothing about the service's insides.
         """
@@ -249,11 +253,13 @@ class Service:
         self.state.spend(exchange.key.name, characters=exchange.characters)
         try:
             yield
-        except BaseException as error:
-            self.state.spend(exchange.key.name, characters=-exchange.characters)
-            if not isinstance(error, MtagentError):
+        except (MtagentError, ServiceError) as error:
+            if not exchange.done:
+                self.state.spend(exchange.key.name, characters=-exchange.characters)
+            if isinstance(error, ServiceError):
                 raise
-            exchange.error = str(error) if self.log_texts else type(error).__name__
+            told = self.log_texts or isinstance(error, FATAL)  # whose messages name settings, not texts
+            exchange.error = f"{type(error).__name__}: {error}" if told else type(error).__name__
             if isinstance(error, BudgetSpent):
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
@@ -282,6 +288,7 @@ class Service:
     def count(self, chain: Chain) -> None:
         """Count a chain that is handed out, and write down what the operator keeps of it."""
         exchange = EXCHANGE.get()
+        exchange.done += 1
         exchange.changed += chain.changed
         late = is_late(chain)
         exchange.late += late
