@@ -146,10 +146,10 @@ def serve(**options: Any) -> None:
         log_texts=given["log_texts"],
     )
     app = make_app(service, host_names=[*LOCAL_HOSTS, *given["host_names"]], allow_origins=given["allow_origins"])
-    listening = bound(given["host"], given["port"])
     host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
-    address = f"http://{host}:{listening.getsockname()[1]}"
-    run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")))
+    with bound(given["host"], given["port"]) as listening:
+        address = f"http://{host}:{listening.getsockname()[1]}"
+        run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")))
 
 
 def _is_loopback(host: str) -> bool:
