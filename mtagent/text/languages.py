@@ -10,7 +10,9 @@ from typing import Any
 from mtagent.errors import ConfigError
 from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, script_of
 
-_NOT_TRANSLATABLE = frozenset({"und", "mul", "zxx", "mis", "root"})
+UNKNOWN = "und"
+"""The code of a source language that the system is to find out itself."""
+_NOT_TRANSLATABLE = frozenset({UNKNOWN, "mul", "zxx", "mis", "root"})
 _POSIX_MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl", "arabic": "Arab", "devanagari": "Deva"}
 _CUSTOMARY = {
     "de-AT": "Austrian German",
@@ -85,6 +87,8 @@ def name(code: str) -> str:
     ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``zh-TW`` → ``Chinese (Traditional)``, ``sr-Latn`` →
     ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code does not either.
     """
+    if code == UNKNOWN:
+        return "its own language"
     language = known_language(normalise(code))
     assert language is not None
     bare, script, region = str(language.language), language.script, language.territory
