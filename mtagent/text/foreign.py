@@ -30,6 +30,7 @@ _TERMS = {
 }
 
 
+@scripts.remembered
 def language_words(text: str) -> str:
     """``text`` without its placeholders, tags, addresses, names of users and files, and hashtags."""
     return _TOKEN.sub(" ", markup.prose(text))
@@ -125,10 +126,14 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
     All of a short source make a run, six words of a longer one, fourteen characters where words have no spaces. Between
     variants of a language nothing is copied.
     """
-    if is_within_language(segment):
+    if is_within_language(segment) or not _runs(markup.prose(segment.source), markup.prose(text)):
         return []
     quoted = _quoted_words(segment)
-    source, words = (scripts.words(_without(quoted, language_words(side))) for side in (segment.source, text))
+    return _runs(*(_without(quoted, language_words(side)) for side in (segment.source, text)))
+
+
+def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
+    source, words = scripts.words(source_text), scripts.words(text)
     unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source) > len(source) / 2
     size = min(len(source), _COPIED_CHARACTERS if unspaced else _COPIED_WORDS)
     common = set(source)
@@ -154,7 +159,7 @@ def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
         return []
     new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
     copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
-    words_before = set(scripts.words(language_words(before)))
+    words_before = set(scripts.words(language_words(before))) if copies else set()
 
     def may_stay(words: Run) -> bool:
         if sum(map(len, words)) < _SHORTEST_COPY:

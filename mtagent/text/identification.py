@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import regex
@@ -96,20 +97,30 @@ def other_language(segment: Segment, sentence: str) -> str:
     return found if probability >= _LIKELY and probabilities[target] <= _UNLIKELY else ""
 
 
+def _new_words(sentence: str, known: set[str]) -> str:
+    """The longest row of words of ``sentence`` that are not ``known``; all of it where most are not."""
+    words = sentence.split()
+    if 2 * sum(word in known for word in words) < len(words):
+        return sentence
+    rows = (list(row) for is_known, row in groupby(words, known.__contains__) if not is_known)
+    longest: list[str] = max(rows, key=len, default=[])
+    return " ".join(longest)
+
+
 def new_sentences(segment: Segment, before: str, after: str) -> list[tuple[str, str]]:
     """The sentences of ``after`` that are in another language than the target's, if more are than in ``before``.
 
-    Each with its language. A sentence half of whose words stood in ``before`` is not looked at.
+    Each with its language. Of a sentence half of whose words stood in ``before`` its longest row of new words counts.
     """
     lang = segment.target_lang
     old = [sentence.strip() for sentence in paragraphs.sentences(before, lang)]
-    known, words_before = set(old), Counter(scripts.words(before))
-    suspects = []
-    for sentence in map(str.strip, paragraphs.sentences(after, lang)):
-        words = Counter(scripts.words(sentence)) if sentence not in known else Counter[str]()
-        if 2 * (words - words_before).total() > words.total():
-            suspects.append((sentence, other_language(segment, sentence)))
-    suspects = [(sentence, found) for sentence, found in suspects if found]
+    known, words_before = set(old), set(before.split())
+    new_texts = (
+        _new_words(sentence, words_before)
+        for sentence in map(str.strip, paragraphs.sentences(after, lang))
+        if sentence not in known
+    )
+    suspects = [(text, found) for text in new_texts if (found := other_language(segment, text))]
     if not suspects:
         return []
     former = Counter(other_language(segment, sentence) for sentence in old)

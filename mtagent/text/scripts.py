@@ -145,19 +145,20 @@ def foreign_words_of(script: str) -> regex.Pattern[str] | None:
 
 @lru_cache(maxsize=256)
 def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of a letter that stands alone, or beside Latin ones, in a script that is neither ``script`` nor Latin.
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and stands beside no other such letter.
 
-    Greek ones are symbols in any language.
+    Greek letters are symbols in any language.
     """
     own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]"
+    letter = rf"[\p{{L}}--{own}]"
     try:
-        letter = rf"[\p{{L}}--{own}]"
-        return regex.compile(rf"(?<!{letter}){letter}(?!{letter})", flags=regex.V1) if script else None
+        return regex.compile(rf"{letter}(?<!{letter}{{2}})(?!{letter})", flags=regex.V1) if script else None
     except regex.error:
         return None
 
 
 _LATIN_BESIDE_OTHER = regex.compile(r"\p{Latin}\p{M}*+[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*+\p{Latin}")
+_CYRILLIC_OR_GREEK = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
 _RUN_OF_SCRIPT = regex.compile(r"[\p{Latin}\p{M}]++|[\p{Cyrillic}\p{M}]++|[\p{Greek}\p{M}]++|\p{L}")
 
@@ -168,7 +169,8 @@ def mixed_words(text: str, source: str = "") -> list[str]:
     Not those that ``source`` has, not a name of the source or capitals with an ending (WhatsAppом, SMSка), and not
     Greek symbols (μm).
     """
-    if text.isascii() or not _LATIN_BESIDE_OTHER.search(text):
+    characters = "".join(alphabet(text))
+    if not _CYRILLIC_OR_GREEK.search(characters) or not LATIN.search(characters):
         return []
     words = (word for word in _LETTERS.findall(text) if _LATIN_BESIDE_OTHER.search(word) and word not in source)
     return [word for word in words if not _is_name_with_ending(word, source)]
@@ -245,13 +247,14 @@ _ODD = regex.compile(
     r"\u202a-\u202e\u2066-\u2069\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]"
 )
 _DIRECTION = regex.compile(r"[\u200e\u200f]")
-# Letters of Persian, Hindi and many others are joined or kept apart; emoji are joined. German keeps letters apart.
+# Letters of Persian, Hindi and many others are joined or kept apart; emoji are joined.
 _UNJOINED = "".join(
     rf"\p{{{script}}}" for script in ("Latn", "Cyrl", "Grek", "Hani", "Hira", "Kana", "Hang", "Thai", "Laoo")
 )
 _JOINED = rf"[[\p{{L}}\p{{M}}]--[{_UNJOINED}]]"
 _ODD_JOINER = regex.compile(
-    rf"(?<!{_JOINED})\u200c(?![\p{{L}}--\p{{Latin}}])|(?<!{_JOINED}|[\p{{Emoji}}\ufe0f])\u200d", flags=regex.V1
+    rf"(?<!{_JOINED})\u200c(?!{_JOINED})|(?<!{_JOINED}|[\p{{Extended_Pictographic}}\p{{Emoji_Modifier}}\ufe0f])\u200d",
+    flags=regex.V1,
 )
 _BREAKS_IN_WORDS = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Lana", "Talu", "Tale", "Java", "Bali"})
 
