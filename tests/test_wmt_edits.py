@@ -189,6 +189,10 @@ def test_half_of_the_damage_is_planted_in_texts_by_people(tmp_path: Path) -> Non
         digits = [[char for char in text if char.isdigit()] for text in case.change[1:]]
         assert sum(old != new for old, new in zip(*digits, strict=True)) == 1
     assert list(planted.cases("digit changed", german, planted.people(tmp_path)["de"], 6)) == found
+    reworded = list(planted.cases("list number changed", german, planted.people(tmp_path)["de"], 2, reworded=True))
+    assert reworded[0].change.before.endswith("Zwei {name}.")
+    assert "Das ist Nummer" in reworded[0].change.after
+    assert "Das ist Nummer" not in reworded[0].change.before + reworded[1].change.before
 
 
 def test_damage_that_is_not_caught_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

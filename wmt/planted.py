@@ -1,10 +1,11 @@
 """Damage planted in translations: how much of each kind the guards catch.
 
-    python -m wmt.planted [--data DIR] [--own] [--texts 30] [--kind KIND] [--show] [-f text|markdown|json]
+    python -m wmt.planted [--data DIR] [--own | --reworded] [--texts 30] [--kind KIND] [--show] [-f FORMAT]
 
 Each kind of damage is planted in 30 texts of each language: in post-edits by people (``real/human_postedits.jsonl``),
 where there are any that contain what is needed, and in texts of ``planted.toml``; half and half where both exist
-(``--own``: in the latter alone). The text before is the clean one. ``--show`` prints what is not caught.
+(``--own``: in the latter alone). The text before is the clean one; with ``--reworded`` it is the machine translation
+that people made their post-edit from, so that the text is also reworded. ``--show`` prints what is not caught.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ REGIONS = {"es": "es-ES", "ar": "ar-EG"}
 
 
 class Pair(NamedTuple):
-    """A source and its translation."""
+    """A source and its translation; of a post-edit also the machine translation that it was made from."""
 
     source: str
     target: str
     source_lang: str
+    machine: str = ""
 
 
 class Language(NamedTuple):
@@ -416,16 +418,21 @@ def people(data: Path) -> dict[str, list[Pair]]:
     """The post-edits by people, by target language, in an order of their own. They have at least five words."""
     pairs = defaultdict(list)
     for edit in read_edits(data, [PEOPLE]):
-        segment, _, after = edit.change
+        segment, before, after = edit.change
         if len(segment.source.split()) >= 5 and len(after) >= 15:
-            pairs[segment.target_lang].append(Pair(segment.source, after, segment.source_lang))
+            pairs[segment.target_lang].append(Pair(segment.source, after, segment.source_lang, before))
     for name, texts in pairs.items():
         Random(name).shuffle(texts)
     return pairs
 
 
-def cases(kind: str, language: Language, texts: Sequence[Pair], wanted: int) -> Iterator[Case]:
-    """Up to ``wanted`` texts with damage of a ``kind``, the first half of them in the ``texts`` of people."""
+def cases(
+    kind: str, language: Language, texts: Sequence[Pair], wanted: int, *, reworded: bool = False
+) -> Iterator[Case]:
+    """Up to ``wanted`` texts with damage of a ``kind``, the first half of them in the ``texts`` of people.
+
+    ``reworded``: the machine translation of these stands in the text before.
+    """
     plan = KINDS[kind]
     random = Random(f"{kind} {language.name}")
     known: set[Planted] = set()
@@ -444,7 +451,10 @@ def cases(kind: str, language: Language, texts: Sequence[Pair], wanted: int) -> 
                     source_lang=group[0].source_lang,
                     target_lang=REGIONS.get(language.name, language.name),
                 )
-                yield Case(kind, language.name, source is texts, Change(segment, planted[1], planted[2]))
+                _, before, after = planted
+                for pair in group if reworded and source is texts else ():
+                    before = before.replace(pair.target, pair.machine)
+                yield Case(kind, language.name, source is texts, Change(segment, before, after))
 
 
 def own_texts(language: Language, plan: Kind, random: Random) -> list[Pair]:
@@ -489,6 +499,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
     parser.add_argument("--own", action="store_true", help="only in the texts of planted.toml; needs no research data")
+    parser.add_argument(
+        "--reworded", action="store_true", help="the machine translation is the text before a post-edit"
+    )
     parser.add_argument("--texts", type=int, default=30, help="texts of each kind and language (default: %(default)s)")
     parser.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help="only this kind")
     parser.add_argument("--show", action="store_true", help="print what is not caught")
@@ -499,7 +512,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         case
         for kind in options.kind or KINDS
         for language in target_languages()
-        for case in cases(kind, language, texts.get(language.name, []), options.texts)
+        for case in cases(kind, language, texts.get(language.name, []), options.texts, reworded=options.reworded)
     ]
     judgements = judged([case.change for case in found])
     found = [case._replace(damages=damages) for case, damages in zip(found, judgements, strict=True)]

@@ -22,7 +22,7 @@ _WORD_BREAK = regex.compile(r"[ \u00a0/-]++")
 _ENOUGH_LETTERS = 8
 _SHARE_DROP = 0.25
 # @name, #tag, :emoji:, example.org, file_name.txt: no words of a language.
-_TOKEN = regex.compile(r"[@#]\w++|:[a-z0-9_+-]++:|\b\w++(?:[-\w]*+[._@]\w++)++")
+_TOKEN = regex.compile(r"[@#]\w++|:[a-z0-9_+-]++:|(?<![\w-])\w++(?:-\w++)*+(?:[._@]\w++(?:-\w++)*+)++")
 # How many words of the source in a row are terms, as people mix them into a text of their own.
 _TERMS = {
     **dict.fromkeys(("Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym", "Sinh"), 3),
@@ -52,11 +52,11 @@ def strange_words(segment: Segment, text: str) -> list[str]:
     words = foreign_words(segment.target_lang, text)
     mixed = scripts.mixed_words(text, segment.source)
     letters = scripts.foreign_letters_of(scripts.script_of(segment.target_lang))
-    words += [letter for letter in letters.findall(text) if letter not in segment.source] if letters else []
-    if words:
-        quoted = scripts.unaccented(" ".join(_quoted_words(segment)))
-        words = [word for word in words if not quoted or scripts.unaccented(word) not in quoted]
-    return words + [word for word in mixed if not any(other in word for other in words)]
+    in_source = scripts.alphabet(segment.source)
+    words += [letter for letter in letters.findall(text) if letter not in in_source] if letters else []
+    if words and (quoted := set(map(scripts.unaccented, _quoted_words(segment)))):
+        words = [word for word in words if scripts.unaccented(word) not in quoted]
+    return words + mixed
 
 
 def _quoted_words(segment: Segment) -> list[str]:
@@ -128,8 +128,18 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
     """
     if is_within_language(segment) or not _runs(markup.prose(segment.source), markup.prose(text)):
         return []
-    quoted = _quoted_words(segment)
-    return _runs(*(_without(quoted, language_words(side)) for side in (segment.source, text)))
+    pattern = scripts.foreign_words_of(scripts.script_of(segment.source_lang))
+    quoted = set(_quoted_words(segment))
+
+    def plain(side: str) -> str:
+        words = language_words(side)
+        return (
+            pattern.sub(lambda match: " " if match.group() in quoted else match.group(), words)
+            if pattern and quoted
+            else words
+        )
+
+    return _runs(plain(segment.source), plain(text))
 
 
 def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
@@ -141,13 +151,6 @@ def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
         return []
     known = set(runs_of(source, size))
     return [(at, run) for at, run in enumerate(runs_of(words, size)) if run in known and not is_name(run)]
-
-
-def _without(words: list[str], text: str) -> str:
-    """``text`` without ``words``, which are foreign to the source's own language."""
-    for word in sorted(words, key=len, reverse=True):
-        text = text.replace(word, " ")
-    return text
 
 
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import foreign, markup, paragraphs, scripts
+from mtagent.text import foreign, paragraphs, scripts
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -39,6 +39,7 @@ _ALIKE = (
     {"tr", "az"},
 )
 """Languages that are not told from each other."""
+_QUOTED = regex.compile(r"[\"“”„‟«»＂][^\"“”„‟«»＂]*+[\"“”„‟«»＂]")
 _BRACKETS = regex.compile(r"\([^()]*+\)|（[^（）]*+）|\[[^\[\]]*+\]|[「『《][^「」『』《》]*+[」』》]")
 
 
@@ -71,11 +72,7 @@ def _code(lang: str) -> str:
 
 def _own_words(sentence: str) -> str:
     """``sentence`` without quotations, remarks in brackets, addresses and placeholders."""
-    text = _BRACKETS.sub(" ", foreign.language_words(sentence))
-    marks = markup.double_quotes(text)
-    for opening, closing in reversed(list(zip(marks[::2], marks[1::2], strict=False))):
-        text = text[: opening.start] + " " * (closing.end - opening.start) + text[closing.end :]
-    return text
+    return _QUOTED.sub(" ", _BRACKETS.sub(" ", foreign.language_words(sentence)))
 
 
 def other_language(segment: Segment, sentence: str) -> str:

@@ -172,16 +172,17 @@ def mixed_words(text: str, source: str = "") -> list[str]:
     characters = "".join(alphabet(text))
     if not _CYRILLIC_OR_GREEK.search(characters) or not LATIN.search(characters):
         return []
-    words = (word for word in _LETTERS.findall(text) if _LATIN_BESIDE_OTHER.search(word) and word not in source)
-    return [word for word in words if not _is_name_with_ending(word, source)]
+    known = set(_LETTERS.findall(source))
+    words = (word for word in _LETTERS.findall(text) if word not in known and _LATIN_BESIDE_OTHER.search(word))
+    return [word for word in words if not _is_name_with_ending(word, known)]
 
 
-def _is_name_with_ending(word: str, source: str) -> bool:
+def _is_name_with_ending(word: str, names: set[str]) -> bool:
     first, *rest = _RUN_OF_SCRIPT.findall(word)
     if len(rest) != 1 or len(word) < 3:
         return len(word) < 3
     name = first if LATIN.match(first) else ""
-    return len(name) > 1 and (name in source or name.isupper())
+    return len(name) > 1 and (name in names or name.isupper())
 
 
 # -- words and amounts
