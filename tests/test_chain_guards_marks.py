@@ -63,6 +63,7 @@ ROWS: list[tuple[str, str, str, str, str, str]] = [
     ("ICU: form lost", "en-ru", "placeholders", FILES, FAJLY, FAJLY.replace("few {# файла {user}} ", "")),
     ("ICU: form that there is not", "en-de", "placeholders", FILES, DATEIEN, DATEIEN.replace("other",
      "few {#} other")),
+    ("ICU: a number in words that is also 21", "en-ru", "placeholders", FILES, FAJLY, FAJLY.replace("{# файл ", "{один файл ")),
     ("ICU: number sign lost", "en-de", "placeholders", FILES, DATEIEN, DATEIEN.replace("# Dateien", "Dateien")),
     ("ICU: argument lost in one branch", "en-de", "placeholders", FILES, DATEIEN,
      DATEIEN.replace("# Datei von {user}", "# Datei")),
@@ -169,6 +170,11 @@ ROWS: list[tuple[str, str, str, str, str, str]] = [
     ("half a word", "en-ru", "script", "We explore it.", "Мы исследуем это.", "Мы исследlter это."),
     ("Han character", "en-es", "script", "The boat is here.", "El barco está aquí.", "El 船 está aquí."),
     ("Cyrillic letter alone", "en-pl", "script", "He and she", "On i ona", "On и ona"),
+    ("Ukrainian letter in Russian", "en-ru", "script", "The gas here", "Газ здесь", "Газ здїсь"),
+    ("Russian letter in Ukrainian", "en-uk", "script", "You read", "Ви читаєте", "Вы читаєте"),
+    ("simplified characters for Taiwan", "en-zh-TW", "script", "Install the software.", "請安裝軟體。", "请安装软件。"),
+    ("traditional characters for Beijing", "en-zh", "script", "Install the software.", "请安装软件。", "請安裝軟件。"),
+    ("UTF-8 read as Latin-1", "en-de", "control", "The door is open.", "Die Tür ist offen.", "Die TÃ¼r steht offen."),
     ("clause left in the source language", "en-ru", "script", "Please open the old bank account now.",
      "Откройте старый банковский счёт.", "Откройте old bank account сейчас."),
     # characters that are not seen
@@ -195,7 +201,7 @@ def test_good_edits_pass_and_bad_ones_are_refused(pair: str, guard: str, source:
 
 
 def segment_of(pair: str, source: str, **more: int) -> Segment:
-    source_lang, target_lang = pair.split("-")
+    source_lang, target_lang = pair.split("-", 1)
     return Segment(id="1", source=source, source_lang=source_lang, target_lang=target_lang, max_length=more.get("most"))
 
 

@@ -79,13 +79,13 @@ def messages(draw: st.DrawFn) -> tuple[str, str, str]:
     inner = "".join(f"{{{name}}}" for name in names)
 
     def branches(keywords: list[str], text: str) -> str:
-        shuffled = draw(st.permutations([*keywords, "other"]))
-        return " ".join(f"{keyword} {{{draw(WORDS)}{text}}}" for keyword in shuffled)
+        shuffled, word = draw(st.permutations([*keywords, "other"])), draw(WORDS)
+        return " ".join(f"{keyword} {{{word}{text}}}" for keyword in shuffled)
 
     def whole(forms: list[str]) -> str:
-        plural = f"{{n, plural, {branches(forms, '#' + inner)}}}"
+        plural = f"{{n, plural, {branches(forms, ' # ' + inner)}}}"
         select = f"{{g, select, {branches(genders, plural)}}}"
-        return draw(WORDS) + select if lang != "sl" else select + f"{{n, plural, {branches(forms, '#')}}}"
+        return draw(WORDS) + select if lang != "sl" else select + f"{{n, plural, {branches(forms, ' # ')}}}"
 
     own = sorted(plural_forms(lang) - {"other"})
     return whole(["one"]), whole(own), lang

@@ -98,7 +98,7 @@ def _in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
         source, message = icu.message(segment.source), icu.message(text)
         if source is None or message is None:
             return check(segment.source, text)
-        variants = icu.variants(source, message)
+        variants = icu.variants(source, message, segment.target_lang)
         return [f"{fault} in {shown.choice}" for shown in variants for fault in check(shown.source, shown.text)]
 
     return checked
@@ -285,11 +285,17 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 # -- script and characters
 
 
+_FEWEST_OTHER_HAN = 2  # a single one may be a name
+
+
 def script(segment: Segment, before: str, after: str) -> list[str]:
     """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
     words_before, words_after = (Counter(foreign.strange_words(segment, text)) for text in (before, after))
     new = (words_after - words_before).elements()
     faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
+    old_han, new_han = (scripts.other_han(segment.target_lang, text) for text in (before, after))
+    if len(old_han) < _FEWEST_OTHER_HAN <= len(new_han):
+        faults.append(f"{''.join(new_han)} is not written so in {segment.target_lang}")
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")

@@ -52,6 +52,8 @@ def strange_words(segment: Segment, text: str) -> list[str]:
     words = foreign_words(segment.target_lang, text)
     mixed = scripts.mixed_words(text, segment.source)
     letters = scripts.foreign_letters_of(scripts.script_of(segment.target_lang))
+    if (other := scripts.other_alphabet_of(segment.target_lang)) and other.search("".join(scripts.alphabet(text))):
+        words += [match.group() for match in other.finditer(text)]
     in_source = scripts.alphabet(segment.source)
     words += [letter for letter in letters.findall(text) if letter not in in_source] if letters else []
     if words and (quoted := set(map(scripts.unaccented, _quoted_words(segment)))):

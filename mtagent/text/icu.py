@@ -176,6 +176,8 @@ Choice = Mapping[str, str]
 
 _FEW = frozenset({"zero", "one", "two", "=0", "=1", "=2"})
 """Keywords whose branch may spell the number out ("one file")."""
+_ONE_IS_ALSO_21 = frozenset(["be", "bs", "hr", "is", "lt", "lv", "mk", "ru", "sh", "sl", "sr", "uk"])
+"""Languages in which ``one`` is said of 21 or 101 too, so that its branch needs the number."""
 
 
 class Variant(NamedTuple):
@@ -186,13 +188,14 @@ class Variant(NamedTuple):
     text: str
 
 
-def variants(source: Message, text: Message) -> Iterator[Variant]:
+def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant]:
     """What the two messages say for each choice that one of them knows.
 
-    The number sign is ``{name}``, like the argument itself. Where few are counted, the text need not have the number
-    unless the same branch of the source does, and may always have it.
+    The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
+    and need not have it where the same branch of the source does not, or where another word stands for it.
     """
     numbers = {argument.name for side in (source, text) for argument in arguments(side) if argument.kind != "select"}
+    few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
     explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
     choices = {frozenset(choice.items()): choice for side in (source, text) for choice in _choices(side, {})}
     size = 1 + sum(len(argument.branches) for side in (source, text) for argument in arguments(side))
@@ -201,8 +204,11 @@ def variants(source: Message, text: Message) -> Iterator[Variant]:
         for name in numbers:
             sign, keyword = f"{_APART}{{{name}}}", choice.get(name, "other")
             counts = [side.count(sign) for side in shown]
-            if keyword in _FEW and (counts[0] < counts[1] or (name, keyword) not in explicit):
-                shown = [side.replace(sign, "") for side in shown]
+            if keyword in few and counts[0] != counts[1]:
+                many = _shown(text, {**choice, name: "other"}, numbers)
+                in_words = len(shown[1].split()) >= len(many.split())  # "one book" for "3 books"
+                if counts[0] < counts[1] or in_words or (name, keyword) not in explicit:
+                    shown = [side.replace(sign, "") for side in shown]
         label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
         yield Variant(label, *shown)
 

@@ -157,6 +157,47 @@ def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
         return None
 
 
+_CYRILLIC_ALPHABETS = {
+    "ru": "а-яё",
+    "uk": "а-щьюяєіїґ",
+    "be": "а-зй-шыьэюяёіў",
+    "bg": "а-ъьюя",
+    "sr": "а-ик-шђјљњћџ",
+    "mk": "а-ик-шѓѕјљњќџ",
+}
+
+
+@lru_cache(maxsize=64)
+def other_alphabet_of(lang: str) -> regex.Pattern[str] | None:
+    """A pattern of a word with a Cyrillic letter that ``lang`` does not write, such as ї in Russian; ``None``: unknown."""
+    alphabet = _CYRILLIC_ALPHABETS.get(language_of(lang))
+    if alphabet is None:
+        return None
+    other = rf"[\p{{Cyrillic}}&&\p{{L}}--[{alphabet}{alphabet.upper()}]]"
+    return regex.compile(rf"\p{{Cyrillic}}*?{other}\p{{Cyrillic}}*+", flags=regex.V1)
+
+
+def other_han(lang: str, text: str) -> list[str]:
+    """The simplified characters in a text of traditional ones, or the other way round, as far as old encodings tell."""
+    encodings = {"Hant": ("big5hkscs", "gb2312"), "Hans": ("gb2312", "big5")}.get(script_of(lang))
+    if not encodings:
+        return []
+    own, other = encodings
+    return [
+        char
+        for char in sorted(alphabet(text))
+        if "一" <= char <= "鿿" and _is_in(other, char) and not _is_in(own, char)
+    ]
+
+
+@lru_cache(maxsize=20_000)
+def _is_in(encoding: str, char: str) -> bool:
+    try:
+        return bool(char.encode(encoding))
+    except UnicodeEncodeError:
+        return False
+
+
 _LATIN_BESIDE_OTHER = regex.compile(r"\p{Latin}\p{M}*+[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*+\p{Latin}")
 _CYRILLIC_OR_GREEK = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
@@ -253,6 +294,8 @@ _UNJOINED = "".join(
     rf"\p{{{script}}}" for script in ("Latn", "Cyrl", "Grek", "Hani", "Hira", "Kana", "Hang", "Thai", "Laoo")
 )
 _JOINED = rf"[[\p{{L}}\p{{M}}]--[{_UNJOINED}]]"
+# UTF-8 read as Latin-1 or Windows-1252: TÃ¼r, donâ€™t, ÐŸÑ€.
+_MISREAD = regex.compile(r"[ÂÃ][\u0080-\u00bf]|â€[\u0080-\u00bf\u0152-\u2122]|(?:[ÐÑ][\u0080-\u00bf\u0152-\u2122]){2}")
 _ODD_JOINER = regex.compile(
     rf"(?<!{_JOINED})\u200c(?!{_JOINED})|(?<!{_JOINED}|[\p{{Extended_Pictographic}}\p{{Emoji_Modifier}}\ufe0f])\u200d",
     flags=regex.V1,
@@ -268,7 +311,7 @@ def control_characters(text: str, lang: str = "") -> list[str]:
     """
     if text.isascii() and text.isprintable():
         return []
-    odd = _ODD.findall(text)
+    odd = _ODD.findall(text) + [misread[0] for misread in _MISREAD.findall(text)]
     if "\u200b" in odd and script_of(lang) in _BREAKS_IN_WORDS:
         odd = [character for character in odd if character != "\u200b"]
     if "\u200c" in text or "\u200d" in text:
