@@ -137,7 +137,7 @@ def test_a_multi_agent_mt_file_is_read_and_its_renamed_columns_are_reported(
 )
 def test_a_maximum_length_is_read(form: Format, content: str, tmp_path: Path) -> None:
     assert [segment.max_length for segment in read(form, file(tmp_path, content))] == [12, None]
-    with pytest.raises(InputError, match="file:[12]: field 'max_length': .*greater than or equal to 1"):
+    with pytest.raises(InputError, match=r"file:[12]: field 'max_length': .*greater than or equal to 1"):
         read(form, file(tmp_path, content.replace("12", "0")))
 
 

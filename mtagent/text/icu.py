@@ -192,7 +192,7 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
     """What the two messages say for each choice that one of them knows.
 
     The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
-    and need not have it where the same branch of the source does not, or where another word stands for it.
+    and need not have it where another word stands for it or, in a form that the source does not know, another form.
     """
     numbers = {argument.name for side in (source, text) for argument in arguments(side) if argument.kind != "select"}
     few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
@@ -206,8 +206,10 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
             counts = [side.count(sign) for side in shown]
             if keyword in few and counts[0] != counts[1]:
                 many = _shown(text, {**choice, name: "other"}, numbers)
-                in_words = len(shown[1].split()) >= len(many.split())  # "one book" for "3 books"
-                if counts[0] < counts[1] or in_words or (name, keyword) not in explicit:
+                words, many_words = shown[1].split(), many.replace(sign, "").split()
+                another_word = len(words) > len(many_words)  # "one book" for "3 books"
+                another_form = words != many_words and (name, keyword) not in explicit  # a dual
+                if counts[0] < counts[1] or another_word or another_form:
                     shown = [side.replace(sign, "") for side in shown]
         label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
         yield Variant(label, *shown)

@@ -117,7 +117,8 @@ def _new_words(sentence: str, known: set[str]) -> str:
 def new_sentences(segment: Segment, before: str, after: str) -> list[tuple[str, str]]:
     """The sentences of ``after`` that are in another language than the target's, if more are than in ``before``.
 
-    Each with its language. Of a sentence half of whose words stood in ``before`` its longest row of six new words or more counts.
+    Each with its language. Of a sentence half of whose words stood in ``before``, the longest row of six new words or
+    more counts.
     """
     lang = segment.target_lang
     old = [sentence.strip() for sentence in paragraphs.sentences(before, lang)]

@@ -169,7 +169,7 @@ _CYRILLIC_ALPHABETS = {
 
 @lru_cache(maxsize=64)
 def other_alphabet_of(lang: str) -> regex.Pattern[str] | None:
-    """A pattern of a word with a Cyrillic letter that ``lang`` does not write, such as ї in Russian; ``None``: unknown."""
+    """A pattern of a word with a Cyrillic letter that ``lang`` does not write (ї in Russian); ``None``: unknown."""
     alphabet = _CYRILLIC_ALPHABETS.get(language_of(lang))
     if alphabet is None:
         return None
