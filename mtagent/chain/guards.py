@@ -22,7 +22,7 @@ from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import lost as lost_sentences
-from mtagent.text.units import quantities
+from mtagent.text.units import quantities, units_named
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -146,32 +146,50 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     lost -= in_after.possible - in_before.possible
     gained -= in_source.possible + source_digits
     known = in_source.certain + source_digits
-    return [f"number {ours} became {theirs}" for ours, theirs in zip((v for v in lost if known[v]), gained, strict=False)]
+    faults = []
+    for what in ("", "month ", "weekday "):
+        changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))
+        ours, theirs = changed
+        pairs = zip((value for value in ours if known[value]), theirs, strict=False)
+        faults += [f"{what or 'number '}{old} became {new}".replace(what * 2, what) for old, new in pairs]
+    return faults
 
 
 _NEAR = 2  # characters between a number and its unit
-_WORD_BESIDE = regex.compile(r"[ \u00a0\u202f-]?+[\p{L}\p{Sc}%°]")
+_WORD_BESIDE = regex.compile(
+    r"(?:[ \u00a0]?(?:\p{Pd}|[x×*/~至到]|[\p{L}\p{M}]{1,4})[ \u00a0]?\d[\d.,]*+)?[ \u00a0\u202f-]?+"
+    r"(?!\p{Hiragana})[\p{L}\p{Sc}%°]"
+)
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
-    """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
+    """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
     old, new, in_source = (
         Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
         for text in (before, after, segment.source)
     )
     removed, added = old - new, new - old
+    if not removed:
+        return []
+    mentioned = units_named(segment.source, segment.source_lang)
     faults = []
     for (kind, unit), count in added.items():
-        others = [other for (other_kind, other) in removed if other_kind == kind]
+        others = [
+            other
+            for (other_kind, other) in removed
+            if other_kind == kind
+            and (mentioned is None or other in mentioned)
+            and in_source[kind, other] <= old[kind, other]
+        ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    dropped = (unit for kind, unit in removed & in_source if _is_bare(kind, unit, before, after))
-    return faults + [f"unit {unit} is missing" for unit in dropped]
+    lost = (in_source - new) & removed
+    return faults + [f"unit {unit} is missing" for kind, unit in lost if _is_bare(kind, unit, before, after)]
 
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
-    """Whether a number that had ``unit`` beside it now has no word there that could spell the unit out."""
+    """Whether a number that had ``unit`` beside it now has no word there, nor behind its range, that could spell it."""
     places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}

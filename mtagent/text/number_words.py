@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import regex
 
-from mtagent.text.scripts import UNSPACED, remembered
+from mtagent.text.scripts import remembered
 
 _IGNORED = regex.compile(r"[\u00ad\u200b-\u200f\u0640\u064b-\u0652\u0591-\u05c7\u093c\u09bc]")  # vowel signs, joiners
 _NASAL = regex.compile(r"[ङञणनम]्(?=[क-ह])|ँ")  # पाँच, पांच; पन्द्रह, पंद्रह
@@ -62,14 +62,17 @@ class Language:
             for value, phrases in data.get("words", {}).items()
             for phrase in phrases.split("|")
         }
-        self.months = {
-            name: f"{number}"
-            for number, names in enumerate(data.get("months", ()), start=1)
+        self.halves = frozenset(filter(None, fold(data.get("half", "")).split("|")))
+        self.names = {
+            name: f"{what} {number}"
+            for what in ("month", "weekday")
+            for number, names in enumerate(data.get(f"{what}s", ()), start=1)
             for name in names.split("|")
         }
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
         self.minus = data.get("minus", "").split("|") if data.get("minus") else []
         self.unspaced = bool(data.get("unspaced"))
+        self.without_spaces = self.unspaced or code in ("zh", "yue")
         self.magnitude_first = bool(data.get("magnitude_first"))
         self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
 
@@ -83,6 +86,12 @@ class Language:
         links = "|".join(map(regex.escape, self.conjunctions)) or "(?!)"
         ending = rf"(?:[{_COUNTERS_KO}].*+)?" if self.code == "ko" else ""
         return regex.compile(rf"(?:(?P<word>{self._words})(?P<link>{links})?)+{ending}")
+
+    @cached_property
+    def name(self) -> regex.Pattern[str]:
+        """A month or a day of the week, in its own letter case."""
+        forms = "|".join(map(regex.escape, sorted(self.names, key=len, reverse=True))) or "(?!)"
+        return regex.compile(forms if self.without_spaces else rf"(?<![\p{{L}}\p{{M}}])(?:{forms})(?![\p{{L}}\p{{M}}])")
 
     @cached_property
     def _anywhere(self) -> regex.Pattern[str]:
@@ -104,12 +113,13 @@ class Language:
             return (self.values[token],), True
         if token in self.conjunctions:
             return (_CONJUNCTION,), True
-        if len(token) >= (2 if self.code == "ko" else 5) and len(token) <= _LONGEST_WORD:
-            if match := self._compound.fullmatch(token):
-                starts = [(start, self.values[word]) for start, word in _captures(match, "word")]
-                links: list[tuple[int, int | str]] = [(start, _CONJUNCTION) for start, _ in _captures(match, "link")]
-                pieces = sorted([*starts, *links], key=lambda piece: piece[0])
-                return tuple(value for _, value in pieces), True
+        shortest = 2 if self.code == "ko" else 5
+        if shortest <= len(token) <= _LONGEST_WORD and (match := self._compound.fullmatch(token)):
+            pieces: list[tuple[int, int | str]] = [
+                (start, self.values[word]) for start, word in _captures(match, "word")
+            ]
+            pieces += [(start, _CONJUNCTION) for start, _ in _captures(match, "link")]
+            return tuple(value for _, value in sorted(pieces, key=lambda piece: piece[0])), True
         if prefix := _PREFIXES.get(self.code):
             bare = prefix.sub("", token)
             if bare != token and bare in self.values:
@@ -118,12 +128,10 @@ class Language:
         return None if self.code in _NOT_INFLECTED else self._inflected(token)
 
     def _inflected(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
-        """The value of the one number word that ``token`` shares its stem with."""
-        for cut in range(4):
-            stem = token[: len(token) - cut]
-            if len(stem) < 3:
-                break
-            if values := self._stems.get(stem):
+        """The value of the one number word that ``token`` begins with, but for an ending: dreitägig, пятилетний."""
+        for stem in (token[:size] for size in range(len(token), 2, -1)):
+            values = self._stems.get(stem)
+            if values and (len(stem) >= 4 or len(token) - len(stem) < 4):
                 return ((next(iter(values)),), False) if len(values) == 1 else None
         return None
 
@@ -134,10 +142,11 @@ class Language:
                 yield [self.values[word] for word in regex.findall(self._words, match.group())], False
         tokens = _TOKEN.findall(fold(text))
         run: list[int | str] = []
-        certain = True
+        certain, after_digits = True, False
         index = 0
         while index < len(tokens):
-            size, values, known = 1, None, True
+            values: tuple[int | str, ...] | None = None
+            known = True
             for size in range(min(self.longest, len(tokens) - index), 1, -1):
                 phrase = " ".join(tokens[index : index + size])
                 if phrase in self.values:
@@ -147,13 +156,15 @@ class Language:
                 size = 1
                 if word := self.word(tokens[index]):
                     values, known = word
-            if values is None or (values == (_CONJUNCTION,) and not run):
+            if values is None or (not run and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))):
                 if run:
                     yield run, certain
                 run, certain = [], True
+                after_digits = tokens[index][-1].isdecimal()
             else:
                 run += values
                 certain = certain and known
+                after_digits = False
             index += size
         if run:
             yield run, certain
@@ -165,8 +176,15 @@ class Language:
             sizes = range(len(folded), 1, -1)
             value = next((self.values[folded[:size]] for size in sizes if folded[:size] in self.values), 0)
         elif (value := self.values.get(folded, 0)) == 0 and len(folded) > 3 and self.code not in _NOT_INFLECTED:
-            value = next((value for value in (self._inflected(folded) or ((0,), False))[0] if isinstance(value, int)), 0)
-        return value if value >= 100 and str(value).strip("0") == "1" else 0
+            value = next(
+                (value for value in (self._inflected(folded) or ((0,), False))[0] if isinstance(value, int)), 0
+            )
+        return value if _is_power(value) else 0
+
+
+def _is_power(value: int | str) -> bool:
+    """Whether it is a hundred, a thousand, a million …, which stand behind a number."""
+    return isinstance(value, int) and value >= 100 and str(value).strip("0") == "1"
 
 
 def _captures(match: regex.Match[str], group: str) -> list[tuple[int, str]]:
@@ -189,8 +207,7 @@ def compose(parts: Iterable[int | str]) -> list[int]:
         if isinstance(part, str):
             linked = begun
             continue
-        is_power = part >= 100 and str(part).strip("0") == "1"
-        if is_power and part >= _MAGNITUDE:
+        if _is_power(part) and part >= _MAGNITUDE:
             if current and (not total or total % (part * 10) == 0):
                 total, current = total + current * part, 0
             elif begun and total + current < part:  # mil millones
@@ -200,9 +217,7 @@ def compose(parts: Iterable[int | str]) -> list[int]:
                 total = part
         elif part == 100 and 0 < current < 100 and not linked:
             current *= 100
-        elif linked and 0 < current % 100 < 10 and 20 <= part < 100 and part % 10 == 0:  # ein und zwanzig
-            current += part
-        elif begun and _fits(current or total, part):
+        elif (linked and _turned(current, part)) or (begun and _fits(current or total, part)):
             current += part
         else:
             begin(part)
@@ -217,11 +232,16 @@ def _fits(number: int, smaller: int) -> bool:
     return number > 0 and smaller > 0 and number % 10 ** len(str(smaller)) == 0
 
 
+def _turned(unit: int, tens: int) -> bool:
+    """Whether the unit goes before the tens, as in "ein und zwanzig"."""
+    return 0 < unit % 100 < 10 and 20 <= tens < 100 and tens % 10 == 0
+
+
 # -- Chinese numerals
 
 _HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
-_HAN_NUMERAL = regex.compile(f"[{''.join(_HAN_DIGITS | _HAN_POWERS)}]++")
+_HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]++")
 
 
 def han_value(numeral: str) -> int:
@@ -245,7 +265,8 @@ def han_value(numeral: str) -> int:
 # -- all languages
 
 _OTHER_NAMES = {"nb": "no", "nn": "no", "bho": "hi", "mai": "hi", "bs": "hr", "tl": "fil", "iw": "he", "in": "id"}
-_MONTH = regex.compile(r"[\p{L}\p{M}]++")
+_HALF = ("50", "0.5", "30")  # per cent, of one, of an hour
+_EAST_ASIAN_MONTH = regex.compile(r"(?<!\d)(1[0-2]|[1-9])[月월]")
 
 
 @cache
@@ -290,16 +311,27 @@ def readings(text: str, lang: str) -> Readings:
         for number in compose(parts):
             possible[str(number)] += 1
             certain[str(number)] += is_certain and number > 1
-    if words.months:
-        tokens = _MONTH.findall(text)
-        possible.update(month for token in tokens if (month := words.months.get(token)))
+    if words.halves:
+        folded = fold(text)
+        tokens = folded if words.without_spaces else _TOKEN.findall(folded)
+        halves = sum(map(tokens.count, words.halves))
+        possible.update({value: halves for value in _HALF if halves})
+    names = [words.names[match] for match in words.name.findall(text)]
+    certain.update(names)
+    possible.update(name.partition(" ")[2] for name in names)
+    certain.update(f"month {month}" for month in _EAST_ASIAN_MONTH.findall(text))
     return Readings(+certain, possible)
 
 
+@lru_cache(maxsize=16384)
 def is_number_word(word: str, lang: str) -> bool:
-    """Whether ``word`` alone is certainly a number word of the language, or has a Chinese numeral."""
+    """Whether ``word`` alone is certainly a number word, month or day of the language, or has a Chinese numeral."""
     if _HAN_NUMERAL.search(word):
         return True
     words = language(lang)
-    reading = words.word(fold(word)) if words else None
+    if words is None:
+        return False
+    if word in words.names or (words.without_spaces and any(word in name for name in words.names)):
+        return True
+    reading = words.word(fold(word))
     return reading is not None and reading[1] and reading[0] != (_CONJUNCTION,)

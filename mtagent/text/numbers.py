@@ -6,12 +6,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import regex
 
 from mtagent.text.number_words import language, readings, separators
-from mtagent.text.scripts import remembered
+from mtagent.text.scripts import UNSPACED, remembered
 from mtagent.text.units import unit_of
 
 _NUMBER = regex.compile(
@@ -31,8 +32,9 @@ class Number(NamedTuple):
     """A number in a text: ``text[start:end]``.
 
     ``values`` are all its possible readings in canonical form ("1.234" is 1234 or 1.234); ``parts`` are its groups of
-    digits. ``name``: it belongs to a name such as COVID-19. ``negative``: it has a minus sign; ``None`` = perhaps (a
-    dash that begins a line). ``precise``: it is no quantity, or a price, so that 2.10 is not 2.1.
+    digits, ``digits`` all of them as they are written. ``name``: it belongs to a name such as COVID-19. ``negative``:
+    it has a minus sign; ``None`` = perhaps (a dash that begins a line). ``precise``: it is no quantity, but a version
+    or a section, and 2.10 is not 2.1.
     """
 
     values: tuple[str, ...]
@@ -42,6 +44,14 @@ class Number(NamedTuple):
     name: str = ""
     negative: bool | None = False
     precise: bool = False
+    digits: str = ""
+
+
+def _digits(token: str) -> list[str]:
+    """The groups of digits in ``token``, in digits of ASCII."""
+    if token.isascii():
+        return _DIGITS.findall(token)
+    return ["".join(str(int(digit)) for digit in group) for group in _DIGITS.findall(token)]
 
 
 def _canonical(whole: str, fraction: str = "") -> str:
@@ -97,10 +107,23 @@ _ABBREVIATIONS = {
     "k": 3, "K": 3, "m": 6, "M": 6, "b": 9, "B": 9, "mn": 6, "mln": 6, "mld": 9, "bn": 9, "tn": 12, "Mio": 6, "Mrd": 9,
     "mio": 6, "mrd": 9, "mia": 9, "md": 9, "Md": 9, "mill": 6, "тыс": 3, "млн": 6, "млрд": 9, "трлн": 12, "tis": 3,
     "tys": 3, "Tsd": 3, "cr": 7, "Cr": 7, "tr": 6, "rb": 3, "jt": 6, "bln": 9, "mlrd": 9, "tūkst": 3, "tkr": 3,
-    "χιλ": 3, "εκατ": 6, "хил": 3, "тис": 3, "mld.": 9,
+    "χιλ": 3, "εκατ": 6, "хил": 3, "тис": 3, "Mya": 6,
 }  # fmt: skip
 _UNCERTAIN = frozenset(["k", "K", "m", "M", "b", "B", "md", "tr", "cr", "rb", "jt", "조", "tkr", "mill"])
-_EAST_ASIAN = {"백": 2, "千": 3, "천": 3, "百": 2, "万": 4, "萬": 4, "만": 4, "亿": 8, "億": 8, "억": 8, "兆": 12, "조": 12}
+_EAST_ASIAN = {
+    "백": 2,
+    "千": 3,
+    "천": 3,
+    "百": 2,
+    "万": 4,
+    "萬": 4,
+    "만": 4,
+    "亿": 8,
+    "億": 8,
+    "억": 8,
+    "兆": 12,
+    "조": 12,
+}
 _EAST_ASIAN_RUN = regex.compile(
     r"[ ]?[余多几幾來来數数]?((?:[百千](?![米克瓦赫卡升帕分])|[万萬亿億兆])++)|((?:[백천만억]|조(?!각|건))++)"
 )
@@ -136,7 +159,12 @@ def _magnitude(text: str, start: int, end: int, lang: str) -> _Magnitude | None:
             break
         power, end, certain = power + step, match.end(), certain and word not in _UNCERTAIN
     words = language(lang)
-    if not power and words and words.magnitude_first and (before := _WORD_BEFORE.search(text, max(0, start - 20), start)):
+    if (
+        not power
+        and words
+        and words.magnitude_first
+        and (before := _WORD_BEFORE.search(text, max(0, start - 20), start))
+    ):
         power = _power_of(before[1], lang)
     return _Magnitude(power, end, certain) if power else None
 
@@ -146,20 +174,24 @@ def _magnitude(text: str, start: int, end: int, lang: str) -> _Magnitude | None:
 _LITERAL = r"(?i:(?<![\p{L}])(?P<half>[ap])\.?[ ]?m\b\.?)"
 _CLOCK = regex.compile(r"[:：.hH]\d\d(?!\d)")
 _BESIDE = 24
+_UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
 
 
 @cache
 def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     """Patterns for a part of the day behind and before an hour."""
     words = language(lang)
-    groups = [
-        f"(?P<{half}>{'|'.join(regex.escape(part) for part in sorted(parts, key=len, reverse=True))})"
-        for half, parts in (words.day_parts if words else {}).items()
-    ]
-    either = "|".join([_LITERAL, *(rf"(?<!\p{{L}}){group}(?!\p{{L}})" for group in groups)])
-    unbound = "|".join([_LITERAL, *groups])
+    groups = []
+    for half, parts in (words.day_parts if words else {}).items():
+        forms = (regex.escape(part) for part in sorted(parts, key=len, reverse=True))
+        whole = (
+            form if _UNSPACED_WORD.match(form) else rf"(?<![\p{{L}}\p{{M}}]){form}(?![\p{{L}}\p{{M}}])"
+            for form in forms
+        )
+        groups.append(f"(?P<{half}>{'|'.join(whole)})")
+    either = "|".join([_LITERAL, *groups])
     behind = regex.compile(rf"(?:[:：.]\d\d)?[^\d.;,!?。，\n]{{0,16}}?(?:{either})", regex.IGNORECASE)
-    return behind, regex.compile(rf"(?:{unbound})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+    return behind, regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
 
 
 def _hours(text: str, start: int, end: int, hour: int, lang: str) -> tuple[str, ...]:
@@ -203,7 +235,10 @@ _SIGN = regex.compile(r"(?P<before>[^\u200e\u200f\u061c]?)[\u200e\u200f\u061c]?(
 _DEGREES = regex.compile(r"[\d.,]*\s?[°%‰\p{Sc}]")
 _EXPONENT = regex.compile(r"(?<![\p{L}\p{M}])(?:[kcdmкс]?[mм]|ft|in|yd|mi)\Z")
 _NAME = regex.compile(r"(?<![\p{L}\p{M}\d-])(?P<name>[\p{L}\p{M}]{4,})[-\u2010\u2011–]\Z")
-_LABEL = regex.compile(r"(?:(?<![\p{L}\p{M}])[vV]\.?|§|#|\p{Lu}\p{L}+|(?i:version|版本|バージョン|버전|第))[ \u00a0]?\Z")
+_ROUND_THE_CLOCK = regex.compile(r"(?:.?.?\D)??(?<!\d)(?P<name>24/7)(?!\d)")
+_LABEL = regex.compile(
+    r"(?:(?<![\p{L}\p{M}])[vV]\.?|§|#|\p{Lu}\p{L}+|(?i:version|版本|バージョン|버전|第))[ \u00a0]?\Z"
+)
 
 
 def _is_negative(text: str, start: int, end: int) -> bool | None:
@@ -220,7 +255,7 @@ def _is_negative(text: str, start: int, end: int) -> bool | None:
 
 
 def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[str]) -> bool:
-    """Whether zeros at the end of a fraction say something: in a version or a section (2.10), or a price ($2.50)."""
+    """Whether zeros at the end of a fraction say something: in a version or a section (2.10)."""
     if len(groups) != 2 or len(groups[1]) > 2 or not groups[1].endswith("0"):
         return False
     beside = _NEXT_WORD.match(text, end)
@@ -240,7 +275,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     gives it; without ``certain`` a million may also be its bare number, for languages whose words are not known.
     """
     if not _DIGITS.search(text):
-        return ()
+        return tuple(_fractions(text))
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
     numbers: list[Number] = []
     powers: dict[int, _Magnitude] = {}
@@ -248,17 +283,14 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
         token, start, end = match.group(), match.start(), match.end()
         if token in ("2", "3") and _EXPONENT.search(text, max(0, start - 3), start):
             continue
-        plain = token
-        if not token.isascii():
-            plain = "".join(str(int(character)) if character.isdecimal() else character for character in token)
-        groups = _DIGITS.findall(plain)
+        groups = _digits(token)
         marks = [character for character in token if not character.isdecimal()]
         values = _readings(groups, marks, lang)
         is_time = len(groups) == 2 and marks == ["."] and len(groups[1]) == 2 and 1 <= int(groups[0]) <= 12
         if not values or (is_time and _HALF_BEHIND.match(text, end)):
-            for digits in _DIGITS.finditer(plain):
-                part = (_canonical(digits.group()),)
-                numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
+            for digits, group in zip(_DIGITS.finditer(token), groups, strict=True):
+                part = (_canonical(group),)
+                numbers.append(Number(part, part, start + digits.start(), start + digits.end(), digits=group))
             if is_time:
                 hours = _hours(text, start, end, int(groups[0]), lang)
                 numbers[-2] = numbers[-2]._replace(values=hours or numbers[-2].values)
@@ -273,7 +305,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             if 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
                 values = _hours(text, start, end, number, lang) or values
             values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
-        name = _NAME.search(text, max(0, start - 24), start)
+        name = _NAME.search(text, max(0, start - 24), start) or _ROUND_THE_CLOCK.match(text, max(0, start - 3))
         numbers.append(
             Number(
                 values,
@@ -283,11 +315,27 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
                 name["name"].casefold() if name and not marks else "",
                 _is_negative(text, start, end),
                 _is_precise(text, start, end, groups, marks),
+                "".join(groups),
             )
         )
     if powers:
         numbers = _joined(text, numbers, powers)
+    numbers += _fractions(text)
     return tuple(number for number in numbers if number.start not in empty)
+
+
+_FRACTION = regex.compile(r"[¼-¾⅐-⅞]")
+
+
+def _fractions(text: str) -> list[Number]:
+    """The two numbers of each ½."""
+    if text.isascii():
+        return []
+    return [
+        Number((part,), (part,), match.start(), match.end())
+        for match in _FRACTION.finditer(text)
+        for part in unicodedata.normalize("NFKC", match.group()).split("\u2044")
+    ]
 
 
 _HALF_BEHIND = regex.compile(rf"[ \u00a0\u202f]?{_LITERAL}")
@@ -404,9 +452,9 @@ def _without(
 
 
 class Faults(NamedTuple):
-    """What is wrong with the numbers of a translation: those of the source that it lacks, those that it adds, the rest.
+    """What is wrong with the numbers of a translation: what it lacks of the source, what it adds, and the rest.
 
-    ``missing`` is about digits: the translation may have the number in words. What it adds is in no words of the source.
+    ``missing`` is about digits: the translation may have the number in words. ``extra`` is in no words of the source.
     """
 
     missing: tuple[Number, ...]
@@ -422,15 +470,16 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
     if not ours and not theirs:
         return Faults((), (), ())
     missing, extra = unmatched(ours, theirs)
+    if len(missing) != len(extra) and (row := _in_row(missing, source)) and row == _in_row(extra, text):
+        missing, extra = [], []
     if extra:
         numerals, words = other_numerals(source), readings(source, source_lang).possible.copy()
         extra = [number for number in extra if not numerals & set(number.values) and not take(words, number)]
     if missing:
         numerals = other_numerals(text)
         missing = [number for number in missing if not numerals & set(number.values)]
-    lost, new = {number.name for number in missing}, {number.name for number in extra}
-    missing = [number for number in missing if not number.name or number.name in new]
-    extra = [number for number in extra if not number.name or number.name in lost]
+    if not all(any(number.name for number in numbers) for numbers in (missing, extra)):  # one of another name is wrong
+        missing, extra = ([number for number in numbers if not number.name] for numbers in (missing, extra))
     other: list[str] = []
     if any(number.negative for number in (*ours, *theirs)):
         other += [f"the minus sign of {value} is missing" for value in _unsigned(ours, theirs, text, target_lang)]
@@ -462,7 +511,7 @@ def _lost_zeros(ours: Sequence[Number], theirs: Sequence[Number], source: str, t
     """Version 2.10 that became 2.1, or the other way round."""
 
     def written(number: Number, where: str) -> str:
-        return ".".join(_DIGITS.findall(where[number.start : number.end]))
+        return ".".join(_digits(where[number.start : number.end]))
 
     sides = ((ours, source), (theirs, text))
     (our_writing, their_writing) = ({written(number, where) for number in numbers} for numbers, where in sides)
@@ -478,6 +527,18 @@ def _lost_zeros(ours: Sequence[Number], theirs: Sequence[Number], source: str, t
         if number.precise and (writing := written(number, text)) not in our_writing
         if any(set(number.values) & set(other.values) for other in ours)
     ]
+
+
+_GAP = regex.compile(r"[^\p{L}\p{M}\n]{0,3}")
+_FEWEST_DIGITS = 5
+
+
+def _in_row(numbers: Sequence[Number], text: str) -> str:
+    """All digits of neighbours: 229 62 01 is the telephone number 229-6201. ``""`` = they are no neighbours, or few."""
+    near = all(_GAP.fullmatch(text, one.end, other.start) for one, other in pairwise(numbers))
+    digits = "".join(number.digits for number in numbers)
+    plain = near and all(number.values[0] in number.parts for number in numbers)
+    return digits if plain and len(digits) >= _FEWEST_DIGITS else ""
 
 
 def take(values: Counter[str], number: Number) -> bool:

@@ -114,3 +114,19 @@ def unit_of(form: str) -> tuple[str, str] | None:
         return exact
     folded = form.casefold()
     return next((_STEMS[folded[:size]] for size in range(len(folded[:10]), 2, -1) if folded[:size] in _STEMS), None)
+
+
+_LANGUAGES = frozenset(
+    ["cs", "da", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nb", "nl", "no", "pl", "pt", "ru", "sv", "uk", "zh"]
+)
+_NAMED = regex.compile(
+    rf"[%％٪‰℃℉$€£¥￥₹₴₽₩]|[°º][CF]\b|{'|'.join(map(regex.escape, _UNSPACED))}|\p{{L}}++(?:/\p{{L}}++)?"
+)
+
+
+def units_named(text: str, lang: str) -> frozenset[str] | None:
+    """The units that ``text`` names, beside a number or not; ``None`` where their words are not known in ``lang``."""
+    if lang.partition("-")[0] not in _LANGUAGES:
+        return None
+    named = (unit_of(form) or unit_of(form.partition("/")[0]) for form in _NAMED.findall(text))
+    return frozenset(unit for unit, _ in filter(None, named))
