@@ -134,7 +134,7 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     """Number words and months that the source has too, and that became others which it has not: six → sixteen."""
     lang = segment.target_lang
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    if not any(is_number_word(word, lang) for word in old - new):
+    if not any(is_number_word(word, lang) for word in (*(old - new), *(new - old))):
         return []
     sides = (before, lang), (after, lang), (segment.source, segment.source_lang)
     in_before, in_after, in_source = (readings(*side) for side in sides)
@@ -176,11 +176,7 @@ def units(segment: Segment, before: str, after: str) -> list[str]:
     faults = []
     for (kind, unit), count in added.items():
         others = [
-            other
-            for (other_kind, other) in removed
-            if other_kind == kind
-            and (mentioned is None or other in mentioned)
-            and in_source[kind, other] <= old[kind, other]
+            other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
         ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count

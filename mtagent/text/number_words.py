@@ -49,6 +49,7 @@ _PREFIXES = {
 _NOT_INFLECTED = frozenset(["en", "ko", "vi", "id", "ms"])
 _COUNTERS_KO = "개명번년월일시분초살가마층위차배대주달째권잔장곳건회"
 _MAGNITUDE = 1000
+_MINUS = ("minus", "负", "負", "零下", "マイナス", "氷点下", "영하")
 
 
 class Language:
@@ -70,10 +71,11 @@ class Language:
             for name in names.split("|")
         }
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
-        self.minus = data.get("minus", "").split("|") if data.get("minus") else []
+        self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
         self.unspaced = bool(data.get("unspaced"))
         self.without_spaces = self.unspaced or code in ("zh", "yue")
         self.magnitude_first = bool(data.get("magnitude_first"))
+        self.characters = frozenset("".join([*self.names, *self.values]))
         self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
 
     @cached_property
@@ -101,7 +103,7 @@ class Language:
     def _stems(self) -> dict[str, set[int]]:
         stems: dict[str, set[int]] = {}
         for word, value in self.values.items():
-            for cut in range(3 if len(word) >= 6 else 2 if len(word) >= 4 else 1):
+            for cut in range(3 if len(word) >= 7 else 2 if len(word) >= 4 else 1):
                 if " " not in word and len(word) >= 3:
                     stems.setdefault(word[: len(word) - cut], set()).add(value)
         return stems
@@ -139,7 +141,8 @@ class Language:
         """The runs of number words in ``text``, and whether each is certain."""
         if self.unspaced:
             for match in self._anywhere.finditer(fold(text)):
-                yield [self.values[word] for word in regex.findall(self._words, match.group())], False
+                yield [self.values[word] for word in regex.findall(self._words, match.group())], True
+            return
         tokens = _TOKEN.findall(fold(text))
         run: list[int | str] = []
         certain, after_digits = True, False
@@ -169,17 +172,18 @@ class Language:
         if run:
             yield run, certain
 
+    @cached_property
+    def _magnitudes(self) -> dict[str, int]:
+        powers = {word: value for word, value in self.values.items() if _is_power(value) and " " not in word}
+        long = {word[:-1]: value for word, value in powers.items() if value >= _MAGNITUDE and len(word) >= 6}
+        return {**long, **powers} if self.code not in _NOT_INFLECTED else powers
+
     def magnitude(self, word: str) -> int:
         """The power of ten that ``word`` multiplies a number with (million: 1,000,000); 0 = it is no such word."""
         folded = fold(word)
-        if self.unspaced:
-            sizes = range(len(folded), 1, -1)
-            value = next((self.values[folded[:size]] for size in sizes if folded[:size] in self.values), 0)
-        elif (value := self.values.get(folded, 0)) == 0 and len(folded) > 3 and self.code not in _NOT_INFLECTED:
-            value = next(
-                (value for value in (self._inflected(folded) or ((0,), False))[0] if isinstance(value, int)), 0
-            )
-        return value if _is_power(value) else 0
+        shortest = 2 if self.unspaced else len(folded) if self.code in _NOT_INFLECTED else max(4, len(folded) - 3)
+        sizes = (len(folded), *range(len(folded) - 1, shortest - 1, -1))
+        return next((self._magnitudes[folded[:size]] for size in sizes if folded[:size] in self._magnitudes), 0)
 
 
 def _is_power(value: int | str) -> bool:
@@ -241,7 +245,7 @@ def _turned(unit: int, tens: int) -> bool:
 
 _HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
-_HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]++")
+_HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]{{1,24}}+")
 
 
 def han_value(numeral: str) -> int:
@@ -331,7 +335,7 @@ def is_number_word(word: str, lang: str) -> bool:
     words = language(lang)
     if words is None:
         return False
-    if word in words.names or (words.without_spaces and any(word in name for name in words.names)):
+    if word in words.names or (words.without_spaces and word in words.characters):
         return True
     reading = words.word(fold(word))
     return reading is not None and reading[1] and reading[0] != (_CONJUNCTION,)

@@ -241,17 +241,20 @@ _LABEL = regex.compile(
 )
 
 
-def _is_negative(text: str, start: int, end: int) -> bool | None:
+def _is_negative(text: str, start: int, end: int, lang: str) -> bool | None:
+    """Whether a minus sign or the word for it stands before the number; ``None`` = perhaps: a dash or a bullet."""
     match = _SIGN.search(text, max(0, start - 4), start)
     if not match:
-        return False
+        words = language(lang)
+        beside = text[max(0, start - 12) : start].rstrip().casefold()
+        return bool(words and beside and words.minus and beside.endswith(words.minus))
     before, sign = match["before"], match["sign"]
     if before.isalnum() or (before and before in ")]"):
         return False
-    if sign == "–" and not _DEGREES.match(text, end):
-        return None
+    if sign == "−" or _DEGREES.match(text, end):
+        return True
     line = text[text.rfind("\n", 0, start) + 1 : match.start("sign")].strip()
-    return None if sign != "−" and (not line or line[-1].isdigit()) else True
+    return None if sign == "–" or not line or line[-1].isdigit() else True
 
 
 def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[str]) -> bool:
@@ -313,7 +316,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
                 start,
                 end,
                 name["name"].casefold() if name and not marks else "",
-                _is_negative(text, start, end),
+                _is_negative(text, start, end, lang),
                 _is_precise(text, start, end, groups, marks),
                 "".join(groups),
             )
@@ -530,7 +533,7 @@ def _lost_zeros(ours: Sequence[Number], theirs: Sequence[Number], source: str, t
 
 
 _GAP = regex.compile(r"[^\p{L}\p{M}\n]{0,3}")
-_FEWEST_DIGITS = 5
+_FEWEST_DIGITS = 4
 
 
 def _in_row(numbers: Sequence[Number], text: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import remembered
+from mtagent.text.scripts import UNSPACED, remembered
 
 # Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).
 _UNITS = """
@@ -120,7 +120,8 @@ _LANGUAGES = frozenset(
     ["cs", "da", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nb", "nl", "no", "pl", "pt", "ru", "sv", "uk", "zh"]
 )
 _NAMED = regex.compile(
-    rf"[%％٪‰℃℉$€£¥￥₹₴₽₩]|[°º][CF]\b|{'|'.join(map(regex.escape, _UNSPACED))}|\p{{L}}++(?:/\p{{L}}++)?"
+    rf"[%％٪‰℃℉$€£¥￥₹₴₽₩]|[°º][CF]\b|{'|'.join(map(regex.escape, _UNSPACED))}"
+    rf"|(?:(?![{UNSPACED}])\p{{L}})++(?:/\p{{L}}++)?"
 )
 
 
