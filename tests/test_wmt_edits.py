@@ -1,4 +1,4 @@
-"""The drivers that hold the guards against edits: a table of good and bad ones, and real ones."""
+"""The drivers that hold the guards against edits: real ones, a table of good and bad ones, planted damage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wmt import edit_table, real_edits
+from wmt import edit_table, planted, real_edits
 
 LINES = "Dogs bark.\nCats sleep.\nBirds sing at {time}."
 BEFORE = "Hunde bellen.\nKatzen schlafen.\nVögel singen um {time}."
@@ -139,3 +139,66 @@ def test_the_table_counts_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [line.split()[0] for line in err.splitlines() if " en-de " in line] == ["a-2", "b-4"]
     edit_table.main(["--table", str(path), "--kind", "b", "-f", "json"])
     assert json.loads(capsys.readouterr().out)["wrong"] == ["b-4"]
+
+
+# --- planted damage
+
+PARTLY_CAUGHT = {
+    "ICU keyword translated",
+    "ICU # lost",
+    "printf order",
+    "hotkey lost",
+    "minus dropped",
+    "thousandfold",
+    "version digit lost",
+    "magnitude changed",
+    "number word changed",
+    "ordinal changed",
+    "half of the day changed",
+    "month changed",
+    "unit swapped",
+    "foreign letter",
+    "sentence in the source language",
+    "sentence in a third language",
+    "comment",
+}
+"""What is caught goes."""
+
+
+def test_planted_damage_is_caught(capsys: pytest.CaptureFixture[str]) -> None:
+    planted.main(["--own", "--texts", "2", "-f", "json"])
+    counts = json.loads(capsys.readouterr().out)
+    assert counts.keys() == planted.KINDS.keys()
+    for kind, languages in counts.items():
+        assert all(number == 2 for _, number in languages.values()), kind
+        assert len(languages) == (4 if kind == "digit changed, other digits" else 8), kind
+        if kind not in PARTLY_CAUGHT:
+            assert all(caught == 2 for caught, _ in languages.values()), kind
+
+
+def test_half_of_the_damage_is_planted_in_texts_by_people(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "human_postedits",
+        *({"source": f"This is number {n} of them.", "pe": f"Das ist Nummer {n} davon."} for n in range(10, 30)),
+    )
+    (german,) = [language for language in planted.target_languages() if language.name == "de"]
+    found = list(planted.cases("digit changed", german, planted.people(tmp_path)["de"], 6))
+    assert [case.people for case in found] == [True] * 3 + [False] * 3
+    for case in found:
+        digits = [[char for char in text if char.isdigit()] for text in case.change[1:]]
+        assert sum(old != new for old, new in zip(*digits, strict=True)) == 1
+    assert list(planted.cases("digit changed", german, planted.people(tmp_path)["de"], 6)) == found
+    reworded = list(planted.cases("list number changed", german, planted.people(tmp_path)["de"], 2, reworded=True))
+    assert reworded[0].change.before.endswith("Zwei {name}.")
+    assert "Das ist Nummer" in reworded[0].change.after
+    assert "Das ist Nummer" not in reworded[0].change.before + reworded[1].change.before
+
+
+def test_damage_that_is_not_caught_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    planted.main(["--own", "--texts", "3", "--kind", "tag lost", "--kind", "comment", "--show"])
+    out, err = capsys.readouterr()
+    rows = {line.split("  ")[0]: line.split()[-1] for line in out.splitlines()[2:]}
+    assert rows["tag lost"] == "100.0%"
+    kept = err.count("\nA ")
+    assert rows["comment"] == f"{(24 - kept) / 24:.1%}"
