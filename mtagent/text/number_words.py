@@ -329,13 +329,13 @@ def readings(text: str, lang: str) -> Readings:
 
 @lru_cache(maxsize=16384)
 def is_number_word(word: str, lang: str) -> bool:
-    """Whether ``word`` alone is certainly a number word, month or day of the language, or has a Chinese numeral."""
+    """Whether ``word`` is for certain a number above 1, a month or a day of the language, or has a Chinese numeral."""
     if _HAN_NUMERAL.search(word):
-        return True
+        return word != "一"
     words = language(lang)
     if words is None:
         return False
     if word in words.names or (words.without_spaces and word in words.characters):
         return True
     reading = words.word(fold(word))
-    return reading is not None and reading[1] and reading[0] != (_CONJUNCTION,)
+    return reading is not None and reading[1] and reading[0] not in ((_CONJUNCTION,), (1,))
