@@ -83,12 +83,11 @@ def months(locale: str) -> list[str]:
     """The twelve names of months, each in all its forms."""
     forms = []
     for month in range(12):
-        names = {
-            formatted(locale, pattern, (month * 30.44 + 14) * 86_400_000) for pattern in ("MMMM", "LLLL", "MMM", "LLL")
-        }
-        names = {name.rstrip(".") for name in names} if locale != "zh" else set()
-        forms.append("|".join(sorted(name for name in names if (name.isalpha() and len(name) > 2) or " " in name)))
-    return forms if all(forms) else []
+        middle = (month * 30.44 + 14) * 86_400_000
+        names = {formatted(locale, pattern, middle) for pattern in ("MMMM", "LLLL")}
+        names |= {name for pattern in ("MMM", "LLL") if len(name := formatted(locale, pattern, middle).rstrip(".")) > 2}
+        forms.append("|".join(sorted(name for name in names if regex.fullmatch(r"[\p{L}\p{M} ’'\u200d]+", name))))
+    return forms if all(forms) and locale[:2] != "zh" else []
 
 
 def weekdays(locale: str) -> list[str]:
@@ -169,8 +168,8 @@ def entry(code: str) -> dict[str, Any]:
         if line.startswith(f"{code}: "):
             for item in line.partition(": ")[2].split("; "):
                 name, _, phrases = item.partition(" ")
-                if name == "half":
-                    entry.rest["half"] = phrases
+                if name in ("half", "more_months"):
+                    entry.rest[name] = phrases
                     continue
                 for phrase in phrases.split("|"):
                     entry.add(int(name), phrase)
@@ -222,15 +221,19 @@ def separators() -> dict[str, str]:
     return table
 
 
-def main() -> None:
-    """Write the file."""
-    added = {line.partition(": ")[0] for line in ADDED}
-    lines = [f'{{"separators": {json.dumps(separators(), ensure_ascii=False)}', '"languages": {']
-    entries = [
-        f"{json.dumps(code)}: {json.dumps(entry(code), ensure_ascii=False)}" for code in sorted({*LANGUAGES, *added})
-    ]
+def write(data: dict[str, Any]) -> None:
+    """Write the file, one line for each language."""
     path = Path(__file__).parent.parent / "mtagent" / "text" / "number_words.json"
-    path.write_text(",\n".join(lines) + "\n" + ",\n".join(entries) + "}}\n", encoding="utf-8")
+    separators = json.dumps(data["separators"], ensure_ascii=False)
+    entries = (f'"{code}": {json.dumps(entry, ensure_ascii=False)}' for code, entry in data["languages"].items())
+    text = f'{{"separators": {separators},\n"languages": {{\n' + ",\n".join(entries) + "}}\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Make the file."""
+    added = {line.partition(": ")[0] for line in ADDED}
+    write({"separators": separators(), "languages": {code: entry(code) for code in sorted({*LANGUAGES, *added})}})
 
 
 if __name__ == "__main__":

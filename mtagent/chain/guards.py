@@ -145,7 +145,7 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     gained = in_after.certain - in_before.certain - (before_digits - after_digits)
     lost -= in_after.possible - in_before.possible
     gained -= in_source.possible + source_digits
-    known = in_source.certain + source_digits
+    known = in_source.certain + in_source.possible + source_digits
     faults = []
     for what in ("", "month ", "weekday "):
         changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))

@@ -70,6 +70,9 @@ class Language:
             for number, names in enumerate(data.get(f"{what}s", ()), start=1)
             for name in names.split("|")
         }
+        for month in filter(None, data.get("more_months", "").split("|")):
+            number, _, name = month.partition(" ")
+            self.names[name] = f"month {number}"
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
         self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
         self.unspaced = bool(data.get("unspaced"))
@@ -91,9 +94,12 @@ class Language:
 
     @cached_property
     def name(self) -> regex.Pattern[str]:
-        """A month or a day of the week, in its own letter case."""
+        """A month or a day of the week, in its own letter case, with an ending where the language has them."""
         forms = "|".join(map(regex.escape, sorted(self.names, key=len, reverse=True))) or "(?!)"
-        return regex.compile(forms if self.without_spaces else rf"(?<![\p{{L}}\p{{M}}])(?:{forms})(?![\p{{L}}\p{{M}}])")
+        if self.without_spaces:
+            return regex.compile(f"({forms})")
+        ending = "" if self.code in _NOT_INFLECTED else r"(?:(?<=[\p{L}\p{M}]{4})[\p{L}\p{M}]{1,5}+)?"
+        return regex.compile(rf"(?<![\p{{L}}\p{{M}}])({forms}){ending}(?![\p{{L}}\p{{M}}])")
 
     @cached_property
     def _anywhere(self) -> regex.Pattern[str]:
@@ -271,6 +277,7 @@ def han_value(numeral: str) -> int:
 _OTHER_NAMES = {"nb": "no", "nn": "no", "bho": "hi", "mai": "hi", "bs": "hr", "tl": "fil", "iw": "he", "in": "id"}
 _HALF = ("50", "0.5", "30")  # per cent, of one, of an hour
 _EAST_ASIAN_MONTH = regex.compile(r"(?<!\d)(1[0-2]|[1-9])[月월]")
+_HAN_MONTH = regex.compile(r"(?<![一二三四五六七八九十第个個])(十[一二]?|[一二三四五六七八九])月")
 
 
 @cache
@@ -324,6 +331,7 @@ def readings(text: str, lang: str) -> Readings:
     certain.update(names)
     possible.update(name.partition(" ")[2] for name in names)
     certain.update(f"month {month}" for month in _EAST_ASIAN_MONTH.findall(text))
+    certain.update(f"month {han_value(month)}" for month in _HAN_MONTH.findall(text))
     return Readings(+certain, possible)
 
 
@@ -335,7 +343,7 @@ def is_number_word(word: str, lang: str) -> bool:
     words = language(lang)
     if words is None:
         return False
-    if word in words.names or (words.without_spaces and word in words.characters):
+    if words.name.fullmatch(word) or (words.without_spaces and word in words.characters):
         return True
     reading = words.word(fold(word))
     return reading is not None and reading[1] and reading[0] not in ((_CONJUNCTION,), (1,))

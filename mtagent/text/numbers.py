@@ -249,12 +249,13 @@ def _is_negative(text: str, start: int, end: int, lang: str) -> bool | None:
         beside = text[max(0, start - 12) : start].rstrip().casefold()
         return bool(words and beside and words.minus and beside.endswith(words.minus))
     before, sign = match["before"], match["sign"]
-    if before.isalnum() or (before and before in ")]"):
+    unspaced = _UNSPACED_WORD.match(before) is not None
+    if (before.isalnum() and not unspaced) or (before and before in ")]"):
         return False
     if sign == "−" or _DEGREES.match(text, end):
         return True
     line = text[text.rfind("\n", 0, start) + 1 : match.start("sign")].strip()
-    return None if sign == "–" or not line or line[-1].isdigit() else True
+    return None if sign == "–" or unspaced or not line or line[-1].isdigit() else True
 
 
 def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[str]) -> bool:
