@@ -100,6 +100,8 @@ GOOD = [
     ("zh-en", "1、安装", "1. Install", "1) Install"), ("zh-en", "3.国产", "3. Domestic", "3) Domestic"),
     ("zh-en", "(一)安装", "(1) Install", "1. Install"), ("ja-en", "①開く", "Open", "1. Open"),
     ("en-ru", "per m²", "на м²", "на м2"), ("en-de", "six or 6", "sechs oder 6", "6 oder 6"),
+    ("en-hu", "three of 10", "10-ből 3", "tízből három"), ("en-cs", "5th floor", "5. patro", "páté patro"),
+    ("en-th", "5 million baht", "5 ล้านบาท", "5,000,000 บาท"), ("en-ko", "300 people", "300명", "삼백 명"),
     ("et-en", "saja ühe asemel", "instead of 100", "instead of 101"),
 ]  # fmt: skip
 

@@ -319,9 +319,11 @@ def readings(text: str, lang: str) -> Readings:
     if words is None:
         return Readings(certain, possible)
     for parts, is_certain in words.sequences(text):
-        for number in compose(parts):
-            possible[str(number)] += 1
-            certain[str(number)] += is_certain and number > 1
+        values = compose(parts)
+        if not is_certain and len(values) < len(parts):  # of ten three
+            possible.update(str(part) for part in parts if isinstance(part, int))
+        possible.update(map(str, values))
+        certain.update(str(value) for value in values if is_certain and value > 1)
     if words.halves:
         folded = fold(text)
         tokens = folded if words.without_spaces else _TOKEN.findall(folded)
