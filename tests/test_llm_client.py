@@ -304,6 +304,25 @@ async def test_an_unsupported_parameter_is_left_out_and_remembered(connect: Conn
     assert session.client.left_out == (name,)
 
 
+async def test_a_refused_system_role_goes_into_the_users_turn_and_is_remembered(connect: Connect) -> None:
+    session = await connect(
+        Settings(unsupported=frozenset({"system", "temperature"})), sampling=Sampling(temperature=0)
+    )
+    example = (Message(role="user", content="a"), Message(role="assistant", content="b"))
+    asked = (Message(role="system", content="Be brief."), *example, Message(role="user", content="c"))
+    for _ in range(2):
+        await session.client.complete(asked)
+    refused, *tried, last = session.requests
+    assert [message["role"] for message in refused["messages"]] == ["system", "user", "assistant", "user"]
+    assert len(tried) == 2, "both are learnt once"
+    assert last["messages"] == [
+        {"role": "user", "content": "Be brief.\n\na"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert session.client.left_out == ("system role", "temperature")
+
+
 LIMITS = ("max_tokens", "max_completion_tokens")
 
 

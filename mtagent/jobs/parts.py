@@ -40,6 +40,7 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
+    from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
 
 
@@ -176,6 +177,7 @@ class _Models:
         self._clients: dict[ModelSettings, LLM] = {}
         self._made: dict[tuple[ModelSettings, str], LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
+        self._learnt: dict[tuple[str, str | None], LearntParameters] = {}
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
@@ -198,7 +200,7 @@ class _Models:
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
-        from mtagent.llm.request import Sampling
+        from mtagent.llm.request import LearntParameters, Sampling
 
         sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()
@@ -209,15 +211,17 @@ class _Models:
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
             )
+        model = local.model if local else settings.model or DEFAULT_MODEL
+        leave_out = () if local is None or local.tools else ("tools",)
         client = OpenAIClient(
-            local.model if local else settings.model or DEFAULT_MODEL,
+            model,
             base_url=base_url,
             api_key_env=settings.api_key_env or "OPENAI_API_KEY",
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
             limiter=self._limiters[base_url],
-            leave_out=() if local is None or local.tools else ("tools",),
+            learnt=self._learnt.setdefault((model, base_url), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
         )

@@ -102,6 +102,7 @@ class OpenAIClient:
     attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
     ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
     names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
+    Clients of the same model on the same server should share what was ``learnt``.
     ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
     every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
@@ -121,6 +122,7 @@ class OpenAIClient:
         timeout: float = 300.0,
         limiter: Limiter | None = None,
         leave_out: Sequence[str] = (),
+        learnt: LearntParameters | None = None,
         known_as: str | None = None,
         price: Price | None = None,
         clock: Clock | None = None,
@@ -135,7 +137,7 @@ class OpenAIClient:
         self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
-        self._learnt = LearntParameters(model, leave_out)
+        self._learnt = learnt or LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._reached = self._answered = False
         if transport is None:
