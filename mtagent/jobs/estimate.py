@@ -34,6 +34,7 @@ from mtagent.jobs.parts import (
     judge_specs,
     named_evaluator,
     named_pairwise,
+    rater_settings,
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
@@ -267,7 +268,8 @@ class Estimator:
         self.listener = Listener(config)
         self._llm = None if config.offline else self.listener
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
-        self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
+        self._spec = config.evaluator or "rules"
+        self.evaluator = named_evaluator(config, self._spec, self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
 
         self._triage: tuple[ModelSettings, Evaluator] | None = None
@@ -291,7 +293,8 @@ class Estimator:
             translated = True
             if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                total = total.plus(await self._rating(self._config.model_for(None), self.evaluator, segment, text))
+                _, settings, _ = rater_settings(self._spec, self._config.model_for(None))
+                total = total.plus(await self._rating(settings, self.evaluator, segment, text))
         if missing and not translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
@@ -363,7 +366,8 @@ class Estimator:
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         settings = self._config.model_for("postedit")
         proposals = self._config.proposals
-        rating = (await self._rating(settings, self.evaluator, segment, text)).times(proposals)
+        _, asked, _ = rater_settings(self._spec, settings)
+        rating = (await self._rating(asked, self.evaluator, segment, text)).times(proposals)
         gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)

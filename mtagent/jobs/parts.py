@@ -125,7 +125,7 @@ async def assembled(
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
             proposers = [
-                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", draws=config.proposals)
                 for draw in range(2, config.proposals + 1)
             ]
         proofreader = None
@@ -333,10 +333,10 @@ def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | 
     """Who says which texts are left alone: the post-editor's own evaluator, if it would be asked alike."""
     if config.triage is None:
         return None
-    _, settings, spec = judge_settings(config, config.triage, who="triage")
-    as_editor = own.evaluator is None and not config.forced and settings == config.model_for("postedit")
-    if editor is not None and as_editor and spec == config.evaluator:
-        return editor
+    name, settings, spec = judge_settings(config, config.triage, who="triage")
+    if editor is not None and own.evaluator is None and not config.forced:
+        if (name, settings, spec) == rater_settings(config.evaluator or "rules", config.model_for("postedit")):
+            return editor
     return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
 
 
@@ -360,19 +360,37 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     )
 
 
-def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
-    """A judge's name, the settings of its model, and ``spec`` without them. Raises :class:`ConfigError`."""
+DRAWN_AT = 1.0
+"""The temperature at which the same is asked several times, for different answers, where no other is set."""
+
+
+def rater_settings(
+    spec: str, settings: ModelSettings, *, who: str = "evaluator", draws: int = 1
+) -> tuple[str, ModelSettings, str]:
+    """An evaluator's or a judge's name, the settings of its model, and ``spec`` without them.
+
+    ``settings`` are those of its role; those among its options go before them. Where none of them sets a temperature,
+    it is 0, and for several ``draws`` :data:`DRAWN_AT`. Raises :class:`ConfigError`, which says ``who`` it is about.
+    """
     name, options = parse_spec(spec)
-    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options} if asks_model(name) else {}
+    if not asks_model(name):
+        return name, settings, spec
+    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options}
     try:
-        settings = config.model_for("judge").model_copy(
-            update=ModelSettings.model_validate(own).model_dump(exclude_unset=True)
-        )
+        settings = settings.model_copy(update=ModelSettings.model_validate(own).model_dump(exclude_unset=True))
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+    if settings.temperature is None:
+        settings = settings.model_copy(update={"temperature": 0.0 if draws == 1 else DRAWN_AT})
     rest = ",".join(f"{key}={value}" for key, value in options.items())
     return name, settings, f"{name}:{rest}" if rest else name
+
+
+def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
+    """The same for a judge, who is asked for each of ``samples``; a comparing one, a teacher and triage for one."""
+    draws = config.samples if who == "judge" and spec.partition(":")[0] != PAIRWISE else 1
+    return rater_settings(spec, config.model_for("judge"), who=who, draws=draws)
 
 
 def judge_specs(config: Config) -> tuple[str, ...]:
@@ -393,8 +411,14 @@ def judges_by_the_editor(config: Config) -> str | None:
     return None
 
 
-def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "") -> Evaluator:
-    """The evaluator that ``spec`` names, asking the model of ``settings``. Raises :class:`ConfigError`."""
+def _evaluator(
+    config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "", *, draws: int = 1
+) -> Evaluator:
+    """The evaluator that ``spec`` names, asking the model of ``settings``, in one of several ``draws``.
+
+    Raises :class:`ConfigError`.
+    """
+    _, settings, spec = rater_settings(spec, settings, draws=draws)
 
     def another(model: str) -> LLM | None:
         return models.asked(settings.model_copy(update={"model": model}), draw)
@@ -404,6 +428,7 @@ def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettin
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
     """The evaluator that ``spec`` names, asking ``llm`` and no other model. Raises :class:`ConfigError`."""
+    _, _, spec = rater_settings(spec, ModelSettings())
     return make_evaluator(spec, replace(_surroundings(config, llm), another=lambda model: llm))
 
 
