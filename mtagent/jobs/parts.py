@@ -334,9 +334,9 @@ def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | 
     if config.triage is None:
         return None
     name, settings, spec = judge_settings(config, config.triage, who="triage")
-    if editor is not None and own.evaluator is None and not config.forced:
-        if (name, settings, spec) == rater_settings(config.evaluator or "rules", config.model_for("postedit")):
-            return editor
+    as_editor = (name, settings, spec) == rater_settings(config.evaluator or "rules", config.model_for("postedit"))
+    if editor is not None and own.evaluator is None and not config.forced and as_editor:
+        return editor
     return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
 
 

@@ -193,8 +193,8 @@ _UNSUPPORTED = regex.compile(
     r"|not enabled|cannot both|only the default|no endpoints found|requires --",
     regex.IGNORECASE,
 )
-# As chat templates (Gemma's "System role not supported", Mistral's "roles must alternate user/assistant"), Google ("Developer instruction is not enabled for …") and
-# OpenAI ("'messages[0].role' does not support 'system' with this model") say it.
+# As chat templates (Gemma's "System role not supported", Mistral's "roles must alternate user/assistant"), Google
+# ("Developer instruction is not enabled for …") and OpenAI ("'messages[0].role' does not support 'system'") say it.
 _NO_SYSTEM = regex.compile(
     r"\b(?:system|developer)[ ](?:roles?|messages?|prompts?|instructions?)\b[^.]{0,40}"
     r"(?:unsupported|(?:not|n't)[ ](?:be[ ])?(?:support|allow|permit|enable|accept))"

@@ -84,8 +84,9 @@ def normalise(code: str) -> str:
 def name(code: str) -> str:
     """The English name for prompts, with script or region only where they say more than the language itself.
 
-    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese (Traditional)``, ``sr-Latn`` →
-    ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code does not either.
+    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese
+    (Traditional)``, ``sr-Latn`` → ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code
+    does not either.
     """
     language = known_language(normalise(code))
     assert language is not None
