@@ -122,8 +122,8 @@ def described(subtypes: Iterable[Subtype] = SUBTYPES) -> str:
 
 
 SEVERITIES = (
-    '"major" = an actual mistake of translation or grammar, "minor" = a smaller imperfection, "neutral" = purely a matter '
-    "of opinion; the same for all types of errors"
+    '"major" = an actual mistake of translation or grammar, "minor" = a smaller imperfection, "neutral" = purely a '
+    "matter of opinion; the same for all types of errors"
 )
 """What a severity means to all agents (HiMATE, Table 9)."""
 
