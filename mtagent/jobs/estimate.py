@@ -154,7 +154,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                 if stage == "rerank":  # its requests are the gate's
                     continue
                 if stage == "proofread":
-                    work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(listener, strategy=config.strategy, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
                     work = evaluator.rate(segment, text)
                 elif segment.translation is None and config.translator == "llm":
@@ -383,7 +383,8 @@ class Estimator:
         if self._llm is None:
             return Range()
         stages = self._config.stages or ()
-        proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
+        strategy, folder = self._config.strategy, self._config.prompts
+        proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
         reworded = self._range(
             self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests))

@@ -131,7 +131,7 @@ async def assembled(
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
-            proofreader = Proofreader(llm, prompts_folder=config.prompts)
+            proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
         yield Plan(
             stages=stages,
             translator=_translator(config, own, models, stack) if "translate" in stages else None,

@@ -69,7 +69,7 @@ def _answer(body: Body, proofread: Spoil) -> str:
         return json.dumps({"better": _better(texts["translation_a"], texts["translation_b"])})
     if system.startswith("You review"):
         return json.dumps({"errors": _errors(texts["translation"])}, ensure_ascii=False)
-    if system.startswith("You are the last proofreader"):
+    if system.startswith(("You are the last proofreader", "Review the translation")):
         return proofread(texts["source"], texts["translation"])
     return translated(texts["source"])
 
