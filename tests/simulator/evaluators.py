@@ -55,8 +55,9 @@ def _dressed(question: Asked, data: object) -> str:
 def _rubric(question: Asked) -> str:
     scale = {"rubric-mqm-8": 2, "rubric-mqm-100": 25}.get(question.prompt, 1)
     errors = [
-        {"span": mark.word, **around(question.translation, mark), "category": mark.category.partition("/")[2]}
-        | {"severity": RUBRIC[mark.severity] * scale, "suggestion": mark.suggestion}
+        {"span": mark.word, **around(question.translation, mark), "why": "The source says otherwise."}
+        | {"category": mark.category.partition("/")[2], "severity": RUBRIC[mark.severity] * scale}
+        | {"suggestion": mark.suggestion}
         for mark in question.marks
     ]
     return _dressed(question, {"errors": errors})
