@@ -395,6 +395,9 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
             f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave --gate out, "
             "and the judges decide"
         )
+    if config.gate in ("none", "guards") and (config.samples > 1 or config.margin):
+        name = "samples" if config.samples > 1 else "margin"
+        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks none: leave --gate out")
     if config.gate == "pairwise" or (config.judges and all(compare)):
         for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
             if is_set:

@@ -139,7 +139,7 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
     assert compares.weight > 5 * abs(scores.weight)
     assert held_out(shell).never.value == 0
     assert held_out(shell).headroom.value > 0.7  # type: ignore[union-attr, operator]
-    assert made(shell).evaluator == "lm"
+    assert (made(shell).evaluator, made(shell).human) == ("lm", "preferences")
 
 
 def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
@@ -507,6 +507,8 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
          ["people see the same gain (1) in all 40 pairs: nothing can be learnt"]),
         ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ["p:3: error_free is 'perhaps'"]),
         ("--pairs p", {"p": ['{"judge": true, "human": 2}']}, ["p:1: 'judge' is True, which is no score"]),
+        ("--pairs p --judge k", {"p": ["judge\terror_free\tevaluator", "1\tyes\tj"]},
+         ["--judge k: the scores are those of j"]),
         ("--pairs p", {"p": []}, ["p:1: is empty"]),
         ("--pairs none.tsv", {}, ["none.tsv: no such file"]),
     ],

@@ -17,7 +17,7 @@ from mtagent import Agent
 from mtagent.chain.calibration import ExpectedGain, JudgeWeight
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, OpenGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
-from mtagent.errors import ConfigError, ServerError
+from mtagent.errors import ConfigError, EvaluationError, ServerError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Call, Chain, Completion, Message, Rating, Segment, Step, Term, Usage
@@ -115,6 +115,30 @@ async def test_a_comparing_judge_has_each_challenge_the_best_so_far_at_two_calls
     assert choices == ["after", "before", "after", "after"]
     assert step.reason.startswith("candidate 4 of 4 kept: 1: compared in both orders by scripted")
     assert " | 2 against 1: compared" in step.reason
+
+
+@pytest.mark.parametrize("kind", ["rate", "gain"])
+async def test_a_judge_that_fails_on_one_candidate_leaves_the_others_to_choose_from(kind: str) -> None:
+    class Failing(Judge):
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            if translation not in self.scores:
+                error = EvaluationError("no reply")
+                error.calls = (Call(purpose="judge", model="m", usage=Usage(calls=1)),)
+                raise error
+            return await super().rate(segment, translation)
+
+    def gate(scores: dict[str, float]) -> PanelGate:
+        return RateGate(Failing(scores)) if kind == "rate" else gain_gate(Failing(scores))
+
+    step = await reranked(gate({BEFORE: 0, OTHER: 4}), BETTER, OTHER, BEST)
+    assert (step.verdict, step.text, step.cause.chosen) == ("kept", OTHER, 2)
+    assert [cause.kind == "error" for cause in step.cause.candidates] == [True, False, True]
+    assert "EvaluationError: no reply" in step.reason
+    assert [rating.role for rating in step.ratings] == ["before", "after"]
+    assert step.usage.calls == 4
+    failed = await reranked(gate({BEFORE: 0, OTHER: -4}), BETTER, OTHER)
+    assert (failed.verdict, failed.text, failed.cause.error) == ("failed", BEFORE, "EvaluationError"), "to be retried"
+    assert failed.usage.calls == 3
 
 
 async def test_a_calibrated_gain_holds_all_against_the_text_before_and_says_each_gain() -> None:

@@ -118,6 +118,9 @@ def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: She
         ("stages = [1]", "", "no stage '1'"),
         ("stages = 'prpe'", "", "m.toml: stages: no stage 'prpe'"),
         ("[judge]\nevaluator = ['rules', 'rules']", "", "--judge rules: is named twice"),
+        ("gate = 'guards'\nsamples = 3", "", "samples: is about judges' scores, and the gate guards asks none"),
+        ("gate = 'none'\nmargin = 1", "", "margin: is about judges' scores, and the gate none asks none"),
+        ("model = 'm'", "--judge gemba-da --judge gemba-da:model=m --base-url http://127.0.0.1:9/v1", "is named twice"),
         ("[judge]\nbase_url = ''", "", "m.toml: judge.base_url: is empty"),
     ],
 )

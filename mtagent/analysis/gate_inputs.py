@@ -441,6 +441,8 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
             names[name] = None
     if len(names) > 1:
         raise InputError(f"{path}: holds scores of {', '.join(names)}: a column is of a single evaluator")
+    if names and columns == ("judge",) and judges and judges[0] not in names:
+        raise InputError(f"{path}: --judge {judges[0]}: the scores are those of {next(iter(names))}")
     left_out = {
         **{
             f"texts without a score of {column}": sum(text.scores[place] is None for text in texts)
@@ -460,6 +462,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> Judged:
         pairs=tuple(pairs) if pairs else None,
         signatures=signed_by,
         left_out={reason: number for reason, number in left_out.items() if number},
+        people="preferences" if preferences else "",
     )
 
 

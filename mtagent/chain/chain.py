@@ -22,7 +22,7 @@ from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
-from mtagent.llm.dialogue import together
+from mtagent.llm.dialogue import finished
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
 from mtagent.text.amounts import counted
@@ -260,7 +260,7 @@ class _Work:
         evaluator = self.plan.evaluator
         assert evaluator is not None
         proposers = (evaluator, *self.plan.proposers)
-        ratings = await together(
+        ratings = await finished(
             *(self._rate(proposer, self.text, "editor", draw) for draw, proposer in enumerate(proposers, start=1))
         )
         threshold = self.plan.threshold_of(evaluator)
@@ -359,7 +359,21 @@ class _Work:
             assert best.cause is not None
             causes = tuple(proposal.cause for proposal in proposals if proposal.cause)
             return best, Decision(False, best.cause.model_copy(update={"candidates": causes}))
-        choice = await choose(self.plan.gate, self.text, texts, self._decide)
+        failures = list[Exception]()
+
+        async def decide(before: str, after: str) -> Decision:
+            try:
+                return await self._decide(before, after)
+            except (*FATAL, OffScript):
+                raise
+            except Exception as error:  # noqa: BLE001 as in improve; the others may still be chosen
+                self.count(calls_of(error))
+                failures.append(error)
+                return Decision(False, Cause(kind="error", error=type(error).__name__, detail=str(error)))
+
+        choice = await choose(self.plan.gate, self.text, texts, decide)
+        if failures and choice.kept is None:  # one that could not be judged might have been kept: to be tried again
+            raise failures[0]
         numbers = [next(i for i, p in enumerate(proposals, 1) if p.text == text and not p.cause) for text in texts]
         said = dict[str, Cause]()
         ratings: list[Rating] = []
@@ -367,7 +381,9 @@ class _Work:
             against = choice.against[place]
             said[text] = decision.cause.model_copy(update={"against": None if against is None else numbers[against]})
             for rating in decision.ratings:
-                is_known = rating.role == "before" and place > 0  # of the text before, or of a candidate so far
+                # of the text before, or of a candidate so far
+                has_been = choice.against[place] is not None or any(known.role == "before" for known in ratings)
+                is_known = rating.role == "before" and has_been
                 if not is_known or rating.calls:
                     role = "try" if is_known or (rating.role == "after" and place != choice.best) else rating.role
                     ratings.append(rating.model_copy(update={"role": role}))

@@ -11,6 +11,7 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -145,11 +146,15 @@ class RatingJudge:
             return await _all_asked(
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )
-        ratings = _unfailed(await ratings_by(evaluator, segment, (before, after)), _calls_of_rating)
-        return [
-            checked_rating(rating, evaluator).model_copy(update={"role": role})
-            for rating, role in zip(ratings, ("before", "after"), strict=True)
-        ]
+        sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
+        if zlib.crc32(after.encode()) % 2:  # what is rated first may fare better or worse: neither side always is
+            sides.reverse()
+        ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
+        rated = {
+            role: checked_rating(rating, evaluator).model_copy(update={"role": role})
+            for rating, (role, _) in zip(ratings, sides, strict=True)
+        }
+        return [rated["before"], rated["after"]]
 
 
 def _calls_of_rating(rating: object) -> Iterable[Call]:
@@ -303,7 +308,7 @@ async def choose(
     if isinstance(gate, PanelGate) and gate.gain is not None:
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
-        gains = [decision.cause.gain or 0.0 for decision in decisions]
+        gains = [-math.inf if decision.cause.gain is None else decision.cause.gain for decision in decisions]
         best = max(range(len(texts)), key=gains.__getitem__)
         return Choice(best if decisions[best].keep else None, best, tuple(decisions), (None,) * len(texts))
     kept, decisions, against = None, [], list[int | None]()

@@ -257,9 +257,9 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
         return OpenGate(gate)
     own_judge = own.judge or (own.evaluator if gate == "rate" and not config.judges else None)
     if own_judge is not None:
-        judges: list[Judge] = [RatingJudge(own_judge)]
+        judges: tuple[Judge, ...] = (RatingJudge(own_judge),)
     else:
-        judges = [_judge(config, spec, models) for spec in judge_specs(config)]
+        judges = _judges(config, models)
     return PanelGate(*judges, margin=config.margin, quorum=config.quorum)
 
 
@@ -275,6 +275,15 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
             "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "
             "these judges' scores of edits"
         )
+
+
+def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
+    """The judges that ``config`` names. Raises :class:`ConfigError` where two, spelt otherwise, would say the same."""
+    judges = tuple(_judge(config, spec, models) for spec in judge_specs(config))
+    for place, judge in enumerate(judges):
+        if any(same_rater(judge.signature, other.signature) for other in judges[:place]):
+            raise ConfigError(f"--judge {judge_specs(config)[place]}: is named twice")
+    return judges
 
 
 def _judge(config: Config, spec: str, models: _Models, who: str = "judge") -> Judge:
@@ -314,10 +323,7 @@ async def assembled_panel(
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         models = _Models(config, own, stack, wrap_llm)
-        judges = tuple(_judge(config, spec, models) for spec in judge_specs(config))
-        for place, judge in enumerate(judges):
-            if any(same_rater(judge.signature, other.signature) for other in judges[:place]):
-                raise ConfigError(f"--judge {judge_specs(config)[place]}: is named twice")
+        judges = _judges(config, models)
         panel = Panel(judges)
         if teacher is not None:
             panel = Panel(judges, _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher"))

@@ -44,9 +44,9 @@ def seen(model: str, text: str, task: str = "rate") -> float:
 def _review(question: Asked) -> str:
     """The editor's: what is wrong with a text or, in every second one, something that is right."""
     text = question.translation
-    if random.Random(text).random() < 0.5:
+    if random.Random(text).random() < 0.5 or all(word not in text for word, _ in HARM):
         return str(evaluators.answer(question.body))
-    word, suggestion = HARM[len(text) % len(HARM)]
+    word, suggestion = next(pair for pair in HARM[len(text) % len(HARM) :] + HARM if pair[0] in text)
     start = text.index(word)
     context = {"before": text[max(0, start - 8) : start], "after": text[start + len(word) :][:8]}
     error = {"span": word, **context, "category": "mistranslation", "severity": 3, "suggestion": suggestion}
