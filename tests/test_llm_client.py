@@ -352,12 +352,16 @@ async def test_the_reply_format_is_loosened_step_by_step(
     assert [sent.get("response_format", {}).get("type") for sent in session.requests] == kinds
 
 
-async def test_all_parameters_can_be_learnt_by_many_callers_at_once(connect: Connect) -> None:
+async def test_all_parameters_can_be_learnt_by_many_callers_at_once(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
     names = frozenset({"temperature", "max_tokens", "seed", "logprobs", "json_schema"})
     sampling = Sampling(temperature=0, max_tokens=9, seed=1)
     session = await connect(Settings(unsupported=names), sampling=sampling)
     done = await asyncio.gather(*(session.ask(schema=SCHEMA, logprobs=True) for _ in range(20)))
     assert {completion.text for completion in done} == {"{}"}
+    told = [record.getMessage() for record in caplog.records if "the server refuses" in record.getMessage()]
+    assert len(told) == len(set(told)) == len(names), "each is told once"
     await session.ask(schema=SCHEMA, logprobs=True)
     assert session.requests[-1].keys() == {"model", "messages", "max_completion_tokens", "response_format"}
 

@@ -273,13 +273,15 @@ class LearntParameters:
         name = refused_parameter(failure, sent)
         if name is None:
             return False
+        known = self.left_out
         if name == "response_format":
             self._formats.add(_format_name(sent[name], sent))
         elif name not in self._renamed:
             other = _OTHER_LIMIT.get(name)
             self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
-        instead = "says the same in the user's turn" if name == SYSTEM else "goes on without it"
-        logger.warning("%s: the server refuses %s; mtagent %s", self._model, name, instead)
+        if self.left_out != known:  # requests that were under way at the same time are refused alike
+            instead = "says the same in the user's turn" if name == SYSTEM else "goes on without it"
+            logger.warning("%s: the server refuses %s; mtagent %s", self._model, name, instead)
         return True
 
 
