@@ -144,26 +144,27 @@ async def test_the_papers_proofreader_gets_the_whole_text_at_once_and_gives_a_si
     [
         ('{"problems": ["perro"], "text": "El gato come."}', "El gato come."),
         ('```json\n{"problems": [], "text": "{count} gatos."}\n```', "{count} gatos."),
-        ("El gato come.", None),
+        ("El gato come.", "El gato come."),
         ('{"problems": ["perro"]}', None),
+        ('{"problems": ["perro"], "text": ["El gato come."]}', None),
         ('{"problems": ["perro"], "text": "El ga', None),
     ],
 )
-async def test_a_proofread_prompt_with_a_schema_asks_for_json(tmp_path: Path, reply: str, text: str | None) -> None:
-    schema = '{"type": "object", "properties": {"problems": {"type": "array"}, "text": {"type": "string"}}}'
-    (tmp_path / "proofread.toml").write_text(
-        f"""version = "own"\nschema = '{schema}'\n[[system]]\ntext = "JSON, please."\n"""
-        '[[user]]\nquote = "source"\n[[user]]\nquote = "translation"\n',
-        encoding="utf-8",
-    )
+async def test_the_proofreader_gives_the_problems_and_then_the_text_in_json(reply: str, text: str | None) -> None:
     llm = ScriptedLLM([reply, reply])
-    proofreader = Proofreader(llm, prompts_folder=tmp_path)
-    step = await only_step(
-        segment("The cat eats.", "El perro come."),
-        dataclasses.replace(plan(llm, ("proofread",), "none"), proofreader=proofreader),
-    )
+    step = await only_step(segment("The cat eats.", "El perro come."), plan(llm, ("proofread",), "none"))
     assert (step.text, step.verdict) == ((text, "kept") if text else ("El perro come.", "failed"))
-    assert llm.requests[0].schema is not None
+    assert list((llm.requests[0].schema or {})["properties"]) == ["problems", "text"]
+
+
+async def test_a_proofread_prompt_without_a_schema_asks_for_the_text_alone(tmp_path: Path) -> None:
+    (tmp_path / "proofread.toml").write_text(
+        'version = "own"\n[[system]]\ntext = "Proofread."\n[[user]]\nquote = "translation"\n', encoding="utf-8"
+    )
+    llm = ScriptedLLM(['{"text": "Un gato."}'])
+    own = dataclasses.replace(plan(llm, ("proofread",), "none"), proofreader=Proofreader(llm, prompts_folder=tmp_path))
+    step = await only_step(segment('{"text": "A cat."}', '{"text": "Un perro."}'), own)
+    assert (step.text, llm.requests[0].schema) == ('{"text": "Un gato."}', None)
 
 
 @pytest.mark.parametrize("stage", ["translate", "proofread"])

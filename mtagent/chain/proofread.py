@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+import regex
+
 from mtagent.chain.translation import read_revision
 from mtagent.config import Strategy
 from mtagent.errors import UnreadableReply
@@ -21,7 +23,7 @@ from mtagent.translators.llm import around
 class Proofreader:
     """Multi-agentMT §2.4. Asks for the same text in full, or with the ``strategy`` ``paper`` for "a single sentence".
 
-    A prompt with a ``schema`` asks for JSON with a ``text``, any other for the text alone.
+    A prompt with a ``schema`` asks for JSON with the ``problems`` and then the ``text``, any other for the text alone.
     """
 
     def __init__(self, llm: LLM, *, strategy: Strategy = "located", prompts_folder: Path | None = None) -> None:
@@ -58,8 +60,16 @@ class Proofreader:
         return Draft(text=paragraphs.like(text, translation) or text, calls=tuple(dialogue.calls))
 
 
+_FIELD = regex.compile(r"[\"'](?:problems|text)[\"']\s*:")
+
+
 def _text_in(reply: str) -> str:
-    """The ``text`` of a reply in JSON. Raises :class:`UnreadableReply`."""
+    """The ``text`` of a reply in JSON, or the reply of a model that gives the text alone.
+
+    Raises :class:`UnreadableReply` for JSON that cannot be read, such as one that was cut off.
+    """
+    if not _FIELD.search(reply):
+        return reply
     text = fields_of(read_json(reply)).get("text")
     if not isinstance(text, str):
         raise UnreadableReply('the JSON has no "text"')

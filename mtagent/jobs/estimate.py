@@ -386,9 +386,10 @@ class Estimator:
         strategy, folder = self._config.strategy, self._config.prompts
         proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        reworded = self._range(
-            self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests))
-        )
+        written = text.edited().in_parts(len(requests))
+        if strategy != "paper":  # the text, and what was wrong with it
+            written = Reply(written.low + 8, written.high + 100)
+        reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
         return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())
