@@ -167,6 +167,7 @@ class Segment(Record):
 
     ``source_lang`` and ``target_lang`` are BCP-47 codes. ``context`` is neighbouring text that is not translated.
     ``candidates`` are other translations that may take the place of ``translation``; ``""``: a system has none.
+    ``max_length`` is how many characters (Unicode code points) a translation may have.
     """
 
     id: str
@@ -181,6 +182,7 @@ class Segment(Record):
     context: str | None = None
     notes: str | None = None
     terms: tuple[Term, ...] = ()
+    max_length: int | None = Field(default=None, ge=1)
 
 
 class Found(Record):
@@ -609,7 +611,7 @@ class Chain(Record):
         return {step.stage: step for step in self.steps}
 
 
-_OF_ONE_RATING = ("order:", "version:")
+_OF_ONE_RATING = ("order:", "paragraphs:", "version:")
 _FELL_BACK = "confidence:verbal(no logprobs)"
 _REVISION = "revision:"
 _CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
@@ -619,8 +621,8 @@ def comparable(signature: str) -> str:
     """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
 
     Left aside are the version of mtagent, and what a signature says about a single rating: the place among the ratings
-    of a source (``order``), and of himate that a model gave no log-probabilities and the calibrated threshold of a
-    language pair.
+    of a source (``order``), in how many ``paragraphs`` a long text was rated, and of himate that a model gave no
+    log-probabilities and the calibrated threshold of a language pair.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
     parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]

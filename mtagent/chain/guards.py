@@ -9,13 +9,13 @@ edits, but for those that do damage. The guards over a translation that has no t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import regex
 
 from mtagent.records import Edit, Record, Segment
-from mtagent.text import foreign, markup, scripts
+from mtagent.text import foreign, icu, identification, languages, markup, scripts
 from mtagent.text.commentary import grown
 from mtagent.text.edits import apply
 from mtagent.text.numbers import numbers as numbers_in
@@ -67,16 +67,95 @@ def as_in_source(marks: Callable[[str], Marks]) -> Check:
     return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
 
 
-def tags(segment: Segment, text: str) -> list[str]:
-    """The multiset of tags is that of the source, and none is crossed, stray or left open."""
-    in_source, in_text = markup.tags(segment.source), markup.tags(text)
+def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
+    """The placeholders are those of the source, printf's in its order; an ICU message keeps its form and arguments."""
+    source = icu.message(segment.source)
+    if source is None:
+        return new_faults(_in_each_variant(_placeholders))(segment, before, after)
+    earlier = icu.message(before)
+
+    def check(segment: Segment, text: str) -> Iterator[str]:
+        if message := icu.message(text):
+            yield from icu.form_faults(source, message, segment.target_lang, earlier)
+        else:
+            yield "the ICU message cannot be read"
+        yield from _in_each_variant(_placeholders)(segment, text)
+
+    return new_faults(check)(segment, before, after)
+
+
+def _placeholders(source: str, text: str) -> list[str]:
+    html = bool(markup.tags(source))
+    numbered = markup.has_several_conversions(source) or markup.has_several_conversions(text)
+    in_source, in_text = (markup.placeholder_keys(side, html=html, numbered=numbered) for side in (source, text))
+    return difference(in_source, in_text)
+
+
+def _in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
+    """``check(source, text)`` over the texts, or over each variant of two ICU messages."""
+
+    def checked(segment: Segment, text: str) -> Iterable[str]:
+        source, message = icu.message(segment.source), icu.message(text)
+        if source is None or message is None:
+            return check(segment.source, text)
+        variants = icu.variants(source, message, segment.target_lang)
+        return [f"{fault} in {shown.choice}" for shown in variants for fault in check(shown.source, shown.text)]
+
+    return checked
+
+
+def hotkeys(segment: Segment, text: str) -> list[str]:
+    """A label with one hotkey (&File, _File) keeps one, at whatever letter; one without gets none."""
+    if not markup.is_label(segment.source) or not markup.is_label(text):
+        return []
+    in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
+    if not in_source:
+        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
+    elif in_source.total() > 1:
+        return []
+    return difference(in_source, in_text, "hotkey ")
+
+
+def tags(source: str, text: str) -> list[str]:
+    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+
+    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    """
+    in_source, in_text = markup.tags(source), markup.tags(text)
+    counts, own = keys(in_source), keys(in_text)
+    if counts == own:
+        missing = added = Counter[str]()
+    else:
+        missing, added = counts - own, own - counts
+        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
+        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
+            added[key] -= 1
     faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
-    return difference(keys(in_source), keys(in_text)) + list(faults.elements())
+    return difference(missing, added) + list(faults.elements())
+
+
+def urls(source: str, text: str) -> list[str]:
+    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
+    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
+    if in_source == in_text:
+        return []
+    if unspaced := markup.unspaced_urls(source):
+        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
+        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
+        in_source = in_source - Counter(parts) + mended
+    return difference(in_source, in_text)
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
     """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
-    return difference(markup.markdown_marks(segment.source), markup.markdown_marks(text), "Markdown: ")
+    in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
+    if in_source == in_text:
+        return []
+    missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
+        f"Markdown: {mark} is not in the source" for mark in added.elements()
+    ]
 
 
 def brackets(segment: Segment, text: str) -> list[str]:
@@ -206,11 +285,17 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 # -- script and characters
 
 
+_FEWEST_OTHER_HAN = 2  # a single one may be a name
+
+
 def script(segment: Segment, before: str, after: str) -> list[str]:
     """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
-    words_before, words_after = (Counter(foreign.foreign_words(segment.target_lang, text)) for text in (before, after))
+    words_before, words_after = (Counter(foreign.strange_words(segment, text)) for text in (before, after))
     new = (words_after - words_before).elements()
     faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
+    old_han, new_han = (scripts.other_han(segment.target_lang, text) for text in (before, after))
+    if len(old_han) < _FEWEST_OTHER_HAN <= len(new_han):
+        faults.append(f"{''.join(new_han)} is not written so in {segment.target_lang}")
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
@@ -221,6 +306,12 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
             f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
         )
     return faults
+
+
+def language(segment: Segment, before: str, after: str) -> list[str]:
+    """No sentence is left in, or put into, another language than the target's. Needs the extra ``languages``."""
+    new = identification.new_sentences(segment, before, after)
+    return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
 def control(segment: Segment, text: str) -> list[str]:
@@ -302,12 +393,21 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     return [*lost(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
 
 
+def max_length(segment: Segment, before: str, after: str) -> list[str]:
+    """The text has no more characters than the segment allows, or no more than it had."""
+    most, size = segment.max_length, len(after)
+    if most is None or size <= max(most, len(before)):
+        return []
+    return [f"{size} characters instead of at most {most}"]
+
+
 # -- all guards, and the guards at work
 
 GUARDS: dict[str, Guard] = {
-    "placeholders": new_faults(as_in_source(markup.placeholders)),
-    "tags": new_faults(tags),
-    "urls": new_faults(as_in_source(markup.urls)),
+    "placeholders": placeholders,
+    "hotkeys": new_faults(hotkeys),
+    "tags": new_faults(_in_each_variant(tags)),
+    "urls": new_faults(_in_each_variant(urls)),
     "emails": new_faults(as_in_source(markup.emails)),
     "numbers": new_faults(numbers),
     "units": units,
@@ -318,10 +418,12 @@ GUARDS: dict[str, Guard] = {
     "brackets": new_faults(brackets),
     "quotes": new_faults(quotes),
     "script": script,
+    "language": language,
     "control": new_faults(control),
     "repetition": new_faults(repetition),
     "end": end,
     "length": length,
+    "max_length": max_length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
 

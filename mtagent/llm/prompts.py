@@ -231,6 +231,9 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         + ("keep as it is" if term.target is None else f"{'not ' if term.forbidden else ''}{term.target}")
         for term in segment.terms
     ]
+    notes = [segment.notes] if segment.notes else []
+    if segment.max_length:
+        notes.append(f"The translation must have at most {segment.max_length} characters.")
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
@@ -239,7 +242,7 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "reference": segment.reference,
         "context": segment.context or None,
         "domain": segment.domain or None,
-        "notes": segment.notes or None,
+        "notes": "\n".join(notes) or None,
         "glossary": "\n".join(glossary) or None,
         **texts,
     }
