@@ -234,12 +234,16 @@ def refused_parameter(failure: Failure, sent: Body) -> str | None:
 
 
 class LearntParameters:
-    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
+    """What one model on one server does not take, and whether it was ``reached`` and has ``answered``.
+
+    Safe for concurrent requests: it only ever learns more.
+    """
 
     def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
         self._model = model
         self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
         self._formats: set[str] = set()
+        self.reached = self.answered = False
 
     @property
     def left_out(self) -> tuple[str, ...]:
