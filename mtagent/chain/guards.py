@@ -18,9 +18,11 @@ from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, icu, identification, languages, markup, scripts
 from mtagent.text.commentary import grown
 from mtagent.text.edits import apply
+from mtagent.text.number_words import is_number_word, readings
+from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
-from mtagent.text.numbers import other_numerals, quantities, unmatched
-from mtagent.text.omission import lost
+from mtagent.text.omission import lost as lost_sentences
+from mtagent.text.units import quantities, units_named
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -178,39 +180,91 @@ def quotes(segment: Segment, text: str) -> list[str]:
 # -- numbers, units and terms
 
 
-def numbers(segment: Segment, text: str) -> list[str]:
-    """The numbers are those of the source by value, in any locale's format."""
-    missing, extra = unmatched(numbers_in(markup.prose(segment.source)), numbers_in(markup.prose(text)))
-    lost_values = (n.values[0] for n in missing if n.values[0] not in other_numerals(text))
-    new_values = (n.values[0] for n in extra if n.values[0] not in other_numerals(segment.source))
-    return [f"number {value} is missing" for value in lost_values] + [
-        f"number {value} is not in the source" for value in new_values
+def numbers(segment: Segment, before: str, after: str) -> list[str]:
+    """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
+    languages = segment.source_lang, segment.target_lang
+    source, before, after = (markup.prose(text) for text in (segment.source, before, after))
+    old, new = (faults(source, text, *languages) for text in (before, after))
+    missing, extra = (_added(*sides) for sides in ((old.missing, new.missing), (old.extra, new.extra)))
+    if missing:
+        words = readings(after, languages[1]).possible - readings(before, languages[1]).possible
+        missing = [number for number in missing if not take(words, number)]
+    return [
+        *(f"number {number.values[0]} is missing" for number in missing),
+        *(f"number {number.values[0]} is not in the source" for number in extra),
+        *(Counter(new.other) - Counter(old.other)).elements(),
+        *([] if missing or extra else changed_number_words(segment, before, after)),
     ]
 
 
+def _added(old: Iterable[Number], new: Iterable[Number]) -> list[Number]:
+    """The numbers among the ``new`` faults that were not among the ``old`` ones."""
+    known = Counter(number.values[0] for number in old)
+    added = []
+    for number in new:
+        if known[number.values[0]]:
+            known[number.values[0]] -= 1
+        else:
+            added.append(number)
+    return added
+
+
+def changed_number_words(segment: Segment, before: str, after: str) -> list[str]:
+    """Number words and months that the source has too, and that became others which it has not: six → sixteen."""
+    lang = segment.target_lang
+    old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
+    if not any(is_number_word(word, lang) for word in (*(old - new), *(new - old))):
+        return []
+    sides = (before, lang), (after, lang), (segment.source, segment.source_lang)
+    in_before, in_after, in_source = (readings(*side) for side in sides)
+    before_digits, after_digits, source_digits = (
+        Counter(value for number in numbers_in(*side) for value in number.values) for side in sides
+    )
+    lost = in_before.certain - in_after.certain - (after_digits - before_digits)
+    gained = in_after.certain - in_before.certain - (before_digits - after_digits)
+    lost -= in_after.possible - in_before.possible
+    gained -= in_source.possible + source_digits
+    known = in_source.certain + in_source.possible + source_digits
+    faults = []
+    for what in ("", "month ", "weekday "):
+        changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))
+        ours, theirs = changed
+        pairs = zip((value for value in ours if known[value]), theirs, strict=False)
+        faults += [f"{what or 'number '}{old} became {new}".replace(what * 2, what) for old, new in pairs]
+    return faults
+
+
 _NEAR = 2  # characters between a number and its unit
-_WORD_BESIDE = regex.compile(r"[ \u00a0\u202f-]?+[\p{L}\p{Sc}%°]")
+_WORD_BESIDE = regex.compile(
+    r"(?:[ \u00a0]?(?:\p{Pd}|[x×*/~至到]|[\p{L}\p{M}]{1,4})[ \u00a0]?\d[\d.,]*+)?[ \u00a0\u202f-]?+"
+    r"(?!\p{Hiragana})[\p{L}\p{Sc}%°]"
+)
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
-    """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
+    """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
     old, new, in_source = (
         Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
         for text in (before, after, segment.source)
     )
     removed, added = old - new, new - old
+    if not removed:
+        return []
+    mentioned = units_named(segment.source, segment.source_lang)
     faults = []
     for (kind, unit), count in added.items():
-        others = [other for (other_kind, other) in removed if other_kind == kind]
+        others = [
+            other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
+        ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    dropped = (unit for kind, unit in removed & in_source if _is_bare(kind, unit, before, after))
-    return faults + [f"unit {unit} is missing" for unit in dropped]
+    lost = (in_source - new) & removed
+    return faults + [f"unit {unit} is missing" for kind, unit in lost if _is_bare(kind, unit, before, after)]
 
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
-    """Whether a number that had ``unit`` beside it now has no word there that could spell the unit out."""
+    """Whether a number that had ``unit`` beside it now has no word there, nor behind its range, that could spell it."""
     places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
@@ -390,7 +444,7 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     if before.strip() and not after.strip():
         return ["the text is empty"]
     texts, lang = (segment.source, before, after), segment.target_lang
-    return [*lost(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
+    return [*lost_sentences(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
@@ -409,7 +463,7 @@ GUARDS: dict[str, Guard] = {
     "tags": new_faults(_in_each_variant(tags)),
     "urls": new_faults(_in_each_variant(urls)),
     "emails": new_faults(as_in_source(markup.emails)),
-    "numbers": new_faults(numbers),
+    "numbers": numbers,
     "units": units,
     "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
