@@ -294,6 +294,16 @@ async def test_streams_take_segments_as_they_are_needed_and_give_all_of_them(ord
     agent.close()
 
 
+@pytest.mark.parametrize("model", [True, False])
+def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: "Hola, mundo." if purpose == "translate" else '{"errors": []}')
+    agent = Agent(None if model else lambda text, src, tgt: f"{src} {tgt} {text}", llm=llm, stages="tp", gate="guards")
+    chain = agent.translate("Hello, world.", "auto", "es")
+    assert (chain.text, chain.failed) == ("Hola, mundo." if model else "None es Hello, world.", None)
+    assert "its own language" in str(llm.requests[0].messages)
+    agent.close()
+
+
 # --- every setting counts or is refused
 
 

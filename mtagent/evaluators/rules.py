@@ -14,6 +14,7 @@ from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import markup, mqm, scripts
 from mtagent.text import numbers as marks
+from mtagent.text.number_words import readings
 
 Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
 """``rule(segment, translation)`` marks errors, with a suggestion only where the fix is certain."""
@@ -255,15 +256,16 @@ _CERTAIN_DIGITS = 3
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
+    languages = segment.source_lang, segment.target_lang
 
-    def counts(number: marks.Number, numerals: frozenset[str]) -> bool:
+    def counts(number: marks.Number) -> bool:
         value = number.values[0]
-        is_small = value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL
-        return not is_small and value not in numerals
+        return not (value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL)
 
-    missing, extra = marks.unmatched(marks.numbers(source), marks.numbers(text))
-    missing = [number for number in missing if counts(number, marks.other_numerals(text))]
-    extra = [number for number in extra if counts(number, marks.other_numerals(source))]
+    faults = marks.faults(source, text, *languages)
+    words = readings(text, languages[1]).possible.copy() if faults.missing else Counter()
+    missing = [number for number in faults.missing if counts(number) and not marks.take(words, number)]
+    extra = [number for number in faults.extra if counts(number)]
     originals = [source[number.start : number.end] for number in missing]
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):

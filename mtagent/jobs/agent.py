@@ -30,7 +30,6 @@ from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Chain, Segment, Step, Term
 from mtagent.text import languages
 from mtagent.translators.callables import CallableTranslator
-from mtagent.translators.codes import AUTO
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -459,7 +458,7 @@ def make_segments(
     given = [None] * len(sources) if translations is None else texts_of(translations, "translation")
     if len(given) != len(sources):
         raise ConfigError(f"{len(sources)} sources and {len(given)} translations: there must be one for each")
-    source_lang = AUTO if source_lang == "auto" else languages.normalise(source_lang)
+    source_lang = languages.UNKNOWN if source_lang == "auto" else languages.normalise(source_lang)
     target_lang = languages.normalise(target_lang)
     return [
         Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar
@@ -22,14 +22,14 @@ Result = TypeVar("Result")
 
 
 class Session(Generic[Parts]):
-    """``open_parts`` makes the parts, and closes what it opened. See the module."""
+    """``open_parts`` makes the parts, and closes what it opened: a generator function as an async context manager."""
 
     def __init__(self, open_parts: Callable[[], AbstractAsyncContextManager[Parts]]) -> None:
         self._open_parts = open_parts
         self._opened: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Parts]]
         self._opened = weakref.WeakKeyDictionary()
-        self._keepers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Parts, None]]
-        self._keepers = weakref.WeakKeyDictionary()
+        self._managers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AbstractAsyncContextManager[Parts]]
+        self._managers = weakref.WeakKeyDictionary()
         self._home: asyncio.AbstractEventLoop | None = None
         self._own: OwnLoop | None = None
         self._lock = threading.Lock()
@@ -78,8 +78,8 @@ class Session(Generic[Parts]):
     async def _close_here(self) -> None:
         loop = asyncio.get_running_loop()
         self._opened.pop(loop, None)
-        if (keeper := self._keepers.pop(loop, None)) is not None:
-            await keeper.aclose()
+        if (manager := self._managers.pop(loop, None)) is not None:
+            await manager.__aexit__(None, None, None)
 
     def close(self) -> None:
         """End the session's own loop, if there is one, and close what was opened there."""
@@ -105,13 +105,9 @@ class Session(Generic[Parts]):
         return await work(parts)
 
     async def _open(self, loop: asyncio.AbstractEventLoop) -> Parts:
-        # A loop closes, when it ends, the async generators that were begun in it: nobody else may be there to do so.
-        keeper = self._keepers[loop] = self._kept_open()
-        return await anext(keeper)
-
-    async def _kept_open(self) -> AsyncGenerator[Parts, None]:
-        async with self._open_parts() as parts:
-            yield parts
+        # Where nobody closes it, the loop does: it ends the async generators that were begun in it, and this is one.
+        manager = self._managers[loop] = self._open_parts()
+        return await manager.__aenter__()
 
     def _loop_for_waiting(self) -> asyncio.AbstractEventLoop:
         """The loop to work in for a thread that waits: never one that runs in that very thread."""

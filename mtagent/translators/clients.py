@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mtagent.errors import ConfigError, TranslatorError
+from mtagent.text.languages import UNKNOWN
 from mtagent.translators.callables import CallableTranslator
-from mtagent.translators.codes import AUTO, among
+from mtagent.translators.codes import among
 
 
 def known_client(client: Any, name: str | None = None) -> CallableTranslator | None:
@@ -61,7 +62,7 @@ def _deep_translator(client: Any, name: str | None) -> CallableTranslator:
     return CallableTranslator(
         translate,
         name=name or type(client).__name__,
-        langs=lambda code, is_target: None if code == AUTO else codes(code, is_target),
+        langs=lambda code, is_target: None if code == UNKNOWN else codes(code, is_target),
         owner=client,
     )
 

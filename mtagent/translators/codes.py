@@ -13,9 +13,6 @@ from langcodes import Language
 from mtagent.errors import ConfigError, TranslatorError
 from mtagent.text import languages
 
-AUTO = "und"
-"""The source language of a segment that the system is to find out itself."""
-
 Codes = Callable[[str, bool], str | None]
 """``codes(code, is_target)``: what the system calls the language; ``None``: it is to find out which one it is."""
 
@@ -29,17 +26,17 @@ _FLORES = {
 
 def same(code: str, is_target: bool) -> str | None:
     """BCP-47, as in segments."""
-    return None if code == AUTO else code
+    return None if code == languages.UNKNOWN else code
 
 
 def primary(code: str, is_target: bool) -> str | None:
     """The language without script and region: ``pt-BR`` → ``pt``."""
-    return None if code == AUTO else code.partition("-")[0].lower()
+    return None if code == languages.UNKNOWN else code.partition("-")[0].lower()
 
 
 def flores(code: str, is_target: bool) -> str | None:
     """FLORES-200's codes, which NLLB takes: ``pt-BR`` → ``por_Latn``, ``zh-TW`` → ``zho_Hant``."""
-    if code == AUTO:
+    if code == languages.UNKNOWN:
         raise _must_be_told()
     language = Language.get(code).maximize()
     bare = str(language.language)
@@ -48,7 +45,7 @@ def flores(code: str, is_target: bool) -> str | None:
 
 def deepl(code: str, is_target: bool) -> str | None:
     """DeepL's codes, with the variety of a target that has several: ``en`` → ``EN-US``, ``zh-TW`` → ``ZH-HANT``."""
-    if code == AUTO:
+    if code == languages.UNKNOWN:
         return None
     language = Language.get(code)
     bare = str(language.language).upper()
@@ -80,7 +77,7 @@ def among(known: Collection[str]) -> Codes:
     read = {code: Language.get(code.replace("_XX", ""), normalize=True) for code in known}
 
     def found(code: str, is_target: bool) -> str | None:
-        if code == AUTO:
+        if code == languages.UNKNOWN:
             raise _must_be_told()
         language = Language.get(code)
         full = language.maximize()
@@ -116,7 +113,7 @@ def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) ->
     mapping = {languages.normalise(code): name for code, name in langs.items()}
 
     def mapped(code: str, is_target: bool) -> str | None:
-        if code == AUTO:
+        if code == languages.UNKNOWN:
             return None
         name = mapping.get(code) or mapping.get(code.partition("-")[0])
         if name is None:
