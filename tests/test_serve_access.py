@@ -250,7 +250,7 @@ async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_
             400,
             {"error": "a text holds half of a character (a lone surrogate)"},
         )
-        unknown = await client.post("/translate", json=ONE | {"source": "auto"})
+        unknown = await client.post("/translate", json=ONE | {"q": "1", "source": "auto"})
         assert (unknown.status_code, unknown.json()["error"]) == (
             400,
             "the source language is not found out here: name it",

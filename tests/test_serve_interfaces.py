@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from mtagent.records import Segment
 from mtagent.serve.service import Limits, Service
+from mtagent.text import identification
 from tests.jobs import improving
 from tests.serving import asking, deepl_key, key_file, shout
 
@@ -23,7 +25,7 @@ async def test_libretranslate_translates_a_text_a_list_and_a_form() -> None:
         two = await client.post("/translate", json={"q": ["one", "two"], "source": "en", "target": "es"})
         assert two.json() == {"translatedText": ["ONE", "TWO"]}
         form = await client.post("/translate", data={"q": "one", "source": "auto", "target": "es"})
-        assert form.json() == {"translatedText": "ONE", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
+        assert form.json()["detectedLanguage"]["language"] == "en"
         parts = await client.post(
             "/translate", files={"q": (None, "one"), "source": (None, "en"), "target": (None, "es")}
         )
@@ -61,7 +63,35 @@ async def test_libretranslate_lists_languages_and_settings_without_a_key(tmp_pat
         settings = (await client.get("/frontend/settings")).json()
         assert settings["keyRequired"] is True
         assert settings["language"]["target"] == {"code": "es", "name": "Spanish"}
-        assert (await client.post("/detect", json={"q": "hola", "api_key": "secret-ana"})).status_code == 501
+
+
+ENGLISH, SPANISH = (
+    "The weather is fine today, and we go to the beach.",
+    "El perro duerme en la casa de mi abuela, que está muy lejos de aquí.",
+)
+
+
+async def test_languages_are_found_out_among_those_that_are_offered() -> None:
+    pytest.importorskip("py3langid")
+    pairs = (("en", "fr"), ("es", "fr"), ("en", "de"))
+    async with asking(Service(translator=shout, pairs=pairs)) as client:
+        detected = (await client.post("/detect", data={"q": SPANISH})).json()
+        assert (detected[0]["language"], detected[0]["confidence"] > 50) == ("es", True)
+        both = {"q": [SPANISH, ENGLISH], "source": "auto", "target": "fr"}
+        found = (await client.post("/translate", json=both)).json()["detectedLanguage"]
+        assert [entry["language"] for entry in found] == ["es", "en"]
+        deepl = await client.post("/v2/translate", json={"text": [ENGLISH, SPANISH], "target_lang": "FR"})
+        assert [entry["detected_source_language"] for entry in deepl.json()["translations"]] == ["EN", "ES"]
+
+
+async def test_without_the_identifier_detection_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    identification.forget()
+    async with asking(Service(translator=shout)) as client:
+        answer = await client.post("/detect", json={"q": SPANISH})
+        assert answer.status_code == 501
+        assert answer.json() == {"error": "this server cannot tell the language of the text"}
+    identification.forget()
 
 
 async def test_tags_stay_where_they_are_and_only_what_is_between_them_is_translated() -> None:

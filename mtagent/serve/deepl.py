@@ -16,7 +16,6 @@ from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import EXCHANGE, Pair, Service, fields_of, read_fields
 from mtagent.serve.state import StoredGlossary
 from mtagent.text import languages
-from mtagent.translators.codes import AUTO
 
 UNLIMITED = 1_000_000_000_000
 MOST_GLOSSARIES = 200
@@ -81,22 +80,22 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     async def translate(request: Request) -> JSONResponse:
         key = service.admit(key_in(request))
         wanted = read_fields(Translation, await fields_of(request))
-        pair = service.pair(wanted.source_lang or AUTO, wanted.target_lang)
+        source_lang = wanted.source_lang or "auto"
         terms: list[Term] = []
         for number in filter(None, [wanted.glossary_id, *wanted.glossary_ids]):
             if not wanted.source_lang:
                 raise ServiceError(400, "source_lang is needed with a glossary")
+            pair = service.pair(wanted.source_lang, wanted.target_lang)
             terms += _terms_for(_glossary(service, key, number), pair)
         exchange = EXCHANGE.get()
         exchange.markup = (wanted.tag_handling, frozenset(wanted.ignore_tags)) if wanted.tag_handling else None
         said = [_FORMALITY.get(wanted.formality.removeprefix("prefer_"), ""), *wanted.custom_instructions]
-        segments = service.segments(
-            wanted.text, pair, terms, context=wanted.context, notes="\n".join(filter(None, said)) or None
-        )
+        about = {"context": wanted.context, "notes": "\n".join(filter(None, said)) or None}
+        segments = service.segments(wanted.text, source_lang, wanted.target_lang, terms, **about)
         chains = await service.improved(segments)
-        source = "" if pair[0] == AUTO else pair[0].partition("-")[0].upper()
         translations: list[dict[str, Any]] = []
         for chain in chains:
+            source = "" if (code := chain.segment.source_lang) == languages.UNKNOWN else _bare(code).upper()
             translation: dict[str, Any] = {"detected_source_language": source, "text": chain.text}
             if wanted.show_billed_characters:
                 translation["billed_characters"] = len(chain.segment.source)

@@ -112,7 +112,7 @@ def _segments(service: Service, wanted: ImproveRequest) -> list[Segment]:
         source_lang, target_lang = one.source_lang or wanted.source_lang, one.target_lang or wanted.target_lang
         if not source_lang or not target_lang:
             raise ServiceError(400, f"segments.{number - 1}: source_lang and target_lang are missing")
-        pair = service.pair(source_lang, target_lang)
+        pair = service.pair(source_lang, target_lang, one.source)
         service.check_size(
             [one.source, one.translation or "", one.reference or "", *one.candidates],
             [one.context, one.notes],

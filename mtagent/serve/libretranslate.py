@@ -12,7 +12,6 @@ from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import EXCHANGE, Service, fields_of, read_fields
 from mtagent.text import languages
-from mtagent.translators.codes import AUTO
 
 
 class Translation(BaseModel):
@@ -39,16 +38,14 @@ def router(service: Service) -> APIRouter:
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
         wanted = read_fields(Translation, fields)
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
-        pair = service.pair(wanted.source, wanted.target)
         exchange = EXCHANGE.get()
         exchange.markup = ("html", frozenset()) if wanted.format == "html" else None
-        chains = await service.improved(service.segments(texts, pair))
+        chains = await service.improved(service.segments(texts, wanted.source, wanted.target))
         translated = [chain.text for chain in chains]
         answer: dict[str, object] = {"translatedText": translated[0] if isinstance(wanted.q, str) else translated}
-        if wanted.source == "auto" and pair[0] != AUTO:
-            # The only language that is offered for this target: nothing was measured.
-            detected = [{"confidence": 0.0, "language": pair[0]} for _ in texts]
-            answer["detectedLanguage"] = detected[0] if isinstance(wanted.q, str) else detected
+        if wanted.source == "auto":
+            found = [_detected(service, chain.segment.source, chain.segment.source_lang) for chain in chains]
+            answer["detectedLanguage"] = found[0] if isinstance(wanted.q, str) else found
         return JSONResponse(answer, headers=exchange.headers)
 
     @routes.get("/languages")
@@ -64,9 +61,16 @@ def router(service: Service) -> APIRouter:
 
     @routes.post("/detect")
     async def detect(request: Request) -> JSONResponse:
-        given = (await fields_of(request)).get("api_key")
+        fields = await fields_of(request)
+        given, text = fields.get("api_key"), fields.get("q")
         service.admit(given if isinstance(given, str) else key_in(request))
-        raise ServiceError(501, "this server does not detect languages")
+        if not isinstance(text, str) or not text:
+            raise ServiceError(400, "Invalid request: missing q parameter")
+        service.check_size([text], [], [])
+        code, _ = service.detected(text)
+        if code == languages.UNKNOWN:
+            raise ServiceError(501, "this server cannot tell the language of the text")
+        return JSONResponse([_detected(service, text, code)])
 
     @routes.get("/frontend/settings")
     async def settings() -> JSONResponse:
@@ -88,6 +92,12 @@ def router(service: Service) -> APIRouter:
         )
 
     return routes
+
+
+def _detected(service: Service, text: str, code: str) -> dict[str, object]:
+    """The language of ``text`` with the trust in it in percent: 0 where it is the only one that is offered."""
+    found, share = service.detected(text)
+    return {"confidence": round(100 * share, 1) if found == code else 0.0, "language": code}
 
 
 def _body_of(kind: type[BaseModel]) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ from mtagent.records import Chain, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, Key
 from mtagent.serve.errors import QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
-from mtagent.text import languages
+from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
-from mtagent.translators.codes import AUTO
 from mtagent.translators.tags import BetweenTags, Markup
 
 logger = logging.getLogger("mtagent.serve")
 Pair = tuple[str, str]
+_ENOUGH = 2000  # characters by which a language is found out
 Fields = TypeVar("Fields", bound=BaseModel)
 _USUAL = (
     *("en", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id"),
@@ -193,36 +193,51 @@ class Service:
         EXCHANGE.get().key = key = self.access.admit(given)
         return key
 
-    def pair(self, source: str, target: str) -> Pair:
-        """The languages of a request as the offered pair has them. Raises :class:`ServiceError`."""
+    def pair(self, source: str, target: str, text: str = "") -> Pair:
+        """The languages of a request as the offered pair has them. Raises :class:`ServiceError`.
+
+        The source language ``auto`` is the only one that is offered, else the likeliest of ``text``, else unknown.
+        """
         try:
-            source = AUTO if source in ("", "auto", AUTO) else languages.normalise(source)
+            source = languages.UNKNOWN if source in ("", "auto", languages.UNKNOWN) else languages.normalise(source)
             target = languages.normalise(target)
         except ConfigError as error:
             raise ServiceError(400, str(error)) from None
+        offered = [(of, to) for of, to in self.pairs if _fits(target, to)]
+        if source == languages.UNKNOWN:
+            sources = {of for of, _ in offered}
+            source = sources.pop() if len(sources) == 1 else self.detected(text, sources)[0]
         if not self.pairs:
             return source, target
-        fits = [
-            (_closer(source, of), _closer(target, to))
-            for of, to in self.pairs
-            if _fits(target, to) and (source == AUTO or _fits(source, of))
-        ]
-        if not fits:
-            raise ServiceError(400, f"{source} to {target} is not supported")
-        if source == AUTO and len({of for of, _ in fits}) > 1:
-            return AUTO, fits[0][1]
-        return fits[0]
+        for of, to in offered:
+            if source == languages.UNKNOWN:
+                return source, max(to, target, key=len)
+            if _fits(source, of):
+                return max(of, source, key=len), max(to, target, key=len)
+        raise ServiceError(400, f"{source} to {target} is not supported")
+
+    def detected(self, text: str, among: Collection[str] = ()) -> tuple[str, float]:
+        """The likeliest language of ``text``, ``among`` some, and how likely it is; unknown where nothing says so."""
+        if not any(map(str.isalpha, text)):
+            return languages.UNKNOWN, 0.0
+        for code, share in identification.identified(text[:_ENOUGH]).items():
+            if any(_fits(code, other) for other in among) or (not among and share >= 0.5):
+                return code, share
+        return languages.UNKNOWN, 0.0
 
     def offered(self) -> tuple[Pair, ...]:
         """The pairs that are listed: those of the operator, else all of the most translated languages."""
         return self.pairs or tuple((source, target) for source in _USUAL for target in _USUAL if source != target)
 
-    def segments(self, texts: Sequence[str], pair: Pair, terms: Sequence[Term] = (), **about: Any) -> list[Segment]:
+    def segments(
+        self, texts: Sequence[str], source: str, target: str, terms: Sequence[Term] = (), **about: Any
+    ) -> list[Segment]:
         """The ``texts`` as segments, within the limits. Raises :class:`ServiceError`."""
         self.check_size(texts, (about.get("context"), about.get("notes")), terms)
+        pairs = [self.pair(source, target, text) for text in texts]
         segments = [
             Segment(id=str(number), source=text, source_lang=pair[0], target_lang=pair[1], **about)
-            for number, text in enumerate(texts, 1)
+            for number, (text, pair) in enumerate(zip(texts, pairs, strict=True), 1)
         ]
         return list(with_terms(segments, Glossary(terms))) if terms else segments
 
@@ -264,7 +279,7 @@ class Service:
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
                 raise ServiceError(503, "the model is not available now", retry_after=error.seconds or 30) from error
-            if isinstance(error, ConfigError) and any(segment.source_lang == AUTO for segment in segments):
+            if isinstance(error, ConfigError) and any(segment.source_lang == languages.UNKNOWN for segment in segments):
                 raise ServiceError(400, "the source language is not found out here: name it") from error
             raise ServiceError(500, "the server cannot translate now; its operator can see why") from error
 
@@ -308,11 +323,6 @@ def _fits(wanted: str, offered: str) -> bool:
     """Whether a text in ``offered`` is one in ``wanted``: ``pt`` and ``pt-BR`` are, ``pt-PT`` and ``pt-BR`` are not."""
     words, others = wanted.split("-"), offered.split("-")
     return words[0] == others[0] and (words == others or len(words) == 1 or len(others) == 1)
-
-
-def _closer(wanted: str, offered: str) -> str:
-    """The code that says more."""
-    return offered if wanted == AUTO or len(offered) >= len(wanted) else wanted
 
 
 async def fields_of(request: Request) -> dict[str, Any]:

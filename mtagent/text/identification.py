@@ -65,6 +65,12 @@ def _probabilities(text: str) -> dict[str, float]:
     return dict(identifier.rank(text)) if identifier else {}
 
 
+def identified(text: str) -> dict[str, float]:
+    """How likely ``text`` is in each language, by code, the likeliest first; nothing without the extra."""
+    codes = {identifier: code for code, identifier in _CODES.items() if len(code) == 2}
+    return {codes.get(code, code): share for code, share in _probabilities(text).items() if code != "zxx"}
+
+
 def forget() -> None:
     """Look for the identifier again, and forget what it said."""
     _identifier.cache_clear()
