@@ -279,23 +279,23 @@ class Service:
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
                 raise ServiceError(503, "the model is not available now", retry_after=error.seconds or 30) from error
-            if isinstance(error, ConfigError) and any(segment.source_lang == languages.UNKNOWN for segment in segments):
-                raise ServiceError(400, "the source language is not found out here: name it") from error
             raise ServiceError(500, "the server cannot translate now; its operator can see why") from error
 
     def seconds(self, wanted: float | None = None) -> float:
         """How long a text may take: as the client wants it, within what the operator allows."""
         return min(wanted or self.limits.longest, self.limits.deadline or self.limits.longest)
 
-    async def improved(self, segments: Sequence[Segment], *, partial: bool = False) -> list[Chain]:
-        """The chains of ``segments``; unless ``partial``, all of them have a text. Raises :class:`ServiceError`."""
+    async def improved(self, segments: Sequence[Segment]) -> list[Chain]:
+        """The chains of ``segments``, all of which have a text. Raises :class:`ServiceError`."""
         with self.paid(segments):
             chains = await self.agent.aimprove(segments, timeout=self.seconds())
-            failed = [step for chain in chains if not chain.text and (step := chain.failed)]
-            if failed and not partial:
-                cause = failed[0].cause
-                EXCHANGE.get().error = failed[0].reason if self.log_texts else cause.error
-                raise ServiceError(503 if cause.retryable else 500, "the text cannot be translated", retry_after=1)
+            if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
+                step = lost.steps[-1]
+                EXCHANGE.get().error = step.reason if self.log_texts else step.cause.error
+                if lost.segment.source_lang == languages.UNKNOWN:
+                    raise ServiceError(400, "the text cannot be translated: name its source language")
+                status = 503 if step.cause.retryable else 500
+                raise ServiceError(status, "the text cannot be translated", retry_after=1)
         for chain in chains:
             self.count(chain)
         return chains
