@@ -12,6 +12,7 @@
     │   └── RunLocked          another process is working on this run
     ├── PromptError            a prompt is broken, or a variable is missing
     ├── TranslatorError        a wrapped MT system failed
+    │   ├── LanguageNeeded     it has to be told the source language
     │   └── UnusableTranslation   it answered, and the answer is no translation
     ├── UnreadableReply        a model's reply does not have the form that was asked for
     │   └── RatingParseError   … and so is no rating (also an EvaluationError)
@@ -103,6 +104,10 @@ class PromptError(MtagentError):
 
 class TranslatorError(MtagentError):
     """A wrapped MT system failed."""
+
+
+class LanguageNeeded(TranslatorError):
+    """An MT system does not find out the source language itself."""
 
 
 class UnusableTranslation(TranslatorError):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from mtagent.config import Config
-from mtagent.errors import FATAL, BudgetSpent, ConfigError, MtagentError, ServerPaused
+from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.inputs import with_terms
@@ -292,7 +292,7 @@ class Service:
             if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
                 step = lost.steps[-1]
                 EXCHANGE.get().error = step.reason if self.log_texts else step.cause.error
-                if lost.segment.source_lang == languages.UNKNOWN:
+                if step.cause.error == LanguageNeeded.__name__:
                     raise ServiceError(400, "the text cannot be translated: name its source language")
                 status = 503 if step.cause.retryable else 500
                 raise ServiceError(status, "the text cannot be translated", retry_after=1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from langcodes import Language
 
-from mtagent.errors import ConfigError, TranslatorError
+from mtagent.errors import ConfigError, LanguageNeeded, TranslatorError
 from mtagent.text import languages
 
 Codes = Callable[[str, bool], str | None]
@@ -123,5 +123,5 @@ def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) ->
     return mapped
 
 
-def _must_be_told() -> TranslatorError:
-    return TranslatorError("the system must be told the source language")
+def _must_be_told() -> LanguageNeeded:
+    return LanguageNeeded("the system must be told the source language")
