@@ -71,12 +71,19 @@ def memory_of(process: int) -> float:
     return pages * resource.getpagesize() / 1e6
 
 
+def processor_of(process: int) -> float:
+    """Seconds of a processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _texts(number: int) -> tuple[str, str]:
     return f"phrase {number} end.", f"frase {number} errado fin."
 
 
 async def compare(base_url: str, *, clients: list[int], per_client: int, most: int, long: int) -> None:
     """Print both for each number of clients, and then what a long run does to the memory."""
+    # The log of the server goes to a file, as it would elsewhere.
     with tempfile.TemporaryDirectory() as folder, server(base_url, Path(folder)) as (url, process):
         connector = aiohttp.TCPConnector(limit=0)
         agent = Agent(base_url=base_url, model="gpt-6-luna", **SETTINGS)
@@ -103,8 +110,11 @@ async def compare(base_url: str, *, clients: list[int], per_client: int, most: i
                 await measure(asking, requests=50, clients=10)
             for number in clients:
                 requests = min(most, number * per_client)
-                for name, ask in (("agent", ask_agent), ("server", ask_server)):
-                    print(f"{number:4} clients  {name:7} {await measure(ask, requests=requests, clients=number)}")  # noqa: T201
+                for name, ask, worker in (("agent", ask_agent, os.getpid()), ("server", ask_server, process)):
+                    before = processor_of(worker)
+                    line = await measure(ask, requests=requests, clients=number)
+                    used = (processor_of(worker) - before) / requests * 1e3
+                    print(f"{number:4} clients  {name:7} {line}  {used:.1f} ms CPU")  # noqa: T201
             if long:
                 before = memory_of(process)
                 for _ in range(4):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
@@ -244,7 +244,7 @@ class Agent:
                 work.placed(segments),
                 lambda position, place: work.improve(place, plan),
                 note,
-                concurrency=self._window,
+                concurrency=min(self._window, len(segments) or 1) if isinstance(segments, Sized) else self._window,
                 done=lambda position: False,
                 give_up_after=0,
                 lane=(lambda place: place.document) if self.config.context else None,
