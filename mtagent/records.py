@@ -154,12 +154,22 @@ class Completion(Record):
 
 
 class Term(Record):
-    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is."""
+    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is.
+
+    Several targets of one source are its senses, and ``note`` says which is meant where; any of them is right.
+    """
 
     source: str = Field(min_length=1)
     target: str | None = None
     forbidden: bool = False
     case_sensitive: bool = False
+    note: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The entry in one line, as prompts have it."""
+        target = "keep as it is" if self.target is None else f"{'not ' if self.forbidden else ''}{self.target}"
+        return f"{self.source} = {target}{f' ({self.note})' if self.note else ''}"
 
 
 class Segment(Record):

@@ -21,6 +21,7 @@ from mtagent.text.edits import apply
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.numbers import other_numerals, quantities, unmatched
 from mtagent.text.omission import lost
+from mtagent.text.terms import term_faults
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -145,21 +146,15 @@ def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
 
 
 def terms(segment: Segment, text: str) -> list[str]:
-    """Do-not-translate terms stay, glossary targets stay, and forbidden words stay out."""
+    """Do-not-translate terms stay, one of the glossary's targets stays, and forbidden words stay out."""
     faults = []
-    for term in segment.terms:
-        exact = term.case_sensitive
-        in_source = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
-        if not in_source:
-            continue
-        if term.forbidden:
-            word = term.target or term.source
-            faults += [f"forbidden word {word!r}"] * len(markup.occurrences(word, text, case_sensitive=exact))
-        elif term.target is None:
-            in_text = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
-            faults += [f"do-not-translate term {term.source!r} is missing"] * (in_source - in_text)
-        elif not markup.occurrences(term.target, text, case_sensitive=exact, suffixes=True, inflected=True):
-            faults.append(f"glossary term {term.target!r} is missing")
+    for fault in term_faults(segment, text) if segment.terms else ():
+        if fault.kind == "forbidden":
+            faults.append(f"forbidden word {fault.term.target or fault.term.source!r}")
+        elif fault.kind == "missing":
+            faults.append(f"glossary term {' or '.join(map(repr, fault.targets))} is missing")
+        else:
+            faults.append(f"do-not-translate term {fault.term.source!r} is missing")
     return faults
 
 

@@ -14,6 +14,7 @@ from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import markup, mqm, scripts
 from mtagent.text import numbers as marks
+from mtagent.text.terms import occurrences, term_faults
 
 Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
 """``rule(segment, translation)`` marks errors, with a suggestion only where the fix is certain."""
@@ -325,30 +326,24 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Do-not-translate terms, glossary terms and forbidden words."""
     wrong_term = "terminology/inappropriate for context"
-    for term in segment.terms:
-        cased = term.case_sensitive
-        sources = markup.occurrences(term.source, segment.source, case_sensitive=cased)
-        if not sources:
-            continue
-        if term.forbidden:
-            word = term.target or term.source
-            for mark in markup.occurrences(word, translation, case_sensitive=cased):
-                shown = f"the glossary forbids {word!r} for {term.source!r}"
-                yield located(translation, mark.start, mark.end, wrong_term, "major", shown)
-        elif term.target is None:
-            kept = markup.occurrences(term.source, translation, case_sensitive=True, suffixes=True)
-            other_case = [mark for mark in markup.occurrences(term.source, translation) if mark.key != term.source]
-            shown = f"{term.source!r} must not be translated"
-            lost = max(0, len(sources) - len(kept))
-            for mark in other_case[:lost]:
-                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, term.source)
-            for _ in range(lost - len(other_case)):
-                yield omitted(term.source, wrong_term, "major", shown)
-        elif not markup.occurrences(
-            term.target or term.source, translation, case_sensitive=cased, suffixes=True, inflected=True
-        ):
-            shown = f"the glossary has {term.target!r} for {term.source!r}"
-            yield omitted(term.source, wrong_term, "major", shown)
+    other_case = dict[str, list[scripts.Mark]]()
+    for fault in term_faults(segment, translation) if segment.terms else ():
+        source = fault.term.source
+        if fault.mark is not None:
+            shown = f"the glossary forbids {fault.term.target or source!r} for {source!r}"
+            yield located(translation, fault.mark.start, fault.mark.end, wrong_term, "major", shown)
+        elif fault.kind == "missing":
+            shown = f"the glossary has {' or '.join(map(repr, fault.targets))} for {source!r}"
+            yield omitted(source, wrong_term, "major", shown)
+        else:
+            shown = f"{source!r} must not be translated"
+            if source not in other_case:
+                other_case[source] = [mark for mark in occurrences(source, translation) if mark.key != source]
+            if other_case[source]:
+                mark = other_case[source].pop(0)
+                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, source)
+            else:
+                yield omitted(source, wrong_term, "major", shown)
 
 
 # Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and

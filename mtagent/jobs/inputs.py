@@ -328,7 +328,7 @@ def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
 
 def with_terms(segment: Segment, terms: Glossary) -> Segment:
     """``segment`` with those of ``terms`` that its source has."""
-    relevant = terms.relevant(segment.source)
+    relevant = terms.relevant(segment.source, segment.source_lang)
     return segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 

@@ -213,11 +213,6 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
-    glossary = [
-        f"{term.source} = "
-        + ("keep as it is" if term.target is None else f"{'not ' if term.forbidden else ''}{term.target}")
-        for term in segment.terms
-    ]
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
@@ -227,6 +222,6 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": segment.notes or None,
-        "glossary": "\n".join(glossary) or None,
+        "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }

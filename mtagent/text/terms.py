@@ -1,0 +1,315 @@
+"""Where the terms of a glossary stand in a text, as they are written and inflected, and what is wrong with them.
+
+Two words are forms of one if Snowball gives them the same stem and the term loses no more than its last two letters;
+where Snowball does not know the language or the change (Konto, Konten), both may differ in their last two letters.
+Nothing is looked up: what changes within the word (mouse, mice), or in its first letters, is another word.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from threading import Lock
+from typing import Literal, NamedTuple, Protocol
+
+import regex
+from rapidfuzz.distance import Levenshtein
+
+from mtagent.records import Segment, Term
+from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, language_of, remembered
+
+# -- forms of a word
+
+_SNOWBALL = {
+    "ar": "arabic", "bs": "serbian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
+    "fi": "finnish", "fr": "french", "hi": "hindi", "hr": "serbian", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch",
+    "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+_SLAVIC = frozenset(["be", "bg", "bs", "cs", "hr", "hsb", "mk", "pl", "ru", "sk", "sl", "sr", "uk"])
+_GERMANIC = frozenset(["af", "da", "de", "fy", "is", "lb", "nb", "nl", "nn", "no", "sv"])
+_FUSED = _SLAVIC | frozenset([
+    "ar", "ca", "el", "en", "eo", "es", "fa", "fr", "gl", "he", "hi", "it", "lt", "lv", "ne", "pt", "ro", "sq", "ur",
+])  # fmt: skip
+"""Languages whose words neither take chains of suffixes nor are joined to longer ones: what follows is an ending."""
+_COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
+_CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
+_UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
+_ENGLISH_ENDING = regex.compile(r"[bdfglmnprt]?(?:e?[sd]|ing)|e|y|ies|ied|")
+_PROCLITICS = {
+    "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
+    "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
+}
+_WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
+_LETTERS = regex.compile(r"[\p{L}\p{M}]++")
+_ACCENTS = regex.compile(r"[\u0300-\u036f]++")
+_ENDINGS = {
+    lang: (regex.compile(lost), regex.compile(added))
+    for lang, (lost, added) in {
+        "ar": ("ة?", "ات|ان|ين|ون|ا|ي|[كه]|[كه]م|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان"),
+        "da": ("", "s|t|ts|en|ens|et|ets|e?r|e?rs|e?rne|e?rnes|ne"),
+        "de": ("", "s"),
+        "en": ("fe?", "ves"),
+        "nb": ("", "s|t|en|ens|et|ets|e?r|e?rs|e?ne|e?nes|a"),
+        "pt": ("ao", "oes|aes"),
+        "ro": ("", "ul|ului|uri|urile|urilor"),
+        "sv": ("", "s|t|ts|n|ns|na|nas"),
+    }.items()
+}
+"""What a word may lose and add that Snowball does not see, accents aside."""
+_SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST = 3, 4, 5, 2
+_MOST_ADDED, _MOST_ADDED_IF_FUSED = 3, 4
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802
+
+
+_one_at_a_time = Lock()  # a stemmer keeps the word that it works on
+
+
+@lru_cache(maxsize=64)
+def _stemmer(lang: str) -> _Stemmer | None:
+    import snowballstemmer
+
+    stemmer: _Stemmer | None = snowballstemmer.stemmer(_SNOWBALL[lang]) if lang in _SNOWBALL else None
+    return stemmer
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str, lang: str) -> str | None:
+    stemmer = _stemmer(lang)
+    if stemmer is None:
+        return None
+    with _one_at_a_time:
+        return stemmer.stemWord(word)
+
+
+@lru_cache(maxsize=16_384)
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+
+
+@lru_cache(maxsize=16_384)
+def _plain(word: str) -> str:
+    """A folded word without accents (not the signs of Indic scripts): inflection changes them (Haus, Häuser)."""
+    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+
+
+def _variants(word: str, lang: str) -> Iterator[str]:
+    """``word``, without a vowel that flees (účet, účtu; рынок, рынка), and without its proclitics (والكتاب)."""
+    yield word
+    if lang in _SLAVIC and len(word) > _SHORTEST and word[-2] in "eеоoёъ" and word[-1] not in "aeiouyаеиоуыэюяьй":
+        yield word[:-2] + word[-1]
+    for clitic in _PROCLITICS.get(lang, ()):
+        if word.startswith(clitic) and len(word) - len(clitic) >= _SHORTEST:
+            yield word[len(clitic) :]
+
+
+@lru_cache(maxsize=65_536)
+def same_word(term: str, word: str, lang: str) -> bool:
+    """Whether ``word`` is a form of ``term``, a word too, in the language ``lang`` (``de``); case aside."""
+    term, word = _folded(term), _folded(word)
+    if term == word:
+        return True
+    if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
+        return False
+    return any(_is_form(one, other, lang) for one in _variants(term, lang) for other in _variants(word, lang))
+
+
+def _is_form(term: str, word: str, lang: str) -> bool:
+    if term == word:
+        return True
+    start, other = _plain(term), _plain(word)
+    pairs = enumerate(zip(start, other, strict=False))
+    shared = next((place for place, (one, its) in pairs if one != its), min(len(start), len(other)))
+    lost, added = start[shared:], other[shared:]
+    if shared < _SHORTEST or len(lost) > _LOST:
+        return False
+    own = _ENDINGS.get(lang)
+    if own and own[0].fullmatch(lost) and own[1].fullmatch(added):
+        return True
+    stem, other_stem = _stem(term, lang), _stem(word, lang)
+    if lang == "en":
+        endings = _ENGLISH_ENDING.fullmatch(lost) and _ENGLISH_ENDING.fullmatch(added)
+        return bool(endings) and stem == other_stem
+    if lang in _SLAVIC and len(lost) == 1 and not added:  # umowa, umów
+        return True
+    if stem is None or other_stem is None:
+        return 0 < len(added) <= _MOST_ADDED and (shared > _SHORTEST or not lost or not start.isascii())
+    if other_stem in (stem, term):
+        return lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
+    if lang in _CHAINING and len(stem) >= _SURE_STEM and Levenshtein.distance(stem, other_stem) <= 1:
+        return True  # sopimus, sopimuks|en
+    least = _SHORTEST if start.upper() == start else _SHORTEST + 1  # letters of scripts without capitals say more
+    return shared >= least and len(lost) > 0 and 0 < len(added) <= _LOST
+
+
+def roots(word: str, lang: str) -> set[str]:
+    """How forms of ``word`` begin, accents aside. One that is not inflected has no root."""
+    folded = _folded(word)
+    if lang in _UNINFLECTED or not lang or not _LETTERS.fullmatch(folded):
+        return set()
+    plain = (_plain(variant) for variant in _variants(folded, lang))
+    return {variant[: max(_SHORTEST, len(variant) - _LOST)] for variant in plain}
+
+
+def beginnings(word: str, lang: str, lengths: Iterable[int]) -> set[str]:
+    """Of which :func:`roots`, each of one of these ``lengths``, ``word`` may be a form."""
+    plain = [_plain(variant) for variant in _variants(_folded(word), lang)]
+    return {variant[:length] for variant in plain for length in lengths if length <= len(variant)}
+
+
+# -- terms in a text
+
+
+class Word(NamedTuple):
+    """A word of a text, and what stands before it, all white space being alike."""
+
+    text: str
+    start: int
+    end: int
+    gap: str
+
+
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words of ``text`` in scripts that have spaces between them."""
+    words, done = [], 0
+    for match in _WORD.finditer(text):
+        gap = text[done : match.start()]
+        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap))
+        done = match.end()
+    return tuple(words)
+
+
+_words_of_text = remembered(words_of)
+
+
+@lru_cache(maxsize=4096)
+def words_of_term(term: str) -> tuple[Word, ...]:
+    """The words of ``term``; none where marks or letters of scripts without spaces are part of it (C++, 账户)."""
+    words = words_of(term.strip())
+    joined = "".join(word.gap + word.text for word in words)
+    return words if joined == " ".join(term.split()) else ()
+
+
+def stands_at(term: Sequence[Word], words: Sequence[Word], place: int, lang: str, *, case_sensitive: bool) -> bool:
+    """Whether forms of the words of ``term`` follow each other from ``words[place]`` on."""
+    if place + len(term) > len(words):
+        return False
+    for index, wanted in enumerate(term):
+        word = words[place + index]
+        if (index and word.gap != wanted.gap) or not same_word(wanted.text, word.text, lang):
+            return False
+        if case_sensitive and not _same_case(wanted.text, word.text):
+            return False
+    return True
+
+
+def _same_case(term: str, word: str) -> bool:
+    """Whether ``word`` has the capitals of ``term`` as far as both go; what it adds is no capital."""
+    pairs = zip(term, word, strict=False)
+    return all(one.isupper() == other.isupper() for one, other in pairs) and not any(
+        map(str.isupper, word[len(term) :])
+    )
+
+
+@lru_cache(maxsize=4096)
+def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Pattern[str]:
+    going_on = r"\w*+" if suffixes else ""
+    parts = [regex.escape(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
+    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
+    right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
+    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
+
+
+def occurrences(
+    term: str, text: str, lang: str = "", *, case_sensitive: bool = False, suffixes: bool = False
+) -> list[Mark]:
+    """Where ``term`` occurs in ``text``: as a word, or anywhere in scripts without spaces.
+
+    With ``lang`` its words may be inflected, but nothing may stand between them. ``suffixes``: the word may go on
+    (Googles, iPhone-ում).
+    """
+    term = term.strip()
+    if not term:
+        return []
+    matches = _as_written(term, case_sensitive, suffixes).finditer(text)
+    marks = {match.start(): Mark(match.group(), *match.span()) for match in matches}
+    if lang and (wanted := words_of_term(term)):
+        words = _words_of_text(text)
+        for place, word in enumerate(words):
+            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=case_sensitive):
+                end = words[place + len(wanted) - 1].end
+                marks[word.start] = Mark(text[word.start : end], word.start, end)
+    return [marks[start] for start in sorted(marks)]
+
+
+def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
+    """Whether a translation has the term ``target``, inflected or not.
+
+    In Germanic and Uralic languages it may be a part of a compound, at its beginning or end; where words take chains
+    of suffixes, and where nothing is known of a language, it may go on.
+    """
+    if occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=lang not in _FUSED):
+        return True
+    wanted = words_of_term(target)
+    if lang not in _COMPOUNDING or len(wanted) != 1 or len(target) < _SHORTEST_COMPOUND:
+        return False
+    most, longest = _SHORTEST, len(target) + _MOST_ADDED
+    return any(
+        same_word(target, word.text[start:], lang)
+        for word in _words_of_text(text)
+        for start in range(max(most, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
+    )
+
+
+# -- what is wrong with the terms of a translation
+
+
+class TermFault(NamedTuple):
+    """A term that a translation does not have as the glossary wants it.
+
+    ``forbidden``: its forbidden word stands at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
+    none of ``targets`` is there.
+    """
+
+    kind: Literal["forbidden", "untranslatable", "missing"]
+    term: Term
+    targets: tuple[str, ...] = ()
+    mark: Mark | None = None
+
+
+def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
+    """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
+    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    targets: dict[str, list[Term]] = {}
+    for term in segment.terms:
+        if term.target is not None and not term.forbidden:
+            targets.setdefault(term.source.casefold(), []).append(term)
+    for term in segment.terms:
+        exact, rivals = term.case_sensitive, targets.get(term.source.casefold(), [])
+        if term.target is None and not term.forbidden:
+            wanted = len(occurrences(term.source, segment.source, case_sensitive=exact))
+            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if wanted else 0
+            yield from [TermFault("untranslatable", term)] * (wanted - kept)
+        elif not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            continue
+        elif term.forbidden:
+            word = term.target or term.source
+            right = [
+                mark
+                for rival in rivals
+                for mark in occurrences(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive)
+            ]
+            for mark in occurrences(word, text, target_lang, case_sensitive=exact):
+                written = mark.key.casefold() == word.casefold()
+                if written or not any(mark.start < other.end and other.start < mark.end for other in right):
+                    yield TermFault("forbidden", term, mark=mark)
+        elif term is rivals[0] and not any(
+            has_target(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive) for rival in rivals
+        ):
+            yield TermFault("missing", term, tuple(rival.target or "" for rival in rivals))
