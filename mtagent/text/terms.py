@@ -1,7 +1,7 @@
 """Where the terms of a glossary stand in a text, as they are written and inflected, and what is wrong with them.
 
-Two words are forms of one if Snowball gives them the same stem and the term loses no more than its last two letters;
-where Snowball does not know the language or the change (Konto, Konten), both may differ in their last two letters.
+Two words are forms of one if Snowball gives them the same stem, the term loses no more than its last two letters, and
+what the word takes on is an ending of nouns. In a translation more is accepted: a verb, what both may be made of.
 Nothing is looked up: what changes within the word (mouse, mice), or in its first letters, is another word.
 """
 
@@ -38,7 +38,6 @@ _FUSED = _SLAVIC | frozenset([
 _COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
 _CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
 _UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
-_ENGLISH_ENDING = regex.compile(r"[bdfglmnprt]?(?:e?[sd]|ing)|e|y|ies|ied|")
 _PROCLITICS = {
     "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
     "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
@@ -46,20 +45,36 @@ _PROCLITICS = {
 _WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
 _ACCENTS = regex.compile(r"[\u0300-\u036f]++")
-_ENDINGS = {
-    lang: (regex.compile(lost), regex.compile(added))
-    for lang, (lost, added) in {
-        "ar": ("ة?", "ات|ان|ين|ون|ا|ي|[كه]|[كه]م|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان"),
-        "da": ("", "s|t|ts|en|ens|et|ets|e?r|e?rs|e?rne|e?rnes|ne"),
-        "de": ("", "s"),
-        "en": ("fe?", "ves"),
-        "nb": ("", "s|t|en|ens|et|ets|e?r|e?rs|e?ne|e?nes|a"),
-        "pt": ("ao", "oes|aes"),
-        "ro": ("", "ul|ului|uri|urile|urilor"),
-        "sv": ("", "s|t|ts|n|ns|na|nas"),
+_VOWEL = "aeiouyаеєиіїоуюяыэьъйαεηιουω"
+_CHANGES = {
+    lang: regex.compile(change)
+    for lang, change in {
+        "ar": "ة?>(?:ات|ان|ين|ون|ا|ي|[كه]م?|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان)",
+        "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
+        "de": ">s|(?:o|um|us|a|on)>(?:en|i)",
+        "en": "fe?>ves",
+        "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
+        "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
+        "pt": "ao>(?:oes|aes)",
+        "ro": ">(?:ul|ului|uri|urile|urilor)",
+        "sv": ">(?:ts?|ns?|nas?|s)",
+        "he": ">(?:ים|ות|י|ו|ה|ך|נו|כם|יו|יה|יהם|ותי?.?)|ה>(?:ות.?.?|ת.?)",
+        "nl": "s>zen|f>ven",
+        **dict.fromkeys(_SLAVIC, f"[{_VOWEL}]>|ka>ce|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),  # umowa, umów; otázka, otázce
     }.items()
 }
-"""What a word may lose and add that Snowball does not see, accents aside."""
+"""What a word may lose and take on though Snowball gives it another stem; accents aside."""
+_NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
+"""The same where Snowball does not know the language."""
+_ENDINGS = {
+    "en": regex.compile("[bdfglmnprt]?e?[sd]?|y|ies|ied"),
+    **dict.fromkeys(["af", "de", "fy", "lb", "nl"], regex.compile("n?e?[mnrs]?|er[ns]|ens")),
+    **dict.fromkeys(
+        ["da", "is", "nb", "nn", "no", "sv"], regex.compile("[aeo]?[nrt]?[ns]?s?|e?r?nes?|[aeo]rnas?|nas?")
+    ),
+    **dict.fromkeys(_SLAVIC, regex.compile(f"(?:[{_VOWEL}].{{0,2}}|mi|ми)?")),
+}
+"""What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
 _SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST = 3, 4, 5, 2
 _MOST_ADDED, _MOST_ADDED_IF_FUSED = 3, 4
 
@@ -110,17 +125,20 @@ def _variants(word: str, lang: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=65_536)
-def same_word(term: str, word: str, lang: str) -> bool:
-    """Whether ``word`` is a form of ``term``, a word too, in the language ``lang`` (``de``); case aside."""
+def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
+    """Whether ``word`` is a form of ``term``, a word too, in the language ``lang`` (``de``); case aside.
+
+    ``loose``: what may be one counts too, verbs and words derived from ``term`` among them.
+    """
     term, word = _folded(term), _folded(word)
     if term == word:
         return True
     if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
         return False
-    return any(_is_form(one, other, lang) for one in _variants(term, lang) for other in _variants(word, lang))
+    return any(_is_form(one, other, lang, loose) for one in _variants(term, lang) for other in _variants(word, lang))
 
 
-def _is_form(term: str, word: str, lang: str) -> bool:
+def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
     if term == word:
         return True
     start, other = _plain(term), _plain(word)
@@ -129,23 +147,19 @@ def _is_form(term: str, word: str, lang: str) -> bool:
     lost, added = start[shared:], other[shared:]
     if shared < _SHORTEST or len(lost) > _LOST:
         return False
-    own = _ENDINGS.get(lang)
-    if own and own[0].fullmatch(lost) and own[1].fullmatch(added):
+    if lang in _SLAVIC and not lost and start[-1] in _VOWEL:  # страна, страна|х
+        lost, added = start[-1], start[-1] + added
+    if lang in _CHANGES and _CHANGES[lang].fullmatch(f"{lost}>{added}"):
         return True
     stem, other_stem = _stem(term, lang), _stem(word, lang)
-    if lang == "en":
-        endings = _ENGLISH_ENDING.fullmatch(lost) and _ENGLISH_ENDING.fullmatch(added)
-        return bool(endings) and stem == other_stem
-    if lang in _SLAVIC and len(lost) == 1 and not added:  # umowa, umów
-        return True
     if stem is None or other_stem is None:
-        return 0 < len(added) <= _MOST_ADDED and (shared > _SHORTEST or not lost or not start.isascii())
-    if other_stem in (stem, term):
-        return lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
+        return bool(_NOT_KNOWN.fullmatch(f"{lost}>{added}"))
+    if stem == other_stem or (lang in _CHAINING and other_stem == term):
+        likely = lang not in _ENDINGS or all(map(_ENDINGS[lang].fullmatch, (lost, added)))
+        return likely if not loose else lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
     if lang in _CHAINING and len(stem) >= _SURE_STEM and Levenshtein.distance(stem, other_stem) <= 1:
         return True  # sopimus, sopimuks|en
-    least = _SHORTEST if start.upper() == start else _SHORTEST + 1  # letters of scripts without capitals say more
-    return shared >= least and len(lost) > 0 and 0 < len(added) <= _LOST
+    return loose and shared > _SHORTEST and len(lost) > 0 and 0 < len(added) <= _LOST
 
 
 def roots(word: str, lang: str) -> set[str]:
@@ -196,13 +210,21 @@ def words_of_term(term: str) -> tuple[Word, ...]:
     return words if joined == " ".join(term.split()) else ()
 
 
-def stands_at(term: Sequence[Word], words: Sequence[Word], place: int, lang: str, *, case_sensitive: bool) -> bool:
+def stands_at(
+    term: Sequence[Word],
+    words: Sequence[Word],
+    place: int,
+    lang: str,
+    *,
+    case_sensitive: bool = False,
+    loose: bool = False,
+) -> bool:
     """Whether forms of the words of ``term`` follow each other from ``words[place]`` on."""
     if place + len(term) > len(words):
         return False
     for index, wanted in enumerate(term):
         word = words[place + index]
-        if (index and word.gap != wanted.gap) or not same_word(wanted.text, word.text, lang):
+        if (index and word.gap != wanted.gap) or not same_word(wanted.text, word.text, lang, loose=loose):
             return False
         if case_sensitive and not _same_case(wanted.text, word.text):
             return False
@@ -227,12 +249,18 @@ def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Patter
 
 
 def occurrences(
-    term: str, text: str, lang: str = "", *, case_sensitive: bool = False, suffixes: bool = False
+    term: str,
+    text: str,
+    lang: str = "",
+    *,
+    case_sensitive: bool = False,
+    suffixes: bool = False,
+    loose: bool = False,
 ) -> list[Mark]:
     """Where ``term`` occurs in ``text``: as a word, or anywhere in scripts without spaces.
 
-    With ``lang`` its words may be inflected, but nothing may stand between them. ``suffixes``: the word may go on
-    (Googles, iPhone-ում).
+    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may stand between
+    them. ``suffixes``: the word may go on (Googles, iPhone-ում).
     """
     term = term.strip()
     if not term:
@@ -242,7 +270,8 @@ def occurrences(
     if lang and (wanted := words_of_term(term)):
         words = _words_of_text(text)
         for place, word in enumerate(words):
-            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=case_sensitive):
+            exact = case_sensitive
+            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=exact, loose=loose):
                 end = words[place + len(wanted) - 1].end
                 marks[word.start] = Mark(text[word.start : end], word.start, end)
     return [marks[start] for start in sorted(marks)]
@@ -254,14 +283,14 @@ def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = Fals
     In Germanic and Uralic languages it may be a part of a compound, at its beginning or end; where words take chains
     of suffixes, and where nothing is known of a language, it may go on.
     """
-    if occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=lang not in _FUSED):
+    if occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=lang not in _FUSED, loose=True):
         return True
     wanted = words_of_term(target)
     if lang not in _COMPOUNDING or len(wanted) != 1 or len(target) < _SHORTEST_COMPOUND:
         return False
     most, longest = _SHORTEST, len(target) + _MOST_ADDED
     return any(
-        same_word(target, word.text[start:], lang)
+        same_word(target, word.text[start:], lang, loose=True)
         for word in _words_of_text(text)
         for start in range(max(most, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
     )
