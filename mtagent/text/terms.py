@@ -44,35 +44,42 @@ _PROCLITICS = {
 }
 _WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
+_FINAL_FORMS = str.maketrans("ךםןףץ", "כמנפצ")
 _ACCENTS = regex.compile(r"[\u0300-\u036f]++")
 _VOWEL = "aeiouyаеєиіїоуюяыэьъйαεηιουω"
+_SLAVIC_ENDING = f"(?:[{_VOWEL}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о|[gh]o|mu|му)?|[oeоеі][vв]|mi|ми)?"
 _CHANGES = {
     lang: regex.compile(change)
     for lang, change in {
         "ar": "ة?>(?:ات|ان|ين|ون|ا|ي|[كه]م?|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان)",
+        "bg": "[аяоеуий]?>(?:[аоуие]|ът|ят|[аяо]?т[аое]|[ие]те|ове(?:те)?)",
         "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
-        "de": ">s|(?:o|um|us|a|on)>(?:en|i)",
-        "en": "fe?>ves",
+        "de": ">s|>e[ns]?|(?:o|um|us|a|on)>(?:en|i)",
+        "en": "fe?>ves|>ren|an>en",
+        "es": ">e?s|z>ces",
+        "fr": ">[sx]|ai?l>aux",
         "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
+        "it": "[oea]>h?[ei]|io>i",
         "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
-        "pt": "ao>(?:oes|aes)",
+        "pt": ">e?s|ao>[oa]es|m>ns|l>is",
         "ro": ">(?:ul|ului|uri|urile|urilor)",
         "sv": ">(?:ts?|ns?|nas?|s)",
-        "he": ">(?:ים|ות|י|ו|ה|ך|נו|כם|יו|יה|יהם|ותי?.?)|ה>(?:ות.?.?|ת.?)",
+        "he": ">(?:ימ|ות|י|ו|ה|כ|נו|כמ|יו|יה|יהמ|ותי?.?)|ה>(?:ות.?.?|ת.?)",
         "nl": "s>zen|f>ven",
-        **dict.fromkeys(_SLAVIC, f"[{_VOWEL}]>|ka>ce|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),  # umowa, umów; otázka, otázce
+        **dict.fromkeys(_SLAVIC - {"bg"}, f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),
     }.items()
 }
 """What a word may lose and take on though Snowball gives it another stem; accents aside."""
 _NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
 """The same where Snowball does not know the language."""
 _ENDINGS = {
+    **dict.fromkeys(["ca", "es", "fr", "gl", "it", "pt"], regex.compile("e?s?")),
     "en": regex.compile("[bdfglmnprt]?e?[sd]?|y|ies|ied"),
     **dict.fromkeys(["af", "de", "fy", "lb", "nl"], regex.compile("n?e?[mnrs]?|er[ns]|ens")),
     **dict.fromkeys(
         ["da", "is", "nb", "nn", "no", "sv"], regex.compile("[aeo]?[nrt]?[ns]?s?|e?r?nes?|[aeo]rnas?|nas?")
     ),
-    **dict.fromkeys(_SLAVIC, regex.compile(f"(?:[{_VOWEL}].{{0,2}}|mi|ми)?")),
+    **dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING)),
 }
 """What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
 _SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST = 3, 4, 5, 2
@@ -111,7 +118,7 @@ def _folded(word: str) -> str:
 @lru_cache(maxsize=16_384)
 def _plain(word: str) -> str:
     """A folded word without accents (not the signs of Indic scripts): inflection changes them (Haus, Häuser)."""
-    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word))
+    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
 
 
 def _variants(word: str, lang: str) -> Iterator[str]:
@@ -130,9 +137,12 @@ def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
 
     ``loose``: what may be one counts too, verbs and words derived from ``term`` among them.
     """
+    is_verb = lang == "de" and term[:1].isupper() and not word[:1].isupper()  # Frage, ich frage
     term, word = _folded(term), _folded(word)
     if term == word:
         return True
+    if is_verb and not loose:
+        return False
     if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
         return False
     return any(_is_form(one, other, lang, loose) for one in _variants(term, lang) for other in _variants(word, lang))
@@ -153,7 +163,7 @@ def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
         return True
     stem, other_stem = _stem(term, lang), _stem(word, lang)
     if stem is None or other_stem is None:
-        return bool(_NOT_KNOWN.fullmatch(f"{lost}>{added}"))
+        return (loose or lang not in _CHANGES) and bool(_NOT_KNOWN.fullmatch(f"{lost}>{added}"))
     if stem == other_stem or (lang in _CHAINING and other_stem == term):
         likely = lang not in _ENDINGS or all(map(_ENDINGS[lang].fullmatch, (lost, added)))
         return likely if not loose else lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
