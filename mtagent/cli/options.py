@@ -145,7 +145,7 @@ LANGUAGE_OPTIONS = [
 ]
 OWN_PROMPTS_OPTION = [option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own.")]
 PROMPT_OPTIONS = [
-    option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
+    option(TEXTS, "--glossary", type=FILE, help="TBX, CSV or TSV: source,target[,note,case,forbidden]."),
     option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
     option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
     option(TEXTS, "--domain", help="Domain of the texts."),

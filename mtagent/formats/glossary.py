@@ -10,7 +10,7 @@ from pathlib import Path
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, opened
 from mtagent.formats.tables import Dialect, rows
 from mtagent.records import Term
 from mtagent.text.scripts import UNSPACED, language_of
@@ -105,11 +105,17 @@ class _Inflected:
         return numbers
 
 
+def is_tbx(path: Path) -> bool:
+    """Whether a glossary is XML, which no table begins like."""
+    with opened(path) as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<")
+
+
 def read_glossary(path: Path) -> tuple[Term, ...]:
     """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
 
     The delimiter is the one in the header: comma, semicolon or tab; a ``.tsv`` is read without quoting. Raises
-    :class:`InputError`, beginning with ``file:line``.
+    :class:`InputError`, beginning with ``file:line``. TBX has several languages: :func:`mtagent.formats.tbx.read_tbx`.
     """
     lines = lines_of(path)
     header = next(lines, None)

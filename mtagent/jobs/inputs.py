@@ -6,10 +6,10 @@ import hashlib
 import re
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -21,10 +21,11 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of
-from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
+from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary
 from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
+from mtagent.formats.tbx import read_tbx
 from mtagent.records import Segment
 from mtagent.store.store import default_path
 
@@ -312,23 +313,31 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
 
 def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
     """``segments`` with the terms and the context that ``config`` asks for."""
-    glossary = read_glossary(config.glossary) if config.glossary else ()
     keep = read_do_not_translate(config.keep) if config.keep else ()
     kept = {term.source for term in keep}
-    for term in glossary:
-        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            raise ConfigError(
-                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
-            )
-    if glossary or keep:
-        terms = Glossary((*glossary, *keep))
-        segments = (with_terms(segment, terms) for segment in segments)
+    tables = read_glossary(config.glossary) if config.glossary and not is_tbx(config.glossary) else None
+
+    @cache
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        terms = tables or ()
+        if config.glossary and tables is None:
+            terms = read_tbx(config.glossary, source_lang, target_lang)
+        for term in terms:
+            if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+                raise ConfigError(
+                    f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
+                )
+        return Glossary((*terms, *keep))
+
+    if config.glossary or keep:
+        segments = (with_terms(segment, glossary_for) for segment in segments)
     return with_context(segments, config.context) if config.context else iter(segments)
 
 
-def with_terms(segment: Segment, terms: Glossary) -> Segment:
-    """``segment`` with those of ``terms`` that its source has."""
-    relevant = terms.relevant(segment.source, segment.source_lang)
+def with_terms(segment: Segment, glossary_for: Callable[[str, str], Glossary]) -> Segment:
+    """``segment`` with those terms for its languages that its source has."""
+    source_lang, target_lang = segment.source_lang, segment.target_lang
+    relevant = glossary_for(source_lang, target_lang).relevant(segment.source, source_lang)
     return segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 

@@ -38,6 +38,7 @@ _FUSED = _SLAVIC | frozenset([
 _COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
 _CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
 _UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
+_IRREGULAR = {"children": "child", "feet": "foot", "men": "man", "mice": "mouse", "teeth": "tooth"}
 _PROCLITICS = {
     "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
     "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
@@ -55,9 +56,9 @@ _CHANGES = {
         "bg": "[аяоеуий]?>(?:[аоуие]|ът|ят|[аяо]?т[аое]|[ие]те|ове(?:те)?)",
         "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
         "de": ">s|>e[ns]?|(?:o|um|us|a|on)>(?:en|i)",
-        "en": "fe?>ves|>ren|an>en",
+        "en": "fe?>ves|an>en",
         "es": ">e?s|z>ces",
-        "fr": ">[sx]|ai?l>aux",
+        "fr": ">[sx]|i?l>ux",
         "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
         "it": "[oea]>h?[ei]|io>i",
         "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
@@ -126,6 +127,8 @@ def _variants(word: str, lang: str) -> Iterator[str]:
     yield word
     if lang in _SLAVIC and len(word) > _SHORTEST and word[-2] in "eеоoёъ" and word[-1] not in "aeiouyаеиоуыэюяьй":
         yield word[:-2] + word[-1]
+    if lang == "en" and word in _IRREGULAR:
+        yield _IRREGULAR[word]
     for clitic in _PROCLITICS.get(lang, ()):
         if word.startswith(clitic) and len(word) - len(clitic) >= _SHORTEST:
             yield word[len(clitic) :]
