@@ -235,7 +235,7 @@ def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
 
 @pytest.mark.loopback
 def test_an_address_where_nobody_answers_fails_the_segments_soon_and_keeps_their_text(shell: Shell) -> None:
-    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2")
+    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2 --no-rules-first")
     assert (done.code, done.lines) == (3, TRANSLATIONS[:2])
     assert "nobody answers there: check the base URL" in done.err
     assert "the same command again retries only them" in done.err

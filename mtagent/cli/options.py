@@ -185,6 +185,12 @@ EDIT_OPTIONS = [
     ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
+    option(
+        CHAIN,
+        "--rules-first/--no-rules-first",
+        default=None,
+        help="Correct by rules, before a model is asked, what is certain.  [default: yes; not with the paper's method]",
+    ),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
     option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),

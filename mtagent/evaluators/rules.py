@@ -12,7 +12,7 @@ import regex
 from mtagent import __version__
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import markup, mqm, scripts
+from mtagent.text import foreign, markup, mqm, scripts
 from mtagent.text import numbers as marks
 from mtagent.text.terms import occurrences, term_faults
 
@@ -297,30 +297,80 @@ def apertium_marks(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown, match.group("word"))
 
 
-_ENOUGH_WORDS = 4
+_CONVERSION = regex.compile(r"%[-+#0 ]*+\d*+(?:\.\d++)?+(?:hh?|ll?|z)?+(?P<kind>[sd@iouxXeEfFgGcraA])")
+
+
+def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """printf arguments of several kinds in another order than the source's, and without numbers that say so."""
+    originals, copies = (
+        [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
+        for text in (segment.source, translation)
+    )
+    wrong = [copy for original, copy in zip(originals, copies, strict=False) if original.key != copy.key]
+    if len(copies) > 1 and wrong and Counter(m.key for m in originals) == Counter(m.key for m in copies):
+        why = "the arguments are in another order than in the source; number them, as in %2$s"
+        yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
+
+
+_MESSAGE = regex.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:plural|select|selectordinal)\s*+,")
+_QUOTED = regex.compile(r"'(?:[{}][^']*+(?:'|\Z)|')")
+
+
+def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """An ICU message whose braces do not pair up, or that lost the branch ``other``, where the source's is whole."""
+
+    def faults(text: str) -> list[str]:
+        plain, depth, lowest = _QUOTED.sub("", text), 0, 0
+        for brace in regex.findall("[{}]", plain):
+            depth += 1 if brace == "{" else -1
+            lowest = min(lowest, depth)
+        unpaired = ["braces that do not pair up"] if depth or lowest < 0 else []
+        others = len(regex.findall(r"\bother\s*+\{", plain))
+        return unpaired + ["a branch 'other' too few"] * (others < len(_MESSAGE.findall(plain)))
+
+    if opening := _MESSAGE.search(translation):
+        for why in faults(translation) if _MESSAGE.search(segment.source) and not faults(segment.source) else ():
+            shown = f"the ICU message cannot be read: it has {why}"
+            yield located(translation, *opening.span(), "accuracy/mistranslation", "critical", shown)
+
+
+_UNTRANSLATED = "accuracy/untranslated text"
+_ENOUGH_WORDS, _FEWEST_WORDS = 4, 2
+_ENDS_BEFORE = regex.compile(r"(?:\A|[.!?…:。！？]|\n)[\p{P}\s]*+\Z")
+_ENDS_AFTER = regex.compile(r"[\p{Pe}\p{Pf}\"'\s]*+(?:[.!?…:。！？]|\n|\Z)")
 
 
 def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A translation that is a copy of its source, and words in a script that the target language does not use."""
-    if scripts.language_of(segment.source_lang) == scripts.language_of(segment.target_lang):
+    """A translation that is its source, sentences copied from it, and words in a script of another language."""
+    if foreign.is_within_language(segment):
         return
-    copied = scripts.words(markup.prose(translation))
-    small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
-    if (
-        len(copied) >= _ENOUGH_WORDS
-        and 2 * small >= len(copied)
-        and copied == scripts.words(markup.prose(segment.source))
-    ):
-        shown = "the source is copied"
-        yield located(translation, 0, len(translation), "accuracy/untranslated text", "major", shown)
-        return
+    words = [*scripts.word_pattern(translation).finditer(markup.prose(translation))]
+    copied = [word.group() for word in words]
+    if len(copied) >= _FEWEST_WORDS and tuple(copied) == scripts.words(markup.prose(segment.source)):
+        small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
+        label = all(word.isalpha() and word.islower() for word in copied[1:])  # Save file; not New York, Windows 11
+        if 2 * small >= len(copied) if len(copied) >= _ENOUGH_WORDS else label:
+            yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
+            return
+    stretch: tuple[int, int] = (0, 0)
+    stretches = []
+    for first, run in foreign.copied_runs(segment, translation):
+        if first > stretch[1] or not stretch[1]:
+            stretches.append((first, first + len(run)))
+        else:
+            stretches[-1] = (stretch[0], first + len(run))
+        stretch = stretches[-1]
+    for first, last in stretches:
+        start, end = words[first].start(), words[last - 1].end()
+        if _ENDS_BEFORE.search(translation[:start][-20:]) and _ENDS_AFTER.match(translation, end):
+            yield located(translation, start, end, _UNTRANSLATED, "major", "a sentence of the source is copied")
     pattern = scripts.foreign_words_of(scripts.script_of(segment.target_lang))
     if not scripts.script_of(segment.target_lang) or pattern is None or translation.isascii():
         return
     for match in pattern.finditer(translation):
         if match.group() in segment.source:
             shown = f"not in the script of {segment.target_lang}"
-            yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown)
+            yield located(translation, *match.span(), _UNTRANSLATED, "minor", shown)
 
 
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -394,6 +444,8 @@ def double_spaces(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """More than one space between words, where the source has none and nothing is aligned by spaces."""
     if "  " not in translation or "  " in segment.source or _ALIGNED.search(translation):
         return
+    if not scripts.has_spaces(segment.target_lang):  # such text is tokenised
+        return
     for match in _SPACES.finditer(translation):
         yield located(translation, *match.span(), "fluency/punctuation", "minor", "more than one space", " ")
 
@@ -460,6 +512,8 @@ def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 RULES: dict[str, Rule] = {
     "empty": empty,
     "taken-over": taken_over,
+    "argument-order": argument_order,
+    "message-form": message_form,
     "numbers": numbers,
     "apertium-marks": apertium_marks,
     "untranslated": untranslated,

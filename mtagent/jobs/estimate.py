@@ -159,7 +159,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
-                if stage == "rerank":  # its requests are the gate's
+                if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
                     work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
@@ -310,7 +310,7 @@ class Estimator:
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """A row per stage; none for rerank where there is no candidate."""
         stages = self._config.stages or ()
-        total: dict[str, Range] = {stage: Range() for stage in stages}
+        total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
         for segment in segments:
             if not segment.source.strip():
