@@ -117,7 +117,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     "rpe": ("rerank", "postedit"),
     "rpp": ("rerank", "postedit", "proofread"),
     "trpp": ("translate", "rerank", "postedit", "proofread"),
-    **{stage: (stage,) for stage in get_args(Stage) if stage != "rules"},  # which rules_first adds
+    **{stage: (stage,) for stage in get_args(Stage)},
 }
 
 _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake

@@ -160,6 +160,8 @@ def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
     lost, added = start[shared:], other[shared:]
     if shared < _SHORTEST or len(lost) > _LOST:
         return False
+    if loose and not lost and len(start) > _SHORTEST:  # файл, файловый
+        return True
     if lang in _SLAVIC and not lost and start[-1] in _VOWEL:  # страна, страна|х
         lost, added = start[-1], start[-1] + added
     if lang in _CHANGES and _CHANGES[lang].fullmatch(f"{lost}>{added}"):
@@ -257,7 +259,7 @@ def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Patter
     going_on = r"\w*+" if suffixes else ""
     parts = [regex.escape(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
     left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
-    right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
+    right = r"(?![\p{L}\p{M}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
     return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
 
 
