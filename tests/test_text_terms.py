@@ -170,7 +170,9 @@ WORDS = st.lists(st.sampled_from(["Konto", "Konten", "konto", "Kontos", "das", "
 
 @given(WORDS.map(" ".join), st.lists(WORDS.map(" ".join).filter(bool), max_size=4), st.sampled_from(["de", "ru", "zh"]))
 @settings(max_examples=60)
-def test_what_is_found_as_it_is_written_is_found_in_a_known_language_too(text: str, terms: list[str], lang: str) -> None:
+def test_what_is_found_as_it_is_written_is_found_in_a_known_language_too(
+    text: str, terms: list[str], lang: str
+) -> None:
     glossary = Glossary(Term(source=term, target="x") for term in terms)
     found = glossary.relevant(text, lang)
     assert set(glossary.relevant(text)) <= set(found)

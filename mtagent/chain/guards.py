@@ -9,7 +9,7 @@ edits, but for those that do damage. The guards over a translation that has no t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import regex
@@ -21,7 +21,7 @@ from mtagent.text.edits import apply
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.numbers import other_numerals, quantities, unmatched
 from mtagent.text.omission import lost
-from mtagent.text.terms import term_faults
+from mtagent.text.terms import lost_targets, term_faults
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -145,17 +145,23 @@ def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
     )
 
 
-def terms(segment: Segment, text: str) -> list[str]:
+def terms(segment: Segment, before: str, after: str) -> list[str]:
     """Do-not-translate terms stay, one of the glossary's targets stays, and forbidden words stay out."""
-    faults = []
-    for fault in term_faults(segment, text) if segment.terms else ():
+    if not segment.terms:
+        return []
+    faults = new_faults(_term_faults)(segment, before, after)
+    left = (" or ".join(map(repr, targets)) for targets in lost_targets(segment, before, after))
+    return [*faults, *(f"glossary term {targets} is left in compounds only" for targets in left)]
+
+
+def _term_faults(segment: Segment, text: str) -> Iterator[str]:
+    for fault in term_faults(segment, text):
         if fault.kind == "forbidden":
-            faults.append(f"forbidden word {fault.term.target or fault.term.source!r}")
+            yield f"forbidden word {fault.term.target or fault.term.source!r}"
         elif fault.kind == "missing":
-            faults.append(f"glossary term {' or '.join(map(repr, fault.targets))} is missing")
+            yield f"glossary term {' or '.join(map(repr, fault.targets))} is missing"
         else:
-            faults.append(f"do-not-translate term {fault.term.source!r} is missing")
-    return faults
+            yield f"do-not-translate term {fault.term.source!r} is missing"
 
 
 # -- lines and white space
@@ -309,7 +315,7 @@ GUARDS: dict[str, Guard] = {
     "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
-    "terms": new_faults(terms),
+    "terms": terms,
     "brackets": new_faults(brackets),
     "quotes": new_faults(quotes),
     "script": script,

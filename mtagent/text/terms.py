@@ -292,23 +292,47 @@ def occurrences(
     return [marks[start] for start in sorted(marks)]
 
 
-def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
-    """Whether a translation has the term ``target``, inflected or not.
+class Mentions(NamedTuple):
+    """How often a target term is in a translation: as a word of its own, and in all."""
+
+    words: int
+    all: int
+
+    def lost(self, after: Mentions) -> bool:
+        """Whether no word of its own is left ``after`` a change, and no part of a compound has come for it."""
+        return self.words > 0 and after.words == 0 and after.all < self.all
+
+
+def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> Mentions:
+    """How often a translation has the term ``target``, inflected or not.
 
     In Germanic and Uralic languages it may be a part of a compound, at its beginning or end; where words take chains
     of suffixes, and where nothing is known of a language, it may go on.
     """
-    if occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=lang not in _FUSED, loose=True):
-        return True
-    wanted = words_of_term(target)
-    if lang not in _COMPOUNDING or len(wanted) != 1 or len(target) < _SHORTEST_COMPOUND:
-        return False
-    most, longest = _SHORTEST, len(target) + _MOST_ADDED
-    return any(
-        same_word(target, word.text[start:], lang, loose=True)
-        for word in _words_of_text(text)
-        for start in range(max(most, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
-    )
+    plain = occurrences(target, text, lang, case_sensitive=case_sensitive, loose=True)
+    if lang in _FUSED:
+        return Mentions(len(plain), len(plain))
+    going_on = occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=True, loose=True)
+    if lang not in _COMPOUNDING:
+        return Mentions(len(going_on), len(going_on))
+    count, wanted = len(going_on), words_of_term(target)
+    if len(wanted) == 1 and len(target) >= _SHORTEST_COMPOUND:
+        places = {mark.start for mark in going_on}
+        longest = len(target) + _MOST_ADDED
+        count += sum(
+            any(
+                same_word(target, word.text[start:], lang, loose=True)
+                for start in range(max(_SHORTEST, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
+            )
+            for word in _words_of_text(text)
+            if word.start not in places
+        )
+    return Mentions(len(plain), count)
+
+
+def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
+    """Whether a translation has the term ``target``, as :func:`mentions` counts it."""
+    return mentions(target, text, lang, case_sensitive=case_sensitive).all > 0
 
 
 # -- what is wrong with the terms of a translation
@@ -327,13 +351,19 @@ class TermFault(NamedTuple):
     mark: Mark | None = None
 
 
-def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
-    """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
-    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+def targets_of(segment: Segment) -> dict[str, list[Term]]:
+    """The terms that are to be translated, by their source in small letters: several have several senses."""
     targets: dict[str, list[Term]] = {}
     for term in segment.terms:
         if term.target is not None and not term.forbidden:
             targets.setdefault(term.source.casefold(), []).append(term)
+    return targets
+
+
+def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
+    """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
+    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    targets = targets_of(segment)
     for term in segment.terms:
         exact, rivals = term.case_sensitive, targets.get(term.source.casefold(), [])
         if term.target is None and not term.forbidden:
@@ -357,3 +387,22 @@ def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
             has_target(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive) for rival in rivals
         ):
             yield TermFault("missing", term, tuple(rival.target or "" for rival in rivals))
+
+
+def lost_targets(segment: Segment, before: str, after: str) -> list[tuple[str, ...]]:
+    """The targets, by source term, that a change loses though a compound with one of them is left."""
+    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    lost = []
+    for terms in targets_of(segment).values():
+        exact = terms[0].case_sensitive
+        if target_lang in _COMPOUNDING and occurrences(
+            terms[0].source, segment.source, source_lang, case_sensitive=exact
+        ):
+            counts = [
+                [mentions(term.target or "", text, target_lang, case_sensitive=term.case_sensitive) for term in terms]
+                for text in (before, after)
+            ]
+            old, new = (Mentions(sum(c.words for c in of), sum(c.all for c in of)) for of in counts)
+            if new.all and old.lost(new):
+                lost.append(tuple(term.target or "" for term in terms))
+    return lost
