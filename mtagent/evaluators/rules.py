@@ -348,7 +348,9 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     copied = [word.group() for word in words]
     if len(copied) >= _FEWEST_WORDS and tuple(copied) == scripts.words(markup.prose(segment.source)):
         small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
-        label = all(word.isalpha() and word.islower() for word in copied[1:])  # Save file; not New York, Windows 11
+        label = min(map(len, copied)) > 1 and all(
+            word.isalpha() and word.islower() for word in copied[1:]
+        )  # Save file; not New York, Windows 11
         if 2 * small >= len(copied) if len(copied) >= _ENOUGH_WORDS else label:
             yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
             return
@@ -512,9 +514,9 @@ def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 RULES: dict[str, Rule] = {
     "empty": empty,
     "taken-over": taken_over,
+    "numbers": numbers,
     "argument-order": argument_order,
     "message-form": message_form,
-    "numbers": numbers,
     "apertium-marks": apertium_marks,
     "untranslated": untranslated,
     "terms": terms,

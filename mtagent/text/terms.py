@@ -160,7 +160,7 @@ def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
     lost, added = start[shared:], other[shared:]
     if shared < _SHORTEST or len(lost) > _LOST:
         return False
-    if loose and not lost and len(start) > _SHORTEST:  # файл, файловый
+    if loose and lang in _FUSED and not lost and len(start) > _SHORTEST:  # файл, файловый
         return True
     if lang in _SLAVIC and not lost and start[-1] in _VOWEL:  # страна, страна|х
         lost, added = start[-1], start[-1] + added
