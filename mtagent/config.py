@@ -215,6 +215,7 @@ class Config(ModelSettings):
     domain: str | None = None
     glossary: Path | None = None
     keep: Path | None = None
+    instructions: Path | None = None
     prompts: Path | None = None
     concurrency: int = Field(default=16, ge=1)
     requests_per_minute: int | None = Field(default=None, gt=0)
@@ -365,6 +366,8 @@ class Config(ModelSettings):
         dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         if self.stages is not None:  # where there are candidates, the job says so
             dumped["stages"] = [stage for stage in self.stages if stage != "rerank"]
+        if self.context:  # former versions showed sources alone
+            dumped["context"] = f"{self.context} with translations"
         return {name: value for name, value in dumped.items() if value != {}}
 
 
@@ -434,6 +437,8 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         )
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
+    if config.instructions is not None:
+        refuse_pipe(config.instructions, "instructions")
     if config.prompts is not None:
         # If nothing were said, the prompts that come with mtagent would be used in place of the user's own.
         if not config.prompts.is_dir():
@@ -481,7 +486,15 @@ def _read(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
     folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
-    for name in ("glossary", "keep", "prompts", "store", "prices", "calibration"):  # relative to the file
+    for name in (
+        "glossary",
+        "keep",
+        "instructions",
+        "prompts",
+        "store",
+        "prices",
+        "calibration",
+    ):  # relative to the file
         if isinstance(data.get(name), str):
             data[name] = folder / Path(data[name]).expanduser()
     return data

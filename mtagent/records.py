@@ -641,7 +641,7 @@ class Chain(Record):
         return {step.stage: step for step in self.steps}
 
 
-_OF_ONE_RATING = ("order:", "version:")
+_OF_ONE_RATING = ("order:", "paragraphs:", "version:")
 _FELL_BACK = "confidence:verbal(no logprobs)"
 _REVISION = "revision:"
 _CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
@@ -651,8 +651,8 @@ def comparable(signature: str) -> str:
     """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
 
     Left aside are the version of mtagent, and what a signature says about a single rating: the place among the ratings
-    of a source (``order``), and of himate that a model gave no log-probabilities and the calibrated threshold of a
-    language pair.
+    of a source (``order``), in how many ``paragraphs`` a long text was rated, and of himate that a model gave no
+    log-probabilities and the calibrated threshold of a language pair.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
     parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]

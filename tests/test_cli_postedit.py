@@ -85,7 +85,9 @@ def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(s
         with Store(shell.folder / "store.db") as store:
             chains = store.read(line.split()[2]).chains()
             contexts.append([chain.segment.context for chain in chains])
-    assert contexts[0] == [None, "s0", "s0\ns1", None, "own"]
+    before = [f"Source before: s{i}\nIts translation so far: t" for i in range(2)]
+    expected = ["Next source: s1", f"{before[0]}\nNext source: s2", "\n".join(before), "Next source: s4", "own"]
+    assert contexts[0] == expected
     assert contexts[1] == contexts[0][:4]  # wherever the run stops
 
 

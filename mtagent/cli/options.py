@@ -143,11 +143,20 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--source-lang", hidden=True),
     option(TEXTS, "--target-lang", hidden=True),
 ]
-OWN_PROMPTS_OPTION = [option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own.")]
+OWN_PROMPTS_OPTION = [
+    option(MODEL, "--instructions", type=FILE, help="Text shown to every model: register, audience, style."),
+    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+]
 PROMPT_OPTIONS = [
     option(TEXTS, "--glossary", type=FILE, help="TBX, CSV or TSV: source,target[,note,case,forbidden]."),
     option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
-    option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
+    option(
+        TEXTS,
+        "--context",
+        type=int,
+        metavar="N",
+        help="Show the N segments before, with their translations, and the next.",
+    ),
     option(TEXTS, "--domain", help="Domain of the texts."),
     *OWN_PROMPTS_OPTION,
 ]

@@ -22,14 +22,15 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.calibrate import StoredPair
-from mtagent.jobs.inputs import Files, read_segments
+from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
     effective,
+    instructed,
     judge_settings,
     judge_specs,
     named_evaluator,
@@ -144,29 +145,30 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     config = config.effective()
     with files.spooled(config) as (files, config):
         listener, folder = Listener(config), config.prompts
+        llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
-            evaluator = named_evaluator(config, config.evaluator or "rules", listener)
+            evaluator = named_evaluator(config, config.evaluator or "rules", llm)
         triage = None
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
-            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], listener)
-        for segment in read_segments(config, files):
+            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
+        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
             if triage is not None:
-                for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
+                for request in asyncio.run(listener.requests_of(rating_by(triage, segment, text))):
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
                 if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
-                    work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(llm, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
-                    work = evaluator.rate(segment, text)
+                    work = rating_by(evaluator, segment, text)
                 elif segment.translation is None and config.translator == "llm":
-                    work = LLMTranslator(listener, prompts_folder=folder).draft(segment)
+                    work = LLMTranslator(llm, prompts_folder=folder).draft(segment)
                 else:
                     continue
                 for request in asyncio.run(listener.requests_of(work)):
@@ -253,14 +255,15 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         decided = effective(config, OwnParts())
         if any(any(segment.candidates) for segment in read_segments(config, files)):
             files.refuse_idle_candidates(decided)
-        return asyncio.run(Estimator(decided, tokens).chains(read_segments(config, files)))
+        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
+        return asyncio.run(Estimator(decided, tokens).chains(segments))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
     with files.spooled(config) as (files, config):
         config = effective(config, OwnParts()).model_copy(update={"forced": False})
-        return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
+        return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
 
 
 def estimate_pairs(
@@ -276,7 +279,7 @@ class Estimator:
     def __init__(self, config: Config, tokens: Counter) -> None:
         self._config, self._count = config, tokens.count
         self.listener = Listener(config)
-        self._llm = None if config.offline else self.listener
+        self._llm = None if config.offline else instructed(self.listener, config)
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
         self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
@@ -422,7 +425,9 @@ class Estimator:
                 calls: tuple[int, int] | None = fewest, most
             case _:  # an evaluator, perhaps a foreign one, that does not say
                 calls = None
-        requests = await self.listener.requests_of(evaluator.rate(segment, text.text))
+        if (parts := len(reviewed_paragraphs(evaluator, segment, text.text))) and calls:
+            calls = calls[0] * parts, calls[1] * parts
+        requests = await self.listener.requests_of(rating_by(evaluator, segment, text.text))
         return self._range(settings, requests, text, text.listed, calls)
 
     def _range(

@@ -30,6 +30,7 @@ from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
+from mtagent.llm.instructions import Instructed, read_instructions
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
@@ -52,6 +53,11 @@ def within_budget(config: Config) -> Callable[[LLM], LLM]:
     """Something that puts the budget of ``config`` around each model that it gets."""
     budget = budget_of(config)
     return lambda llm: Budgeted(llm, budget) if budget else llm
+
+
+def instructed(llm: LLM, config: Config) -> LLM:
+    """``llm``, shown the instructions that ``config`` names with each request. Raises :class:`InputError`."""
+    return Instructed(llm, read_instructions(config.instructions)) if config.instructions else llm
 
 
 WrapLLM = Callable[[LLM], LLM]
@@ -194,7 +200,7 @@ class _Models:
         if (settings, draw) not in self._made:
             client = self._clients[settings]
             drawn = Redrawn(client, draw) if draw and isinstance(client, KeyedLLM) else client
-            self._made[settings, draw] = self._wrap(drawn)
+            self._made[settings, draw] = instructed(self._wrap(drawn), self._config)
         return self._made[settings, draw]
 
     def _client(self, settings: ModelSettings) -> LLM:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
 from mtagent.llm.prompts import Prompt, Values
-from mtagent.llm.protocol import LLM
+from mtagent.llm.protocol import LLM, InstructedLLM
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool
 
@@ -29,11 +29,16 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def finished(*work: Coroutine[Any, Any, T]) -> list[T]:
     """The results in order. An error is raised when all have ended: what the others are paid for is not lost."""
-    results = await asyncio.gather(*work, return_exceptions=True)
+    results = await settled(*work)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if not isinstance(result, BaseException)]
+
+
+async def settled(*work: Awaitable[T]) -> list[T | BaseException]:
+    """The results in order, each error in the place of its result."""
+    return await asyncio.gather(*work, return_exceptions=True)
 
 
 AGAIN = (
@@ -106,6 +111,8 @@ class Dialogue:
     ) -> Completion:
         """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
+        if isinstance(self._llm, InstructedLLM):  # the record has what was sent
+            messages = self._llm.instructed(messages)
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         call = Call.model_construct(purpose=purpose, model=self._llm.model, messages=tuple(messages))
 

@@ -11,7 +11,7 @@ from typing import Any
 import regex
 from pydantic import Field
 
-from mtagent.llm.protocol import LLM, SampledLLM
+from mtagent.llm.protocol import LLM, InstructedLLM, SampledLLM
 from mtagent.llm.reply import Failure
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Record, Schema, Tool
@@ -43,10 +43,10 @@ class Sampling(Record):
 
 
 def settings_of(llm: LLM) -> list[str]:
-    """The settings that are sent with each request to ``llm``, for a signature: ``temperature:0.0`` …"""
-    if not isinstance(llm, SampledLLM) or llm.sampling is None:
-        return []
-    return [f"{name}:{value}" for name, value in llm.sampling.parameters().items()]
+    """What is sent with each request to ``llm``, for a signature: ``temperature:0.0`` …, ``instructions:#0a1b2c3d``."""
+    sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+    settings = [f"{name}:{value}" for name, value in sampling.parameters().items()] if sampling else []
+    return [*settings, f"instructions:#{llm.instructions}"] if isinstance(llm, InstructedLLM) else settings
 
 
 def sent_tool(tool: Tool) -> dict[str, Any]:
