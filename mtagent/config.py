@@ -98,8 +98,8 @@ def typed_options(
 
 DEFAULT_MODEL = "gpt-6-luna"
 GUARD_NAMES = (
-    *("placeholders", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace", "terms"),
-    *("brackets", "quotes", "script", "control", "repetition", "end", "length"),
+    *("placeholders", "hotkeys", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace"),
+    *("terms", "brackets", "quotes", "script", "language", "control", "repetition", "end", "length", "max_length"),
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]

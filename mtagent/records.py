@@ -178,6 +178,7 @@ class Segment(Record):
 
     ``source_lang`` and ``target_lang`` are BCP-47 codes. ``context`` is neighbouring text that is not translated.
     ``candidates`` are other translations that may take the place of ``translation``; ``""``: a system has none.
+    ``max_length`` is how many characters (Unicode code points) a translation may have.
     """
 
     id: str
@@ -192,6 +193,7 @@ class Segment(Record):
     context: str | None = None
     notes: str | None = None
     terms: tuple[Term, ...] = ()
+    max_length: int | None = Field(default=None, ge=1)
 
 
 class Found(Record):

@@ -134,6 +134,7 @@ GOOD_EDITS = [
     ("de", "It costs 1,000.5 euros.", "Es kostet 1,000.5 Euro.", "Es kostet 1.000,5 Euro."),
     ("de", "A 50% rise.", "Ein 50% Anstieg.", "Ein Anstieg um 50 %."),
     ("de", "At 10:30.", "Um 10:30.", "Um 10.30 Uhr."),
+    ("de", "At 5 pm.", "Um 5 Uhr.", "Um 17:00 Uhr."),
     ("de", "5 km away.", "5 km entfernt.", "5 Kilometer entfernt."),
     ("de", 'He said "no".', 'Er sagte "nein".', "Er sagte „nein“."),
     ("fr", 'He said "no".', 'Il dit "non".', "Il dit « non »."),
@@ -164,7 +165,7 @@ def test_good_edits_pass(lang: str, source: str, before: str, after: str) -> Non
 
 
 BAD_EDITS = [
-    ("numbers", "de", "At 5 pm.", "Um 5 Uhr.", "Um 17:00 Uhr."),
+    ("numbers", "de", "At 5 pm.", "Um 17:00 Uhr.", "Um 5 Uhr."),
     ("placeholders", "de", "Hello {name}", "Hallo {nome}", "Hallo {nom}"),
     ("units", "de", "五公里", "5 km", "5 Meilen"),
     ("units", "de", "It is 5 km.", "Es sind 5 km.", "Es sind 5."),

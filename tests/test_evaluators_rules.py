@@ -152,8 +152,8 @@ PLURAL = "{n, plural, one {# file} other {# files}}"
         ("%1$s has %2$d files.", "%2$d Dateien hat %1$s.", None),
         ("%s and %s.", "%s und %s.", None),
         (PLURAL, "{n, plural, one {# Datei} other {# Dateien}}", None),
-        (PLURAL, "{n, plural, one {# Datei} other {# Dateien}", "{n, plural,"),
-        (PLURAL, "{n, plural, one {# Datei} sonst {# Dateien}}", "{n, plural,"),
+        (PLURAL, "{n, plural, one {# Datei} other {# Dateien}", "{n, plural, one {# Datei} other {# Dateien}"),
+        (PLURAL, "{n, plural, one {# Datei} sonst {# Dateien}}", "{n, plural, one {# Datei} sonst {# Dateien}}"),
         (PLURAL, "{n, plural, one {# '{' Datei} other {# Dateien}}", None),
         ("Save file", "Save file", "Save file"),
         ("New York", "New York", None),
@@ -169,7 +169,7 @@ PLURAL = "{n, plural, one {# file} other {# files}}"
 def test_broken_messages_arguments_and_copied_sentences_are_found_without_a_suggestion(
     source: str, translation: str, marked: str | None
 ) -> None:
-    kinds = ("arguments are in another order", "ICU message cannot be read", "copied")
+    kinds = ("arguments are in another order", "ICU message", "copied")
     spans = [s for s in find(source, translation, "de") if any(kind in (s.explanation or "") for kind in kinds)]
     assert [span.text for span in spans] == ([] if marked is None else [marked])
     assert all(span.suggestion is None and span.severity in ("major", "critical") for span in spans)

@@ -39,6 +39,7 @@ UNITS = [
     "Action Input:", "finish(", "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>",
     "accuracy/", "instead of ", "->", "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
     "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
+    "{n, plural, other {", "{n, select, a {} other {}} ", "%s ", "a\u0430", "a-", ":a:", "「a",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]

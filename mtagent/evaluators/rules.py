@@ -12,8 +12,9 @@ import regex
 from mtagent import __version__
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import foreign, markup, mqm, scripts
+from mtagent.text import foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
+from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
 
 Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
@@ -256,15 +257,16 @@ _CERTAIN_DIGITS = 3
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
+    languages = segment.source_lang, segment.target_lang
 
-    def counts(number: marks.Number, numerals: frozenset[str]) -> bool:
+    def counts(number: marks.Number) -> bool:
         value = number.values[0]
-        is_small = value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL
-        return not is_small and value not in numerals
+        return not (value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL)
 
-    missing, extra = marks.unmatched(marks.numbers(source), marks.numbers(text))
-    missing = [number for number in missing if counts(number, marks.other_numerals(text))]
-    extra = [number for number in extra if counts(number, marks.other_numerals(source))]
+    faults = marks.faults(source, text, *languages)
+    words = readings(text, languages[1]).possible.copy() if faults.missing else Counter()
+    missing = [number for number in faults.missing if counts(number) and not marks.take(words, number)]
+    extra = [number for number in faults.extra if counts(number)]
     originals = [source[number.start : number.end] for number in missing]
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
@@ -312,26 +314,20 @@ def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
 
 
-_MESSAGE = regex.compile(r"\{\s*+[\w.-]++\s*+,\s*+(?:plural|select|selectordinal)\s*+,")
-_QUOTED = regex.compile(r"'(?:[{}][^']*+(?:'|\Z)|')")
-
-
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """An ICU message whose braces do not pair up, or that lost the branch ``other``, where the source's is whole."""
-
-    def faults(text: str) -> list[str]:
-        plain, depth, lowest = _QUOTED.sub("", text), 0, 0
-        for brace in regex.findall("[{}]", plain):
-            depth += 1 if brace == "{" else -1
-            lowest = min(lowest, depth)
-        unpaired = ["braces that do not pair up"] if depth or lowest < 0 else []
-        others = len(regex.findall(r"\bother\s*+\{", plain))
-        return unpaired + ["a branch 'other' too few"] * (others < len(_MESSAGE.findall(plain)))
-
-    if opening := _MESSAGE.search(translation):
-        for why in faults(translation) if _MESSAGE.search(segment.source) and not faults(segment.source) else ():
-            shown = f"the ICU message cannot be read: it has {why}"
-            yield located(translation, *opening.span(), "accuracy/mistranslation", "critical", shown)
+    """An ICU message that cannot be read, or lacks an argument or a branch, where the source is whole."""
+    source = icu.message(segment.source)
+    if source is None or not translation.strip():
+        return
+    start, end = len(translation) - len(translation.lstrip()), len(translation.rstrip())
+    try:
+        faults = [*icu.form_faults(source, icu.parse(translation), segment.target_lang)]
+        shown = "the ICU message does not fit its source"
+    except icu.IcuError as error:
+        shown, faults = "the ICU message cannot be read", [str(error)]
+    if faults:
+        why = f"{shown}: {'; '.join(faults)}"
+        yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
 
 
 _UNTRANSLATED = "accuracy/untranslated text"

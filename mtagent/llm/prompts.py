@@ -213,6 +213,9 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
+    notes = [segment.notes] if segment.notes else []
+    if segment.max_length:
+        notes.append(f"The translation must have at most {segment.max_length} characters.")
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
@@ -221,7 +224,7 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "reference": segment.reference,
         "context": segment.context or None,
         "domain": segment.domain or None,
-        "notes": segment.notes or None,
+        "notes": "\n".join(notes) or None,
         "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }
