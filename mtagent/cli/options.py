@@ -260,7 +260,9 @@ UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
     option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
     option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
-    option(MODEL, "--temperature", type=float, help="Sampling temperature.  [default: the server's]"),
+    option(
+        MODEL, "--temperature", type=float, help="Sampling temperature.  [default: 0 for ratings, else the server's]"
+    ),
     option(MODEL, "--max-tokens", type=int, help="Most tokens in a reply.  [default: the server's]"),
     option(MODEL, "--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
     option(MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Your own prices; they override the public ones."),

@@ -157,7 +157,7 @@ class HiMATE:
             if self._kind == "verbal":
                 calibration.refuse_other_kind("verbal")
         with Dialogue(self._llm, segment.id) as dialogue:
-            values = prompts.segment_values(segment, translation=translation)
+            values = prompts.segment_values(segment, translation=translation, severities=typology.SEVERITIES)
             case = _Case(segment, translation, dialogue, values, calibration)
             findings = await together(*(self._follow(case, subtype) for subtype in SUBTYPES))
             unread = [finding for finding in findings if finding.unread]

@@ -35,6 +35,7 @@ from mtagent.jobs.parts import (
     judge_specs,
     named_evaluator,
     named_pairwise,
+    rater_settings,
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
@@ -164,7 +165,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                 if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
-                    work = Proofreader(llm, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
                     work = rating_by(evaluator, segment, text)
                 elif segment.translation is None and config.translator == "llm":
@@ -281,7 +282,8 @@ class Estimator:
         self.listener = Listener(config)
         self._llm = None if config.offline else instructed(self.listener, config)
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
-        self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
+        self._spec = config.evaluator or "rules"
+        self.evaluator = named_evaluator(config, self._spec, self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
 
         self._triage: tuple[ModelSettings, Evaluator] | None = None
@@ -305,7 +307,8 @@ class Estimator:
             translated = True
             if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                total = total.plus(await self._rating(self._config.model_for(None), self.evaluator, segment, text))
+                _, settings, _ = rater_settings(self._spec, self._config.model_for(None))
+                total = total.plus(await self._rating(settings, self.evaluator, segment, text))
         if missing and not translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
@@ -377,7 +380,8 @@ class Estimator:
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         settings = self._config.model_for("postedit")
         proposals = self._config.proposals
-        rating = (await self._rating(settings, self.evaluator, segment, text)).times(proposals)
+        _, asked, _ = rater_settings(self._spec, settings)
+        rating = (await self._rating(asked, self.evaluator, segment, text)).times(proposals)
         gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
@@ -393,11 +397,13 @@ class Estimator:
         if self._llm is None:
             return Range()
         stages = self._config.stages or ()
-        proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
+        strategy, folder = self._config.strategy, self._config.prompts
+        proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        reworded = self._range(
-            self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests))
-        )
+        written = text.edited().in_parts(len(requests))
+        if strategy != "paper":  # the text, and what was wrong with it
+            written = Reply(written.low + 8, written.high + 100)
+        reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
         return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())

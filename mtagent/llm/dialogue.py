@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
-from mtagent.llm.prompts import Prompt, Values
+from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM, InstructedLLM
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool
@@ -73,20 +73,29 @@ class Dialogue:
         """Seconds since the dialogue began."""
         return time.perf_counter() - self._began
 
-    async def ask(self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T]) -> T:
-        """Send ``prompt`` and return what ``read`` makes of the reply.
+    async def ask(
+        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, talk: Talk = ()
+    ) -> T:
+        """Send ``prompt``, and the ``talk`` that followed on it, and return what ``read`` makes of the reply.
 
         A reply that ``read`` refuses with :class:`UnreadableReply` or :class:`EmptyReply` is asked for once more, with
         the reason. No reply that ``read`` raises anything for is taken from the call cache again.
         """
-        value, _ = await self.ask_fully(prompt, values, purpose, read)
+        value, _ = await self.ask_fully(prompt, values, purpose, read, talk=talk)
         return value
 
     async def ask_fully(
-        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, logprobs: bool = False
+        self,
+        prompt: Prompt,
+        values: Values,
+        purpose: str,
+        read: Callable[[str], T],
+        *,
+        talk: Talk = (),
+        logprobs: bool = False,
     ) -> tuple[T, Completion]:
         """The same, with the completion that was read: its log-probabilities, where the server gives them."""
-        messages, schema = prompt.render(values), prompt.reply_schema
+        messages, schema = prompt.render(values, talk), prompt.reply_schema
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:

@@ -14,6 +14,8 @@ from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, language_of
 _NOT_TRANSLATABLE = frozenset({"und", "mul", "zxx", "mis", "root"})
 _POSIX_MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl", "arabic": "Arab", "devanagari": "Deva"}
 _CUSTOMARY = {
+    "ar-001": "Modern Standard Arabic",
+    "ar-EG": "Egyptian Arabic",
     "de-AT": "Austrian German",
     "de-CH": "Swiss Standard German",
     "en-AU": "Australian English",
@@ -97,8 +99,9 @@ def closest(lang: str, offered: Sequence[str]) -> str | None:
 def name(code: str) -> str:
     """The English name for prompts, with script or region only where they say more than the language itself.
 
-    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``zh-TW`` → ``Chinese (Traditional)``, ``sr-Latn`` →
-    ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code does not either.
+    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese
+    (Traditional)``, ``sr-Latn`` → ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code
+    does not either.
     """
     language = known_language(normalise(code))
     assert language is not None
@@ -132,10 +135,10 @@ def _code(written: str) -> str | None:
 
 def _code_of_name(written: str) -> str | None:
     """The code for ``Serbian``, ``Brazilian Portuguese`` or ``Serbian (Latin script, Serbia)``; only exact names."""
-    if written in _CUSTOMARY.values():
+    whole = _look_up("language", written)  # "Egyptian Arabic" has a code of its own, arz
+    if whole is None and written in _CUSTOMARY.values():
         return next(code for code, customary in _CUSTOMARY.items() if customary == written)
     base, _, qualifiers = written.removesuffix(")").partition("(")
-    whole = _look_up("language", written)
     tag = whole or _look_up("language", base)
     if len(written) < 4 or tag is None or tag in _NOT_TRANSLATABLE:  # "ua" names a language too, by mistake for "uk"
         return None
