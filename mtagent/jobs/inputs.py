@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -20,10 +20,11 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of
-from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
+from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary
 from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
+from mtagent.formats.tbx import read_tbx
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.records import Segment
 from mtagent.store.store import default_path
@@ -328,18 +329,26 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
 
 
 def with_terms(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
-    """``segments``, each with those of the terms that ``config`` names which its source has."""
-    glossary = read_glossary(config.glossary) if config.glossary else ()
+    """``segments``, each with those of the terms that ``config`` names, for its languages, which its source has."""
     keep = read_do_not_translate(config.keep) if config.keep else ()
     kept = {term.source for term in keep}
-    for term in glossary:
-        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            raise ConfigError(
-                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
-            )
-    terms = Glossary((*glossary, *keep))
+    tables = read_glossary(config.glossary) if config.glossary and not is_tbx(config.glossary) else None
+
+    @cache
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        terms = tables or ()
+        if config.glossary and tables is None:
+            terms = read_tbx(config.glossary, source_lang, target_lang)
+        for term in terms:
+            if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+                raise ConfigError(
+                    f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
+                )
+        return Glossary((*terms, *keep))
+
     for segment in segments:
-        relevant = terms.relevant(segment.source) if terms.terms else ()
+        glossary = glossary_for(segment.source_lang, segment.target_lang)
+        relevant = glossary.relevant(segment.source, segment.source_lang) if glossary.terms else ()
         yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 

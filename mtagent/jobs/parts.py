@@ -91,6 +91,8 @@ def effective(config: Config, own: OwnParts) -> Config:
         config = config.model_copy(update={"gate": "gain"})
     elif config.gate is None and own.judge is not None:
         config = config.model_copy(update={"gate": "rate"})
+    if own.evaluator is not None and config.rules_first is None:  # it may know the given texts only
+        config = config.model_copy(update={"rules_first": False})
     return config.effective(offline=config.offline and own.llm is None, translator=translator)
 
 
