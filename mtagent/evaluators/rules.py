@@ -555,7 +555,7 @@ class Rules:
     def signature(self) -> str:
         """What a score depends on."""
         left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:1|weights:{self.weights}|{left_out}version:{__version__}"
+        return f"rules|v:2|weights:{self.weights}|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
         """The errors in the order of the text; those without a place come last.
