@@ -99,7 +99,7 @@ def edited(*replies: str, source: str = "A bad word.", text: str = "Una bad pala
     """The post-edit step of a text in the gate ``rate``."""
     agent = Agent(llm=ScriptedLLM(replies), stages="pe", model="m", **{"gate": "rate", **settings})
     (chain,) = agent.postedit([source], [text], "en", "es")
-    return chain.steps[0]
+    return chain.by_stage()["postedit"]
 
 
 class Own:
