@@ -16,7 +16,7 @@ import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, markup, scripts
-from mtagent.text.commentary import grown
+from mtagent.text.commentary import bare, grown
 from mtagent.text.edits import apply
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.numbers import other_numerals, quantities, unmatched
@@ -298,8 +298,9 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
     if before.strip() and not after.strip():
         return ["the text is empty"]
-    texts, lang = (segment.source, before, after), segment.target_lang
-    return [*lost(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
+    source, lang = segment.source, segment.target_lang
+    old, new = (bare(source, text, lang) for text in (before, after))
+    return [*lost(source, old, new, target_lang=lang), *grown(source, before, after, target_lang=lang)]
 
 
 # -- all guards, and the guards at work

@@ -7,15 +7,15 @@ an edit added that is no translation is the matter of :mod:`mtagent.text.comment
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from math import inf, log
 from typing import NamedTuple
 
 import regex
-from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
 
+from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import letters, word_pattern, words
 
@@ -345,43 +345,6 @@ def _names(text: str) -> Counter[str]:
 
 def _clip(value: float, low: float, high: float) -> float:
     return min(high, max(low, value))
-
-
-# -- two texts side by side
-
-MOST_MATCHED, MOST_APPROACHED = 400_000_000, 4_000_000_000
-"""The words of one text times those of the other up to which a longest common subsequence is found (in 50 MB), and up
-to which it is approached by the edit distance, in linear memory. Of longer texts only the common ends are matched."""
-
-
-def match(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Index pairs of equal words, rising on both sides."""
-    work = len(before) * len(after)
-    if work > MOST_APPROACHED:
-        head, tail = shared_ends(before, after)
-        ends = zip(range(len(before) - tail, len(before)), range(len(after) - tail, len(after)), strict=True)
-        return [*((k, k) for k in range(head)), *ends]
-    opcodes = (
-        LCSseq.opcodes(before, after) if work <= MOST_MATCHED else Levenshtein.opcodes(before, after, score_hint=64)
-    )
-    return [
-        (code.src_start + k, code.dest_start + k)
-        for code in opcodes
-        if code.tag == "equal"
-        for k in range(code.src_end - code.src_start)
-    ]
-
-
-def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Length of the common beginning of two texts, and of the common end of what follows it."""
-    head = Prefix.similarity(before, after)
-    return head, Postfix.similarity(before[head:], after[head:])
-
-
-def difference(before: str, after: str) -> tuple[str, str]:
-    """What stands between the common beginning and the common end of two texts."""
-    head, tail = shared_ends(before, after)
-    return before[head : len(before) - tail], after[head : len(after) - tail]
 
 
 def quoted(text: str, width: int = 60) -> str:
