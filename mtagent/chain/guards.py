@@ -299,8 +299,10 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     if before.strip() and not after.strip():
         return ["the text is empty"]
     source, lang = segment.source, segment.target_lang
-    old, new = (bare(source, text, lang) for text in (before, after))
-    return [*lost(source, old, new, target_lang=lang), *grown(source, before, after, target_lang=lang)]
+    losses = lost(source, before, after, target_lang=lang)
+    if losses:  # what was lost may be a remark
+        losses = lost(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
+    return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
 # -- all guards, and the guards at work

@@ -207,8 +207,9 @@ class Remarks:
         self.source, self.before, self.after = source, before, after
         self.pieces = pieces(after, lang)
         self._words = {word[:STEM] for word in words(before.casefold())}
-        whole = LONG_ENOUGH * letters(source) <= letters(before)
-        self._has_more = whole and len(self.pieces) > max(len(pieces(source)), len(pieces(before, lang)))
+        asked, given = len(pieces(source)), len(pieces(before, lang))
+        is_whole = letters(before) >= (LEFT if given >= asked else LONG_ENOUGH) * letters(source)
+        self._has_more = is_whole and len(self.pieces) > max(asked, given)
 
     def complaints(self) -> Iterator[str]:
         """What the edit added beyond the text, by signs, by what it speaks of, and by its place."""
@@ -270,8 +271,6 @@ def pieces(text: str, lang: str = "") -> list[str]:
 
 def bare(source: str, text: str, lang: str = "") -> str:
     """``text`` without the remarks at its two ends, if what is left may be a whole translation of ``source``."""
-    if not may_be_on_translating(text) and not any(sign.search(text) for sign in _SIGNS):
-        return text
     parts = pieces(text, lang)
     are_remarks = [_is_remark(source, part) for part in parts]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)

@@ -26,7 +26,7 @@ _LIKE_TRANSLATING = (
     "превед|prevo|preve|prijevo|prijeve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
     "cyfieith|aistri|tafsir|fassara|humush|turjum|аудар|орчуул|译|譯|訳|번역|통역|अनुवाद|भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|"
     "மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|തർജ്ജമ|පරිවර්තන|ترجم|תרגם|תרגו|แปล|ແປ|បកប្រែ|ဘာသာပြန်|თარგმ|թարգման|ተርጉ|ትርጉ|"
-    "transfer|trasfer|remit|überweis|umrechn|convert|umsetz|lokali[sz]|locali[sz]|untertit|subtit|sous-titr|字幕|汇款|转账|送金"
+    "μετάφρ|tradur|tərcümə|tarjima|пераклад|പരിഭാഷ|transfer|trasfer|remit|überweis|umrechn|convert|umsetz|lokali[sz]|locali[sz]|untertit|subtit|sous-titr|字幕|汇款|转账|送金"
 )
 _ON_TRANSLATING = regex.compile(_TRANSLATION, regex.IGNORECASE)
 _STEMS = tuple(_LIKE_TRANSLATING.split("|"))
