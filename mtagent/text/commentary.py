@@ -191,7 +191,7 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
         known.remove(SPEAKS)
     found = commentary(source, after, target_lang=target_lang)
     complaints += [complaint for complaint in found if complaint.partition(":")[0] not in known]
-    return tuple(dict.fromkeys((*complaints, *Remarks(source, before, after, target_lang).complaints())))
+    return tuple(complaints or dict.fromkeys(Remarks(source, before, after, target_lang).complaints()))
 
 
 def _new(sign: regex.Pattern[str], source: str, before: str, after: str) -> list[regex.Match[str]]:

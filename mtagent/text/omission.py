@@ -18,6 +18,7 @@ import regex
 from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import letters, word_pattern, words
+from mtagent.text.sentence_pairs import names, pairs
 
 STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``docs/safety.md``). Higher refuses more, about -2 to 3."""
@@ -82,10 +83,7 @@ def cut_or_missing(source: str, before: str, after: str, lang: str) -> list[Stre
     """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain."""
     if before.split() == after.split():
         return []
-    missing: list[Stretch] = []
-    if not is_small(before, after):
-        old, new = Units(before, sentences(before, lang)), Units(after, sentences(after, lang))
-        missing = list(Comparison(Units(source, sentences(source)), old, new).missing())
+    missing = [] if is_small(before, after) else missing_sentences(source, before, after, lang)
     whole = cut(source, before, after)
     if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
         return [whole]
@@ -195,9 +193,6 @@ _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
 
-_NAME = regex.compile(r"[a-z0-9]{2,}+|\d|[?!]|\p{Emoji_Presentation}")
-_MARKS = str.maketrans("？！؟", "?!?")
-
 
 class Unit(NamedTuple):
     """A sentence or paragraph, and the words ``low`` to ``high`` (exclusive) of the text that it holds."""
@@ -274,7 +269,7 @@ class Comparison:
 
     def missing(self) -> Iterator[Stretch]:
         """The units of ``before`` that may be missing, and the widest gap where that is more certain."""
-        bare = self._bare_gap()
+        bare = self.bare_gap
         for index, unit in enumerate(self.before.units):
             evidence = BIAS + sum(w * value for w, value in zip(WEIGHTS, self.features(index), strict=True))
             if self._is_kept_or_surplus(unit.low, unit.high):
@@ -309,7 +304,8 @@ class Comparison:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
-    def _bare_gap(self) -> Stretch | None:
+    @cached_property
+    def bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
         gap = self._gap
         replaced = gap.added > REPLACED * gap.removed
@@ -339,12 +335,85 @@ class Comparison:
 
 
 def _names(text: str) -> Counter[str]:
-    """What a translation leaves as it is: names in Latin letters, numbers, pictures, question marks."""
-    return Counter(_NAME.findall(text.casefold().translate(_MARKS)))
+    return Counter(names(text))
 
 
 def _clip(value: float, low: float, high: float) -> float:
     return min(high, max(low, value))
+
+
+# -- sentence by sentence of the source
+
+
+class Shortage(NamedTuple):
+    """What is known of a :class:`Pair`, every value clipped to a small range."""
+
+    short: float
+    """log(length by the source / length in ``after``)."""
+    short_of_both: float
+    """The same, or log(length in ``before`` / length in ``after``) if that is less; at least 0."""
+    names_lost: float
+    fewer_sentences: float
+    """1 where ``after`` has fewer sentences than source and ``before``, else 0."""
+    short_whole: float
+    """log(length of the source / length of ``after``)."""
+    several: float
+    """1 where several sentences of the source are paired together, else 0."""
+    short_several: float
+    """``short``, at least 0, where they are."""
+    by_words: float
+    """The strongest evidence of :class:`Comparison`."""
+
+
+SHORTAGE_WEIGHTS = Shortage(6.3, 4.3, 0.2, 1.1, 2.2, 2.6, -3.8, 0.35)
+SHORTAGE_BIAS = -4.2
+FEW = 5
+"""Sentences from which on every further one counts as another chance to be wrong."""
+
+
+def missing_sentences(source: str, before: str, after: str, lang: str) -> list[Stretch]:
+    """What ``after`` lacks of the sentences of ``before``, by their words and by the sentences of the source.
+
+    A sentence of the source that has a translation of plausible length is not missing, however it was reworded.
+    """
+    units = (
+        Units(source, sentences(source)),
+        Units(before, sentences(before, lang)),
+        Units(after, sentences(after, lang)),
+    )
+    comparison = Comparison(*units)
+    by_words = list(comparison.missing())
+    found = pairs(source, before, after, lang)
+    if not found:
+        return by_words
+    fewer = float(min(len(units[0]), len(units[1])) > len(units[2]))
+    whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
+    evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
+    chances = log(max(1.0, len(units[0]) / FEW))
+    missing = []
+    for pair in found:
+        short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))
+        several = float(pair.count > 1)
+        shortage = Shortage(
+            short=short,
+            short_of_both=max(0.0, min(short, shrunk)),
+            names_lost=min(3, pair.lost_names),
+            fewer_sentences=fewer,
+            short_whole=whole,
+            several=several,
+            short_several=several * max(0.0, short),
+            by_words=evidence,
+        )
+        weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
+        here = [stretch for stretch in by_words if stretch.text in pair.text] or [Stretch(pair.text, -inf)]
+        by_its_words = max(here, key=lambda stretch: stretch.evidence)
+        missing.append((Stretch(by_its_words.text, SHORTAGE_BIAS - chances + weighed), by_its_words.evidence))
+    strongest = max(stretch.evidence for stretch, _ in missing)
+    bare = comparison.bare_gap
+    if bare and bare.evidence > max(0.0, strongest):
+        return [bare]
+    # The whole text is short of one sentence, so that all the others seem short too.
+    return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
 
 
 def quoted(text: str, width: int = 60) -> str:
