@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
@@ -44,7 +43,7 @@ def difference(before: str, after: str) -> tuple[str, str]:
     return before[head : len(before) - tail], after[head : len(after) - tail]
 
 
-def grams(text: str) -> Counter[str]:
+def grams(text: str) -> list[str]:
     """Groups of four letters within each word, its two ends among them; in scripts without spaces, of two characters.
 
     They are shared by inflected and misspelt forms, and do not mind the order of words.
@@ -58,4 +57,4 @@ def grams(text: str) -> Counter[str]:
         else:
             before, ends = "", f" {word} "
             found += [ends[k : k + 4] for k in range(max(1, len(ends) - 3))]
-    return Counter(found)
+    return found

@@ -230,14 +230,14 @@ class Remarks:
 
     @cached_property
     def _known(self) -> Counter[str]:
-        return grams(self.before)
+        return Counter(grams(self.before))
 
     def _kept(self, index: int) -> float:
         """The share of the piece that the text before has too: by words, and where they are other words, by letters."""
         own = words(self.pieces[index].casefold())
         if sum(word[:STEM] in self._words for word in own if len(word) > 1) >= KEPT_OF_REMARK * len(own):
             return 1.0
-        parts = grams(self.pieces[index])
+        parts = Counter(grams(self.pieces[index]))
         return (parts & self._known).total() / max(1, parts.total())
 
     def _is_spoken(self, found: regex.Match[str], new: Sequence[int]) -> bool:
@@ -257,7 +257,7 @@ class Remarks:
         piece = self.pieces[index]
         if not self._has_more or letters(piece) < ADDED_PIECE or _ABBREVIATED.search(piece):
             return False
-        rest = grams(" ".join([*self.pieces[:index], *self.pieces[index + 1 :]]))
+        rest = Counter(grams(" ".join([*self.pieces[:index], *self.pieces[index + 1 :]])))
         return (self._known & rest).total() >= COVERED * self._known.total()
 
 

@@ -22,7 +22,9 @@ _SHAPES = ((1, 1, 0.0), (1, 0, 5.0), (0, 1, 5.0), (2, 1, 1.5), (1, 2, 1.5), (2, 
 _SPREAD, _SMALLEST, _WORST = 0.35, 10.0, 8.0
 """Standard deviation of the log of the quotient of two lengths, letters added to both, and the most that it may cost."""
 _SHARED, _NAMED, _MOST_NAMED = 6.0, 0.7, 3.0
-_REACH = 10
+_ALIKE = 0.4
+"""What every two sentences of the same place must share to be paired without a further look."""
+_REACH = 4
 """Sentences by which the two sides may be out of step."""
 MOST_PAIRS = 10_000
 """Sentences of one text times those of the other; longer texts are not paired."""
@@ -52,14 +54,18 @@ class _Side:
     def __init__(self, text: str, lang: str = "") -> None:
         self.parts = [part for part in sentences(text, lang) if words(part)]
         self.sums = list(accumulate(map(letters, self.parts), initial=0.0))
-        self._grams = [frozenset(grams(part)) for part in self.parts]
+        self._grams: dict[tuple[int, int], frozenset[str]] = {}
         self._names = [frozenset(names(part)) for part in self.parts]
 
     def size(self, low: int, high: int) -> float:
         return self.sums[high] - self.sums[low]
 
     def grams(self, low: int, high: int) -> frozenset[str]:
-        return self._grams[low] if high - low == 1 else frozenset().union(*self._grams[low:high])
+        if (low, high) not in self._grams:
+            several = high - low != 1
+            found = (self.grams(k, k + 1) for k in range(low, high)) if several else (grams(self.parts[low]),)
+            self._grams[low, high] = frozenset().union(*found)
+        return self._grams[low, high]
 
     def names(self, low: int, high: int) -> frozenset[str]:
         return self._names[low] if high - low == 1 else frozenset().union(*self._names[low:high])
@@ -90,15 +96,24 @@ def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
     def span(low: int, high: int) -> tuple[int, int]:
         return min(left for left, _ in spans[low:high]), max(right for _, right in spans[low:high])
 
-    def cost_after(low: int, high: int, left: int, right: int) -> float:
+    def shared(low: int, high: int, left: int, right: int) -> float:
+        """The share of what became of the sentences before that is in those after, or the other way round."""
         mine, there = old.grams(*span(low, high)), new.grams(left, right)
-        shared = len(mine & there) / max(1, min(len(mine), len(there)))
+        return len(mine & there) / max(1, min(len(mine), len(there)))
+
+    def cost_after(low: int, high: int, left: int, right: int) -> float:
         named = len(original.names(low, high) & new.names(left, right))
         by_length = _by_length(original.size(low, high) * longer, new.size(left, right))
-        return by_length + _SHARED * (1 - shared) - min(_MOST_NAMED, _NAMED * named)
+        return by_length + _SHARED * (1 - shared(low, high, left, right)) - min(_MOST_NAMED, _NAMED * named)
 
+    if asked == 1:
+        places = [(0, 1, 0, kept)]
+    elif asked == given == kept and all(shared(k, k + 1, k, k + 1) >= _ALIKE for k in range(asked)):
+        places = [(k, k + 1, k, k + 1) for k in range(asked)]
+    else:
+        places = _aligned(asked, kept, cost_after)
     found = []
-    for low, high, left, right in [(0, 1, 0, kept)] if asked == 1 else _aligned(asked, kept, cost_after):
+    for low, high, left, right in places:
         if low < high:
             start, end = span(low, high)
             lost = (original.names(low, high) & old.names(start, end)) - new.names(left, right)
