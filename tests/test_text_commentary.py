@@ -247,7 +247,8 @@ OTHERS = [
     ("de", "Das klingt gut so: {}"), ("en", "Sure, {}"), ("en", "I need more context to help with this sentence."),
     ("en", "No changes needed."), ("en", "{} (No changes were necessary.)"), ("de", "Keine Änderungen nötig."),
     ("en", "Hope that is what you had in mind. {}"), ("en", "{}\nFeel free to ask for another round."),
-    ("fr", "Désolé, je ne peux pas vous aider avec ce texte."), ("en", "Please provide the text in the source language."),
+    ("fr", "Désolé, je ne peux pas vous aider avec ce texte."),
+    ("en", "Please provide the text in the source language."),
     ("es", "{} ¡Espero que le guste el resultado!"),
 ]  # fmt: skip
 

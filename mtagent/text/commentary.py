@@ -81,13 +81,17 @@ _BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])")
 _ABBREVIATED = regex.compile(r"\b\p{Lu}\p{L}{0,3}\s?\.\s*\Z")
 _AGREES = regex.compile(
     r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|definitely|indeed|clearly|obviously|yes|no doubt|"
-    r"natürlich|klar|sicher\w*|gewiss|freilich|selbstverständlich|zweifellos|unbedingt|absolut|bien sûr|certes|bien entendu|"
-    r"évidemment|certainement|naturellement|claro|por supuesto|desde luego|ciertamente|sin duda|seguro|com certeza|certamente|"
+    r"natürlich|klar|sicher\w*|gewiss|freilich|selbstverständlich|zweifellos|"
+    r"unbedingt|absolut|bien sûr|certes|bien entendu|"
+    r"évidemment|certainement|naturellement|claro|por supuesto|desde luego|"
+    r"ciertamente|sin duda|seguro|com certeza|certamente|"
     r"evidentemente|naturalmente|certo|ovviamente|d'accordo|natuurlijk|uiteraard|zeker|självklart|naturligtvis|givetvis|"
     r"selvfølgelig|naturligvis|selvsagt|auðvitað|vissulega|tietysti|toki|varmasti|muidugi|loomulikult|protams|žinoma|"
     r"oczywiście|pewnie|jasne|samozřejmě|jistě|určitě|samozrejme|iste|seveda|naravno|sigurno|svakako|конечно|"
-    r"разумеется|естественно|безусловно|хорошо|ладно|звичайно|авжеж|певна річ|вядома|разбира се|наравно|persze|természetesen|"
-    r"desigur|bineînțeles|sigur|βέβαια|φυσικά|βεβαίως|tabii\w*|elbette|kesinlikle|tentu|pasti|tất nhiên|dĩ nhiên|chắc chắn|bila shaka)\b"
+    r"разумеется|естественно|безусловно|хорошо|ладно|звичайно|авжеж|певна річ|"
+    r"вядома|разбира се|наравно|persze|természetesen|"
+    r"desigur|bineînțeles|sigur|βέβαια|φυσικά|βεβαίως|tabii\w*|elbette|kesinlikle|"
+    r"tentu|pasti|tất nhiên|dĩ nhiên|chắc chắn|bila shaka)\b"
     r"|当然|當然|好的|没问题|一定|肯定|もちろん|当たり前|確かに|물론|당연|बेशक|ज़रूर|निश्चित|অবশ্যই|நிச்சய|ఖచ్చిత|بالطبع|طبعا|بالتأكيد|البته|حتما|یقینا|"
     r"כמובן|בטח|ודאי|แน่นอน|რა თქმა უნდა|իհարկե",
     regex.IGNORECASE,

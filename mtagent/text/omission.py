@@ -393,7 +393,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str) -> list[S
     missing = []
     for pair in found:
         short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))
-        several = float(pair.count > 1)
+        several = float(pair.sentences > 1)
         shortage = Shortage(
             short=short,
             short_of_both=max(0.0, min(short, shrunk)),

@@ -15,7 +15,7 @@ import regex
 
 from mtagent.text.alignment import grams
 from mtagent.text.paragraphs import sentences
-from mtagent.text.scripts import letters, words
+from mtagent.text.scripts import letters, remembered, words
 
 _SHAPES = ((1, 1, 0.0), (1, 0, 5.0), (0, 1, 5.0), (2, 1, 1.5), (1, 2, 1.5), (2, 2, 2.5), (3, 1, 2.5), (1, 3, 2.5))
 """How many sentences of each side may stand for each other, and what that costs."""
@@ -32,15 +32,16 @@ _NAME = regex.compile(r"[a-z0-9]{2,}+|\d|[?!]|\p{Emoji_Presentation}")
 _MARKS = str.maketrans("？！؟", "?!?")
 
 
-def names(text: str) -> list[str]:
+@remembered
+def names(text: str) -> tuple[str, ...]:
     """What a translation leaves as it is: names in Latin letters, numbers, pictures, question marks."""
-    return _NAME.findall(text.casefold().translate(_MARKS))
+    return tuple(_NAME.findall(text.casefold().translate(_MARKS)))
 
 
 class Pair(NamedTuple):
     """Sentences of the source, and the letters of what stands for them."""
 
-    count: int
+    sentences: int
     source: float
     before: float
     after: float

@@ -9,7 +9,8 @@ from __future__ import annotations
 import regex
 
 _TRANSLATION = (
-    r"\btranslat(?:ions?|ing)\b|\b(?:re)?translated?\b(?! (?:in)?to\b)|übersetz(?:ung|en\b|t\b)|\btraduction|\btraduire\b|"
+    r"\btranslat(?:ions?|ing)\b|\b(?:re)?translated?\b(?! (?:in)?to\b)|"
+    r"übersetz(?:ung|en\b|t\b)|\btraduction|\btraduire\b|"
     r"traducci[oóò]n?|\btraducir\b|\btradu[cç](?:ão|ões)|\btraduzir\b|\btraduzion|\btradurre\b|\btraducer[ei]|vertal(?:ing|en)|"
     r"översätt(?:ning|a\b)|overs[æe]tt?else|\bþýðing(?:in|una|arinnar)\b|käännös|käännökse|\btõl[gk]e|\btulkojum|"
     r"\bvertim(?:as|o|ą|ai|u)\b|\bpřeklad(?:u|em|y|ů)?\b|\bpreklad(?:u|om|y|ov)?\b|\bpr(?:ij)?evod(?:a|u|om|i)?\b|"
@@ -52,7 +53,8 @@ _ABOUT = {
         r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|изречени\w*|"
         r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|πρόταση|"
         r"κείμεν\w*|φράση|γλώσσα\w*|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi|lugha",
-        "câu|văn bản|đoạn văn|ngôn ngữ|句子|文本|原文|语句|措辞|文章|表現|语法|語法|語句|言語|语言|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
+        "câu|văn bản|đoạn văn|ngôn ngữ|句子|文本|原文|语句|措辞|文章|表現|语法|語法|"
+        "語句|言語|语言|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
         "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|النص|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|տեքստ",
     ),
     "quality": (
@@ -63,7 +65,8 @@ _ABOUT = {
         r"naturaln\w*|płynn\w*|poprawn\w*|brzmi|přirozen\w*|plynul\w*|správn\w*|zní|znie|естественн\w*|плавн\w*|правильн\w*|"
         r"звучит|звучить|природн\w*|звучи|prirodn\w*|tečn\w*|točn\w*|zvuči|természetes\w*|gördülékeny\w*|helyes\w*|firesc\w*|"
         r"corect\w*|φυσικ\w*|σωστ\w*|doğal\w*|akıcı\w*|doğru\w*|alami|benar|lancar|sahihi|tepat",
-        "tự nhiên|chính xác|trôi chảy|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|정확|올바|स्वाभाविक|सही|स्पष्ट|স্বাভাবিক|সঠিক|"
+        "tự nhiên|chính xác|trôi chảy|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|"
+        "정확|올바|स्वाभाविक|सही|स्पष्ट|স্বাভাবিক|সঠিক|"
         "இயல்பா|சரியா|సహజ|సరిగ్గా|طبيعي|سليم|صحيح|طبیعی|درست|טבעי|תקין|נכון|เป็นธรรมชาติ|ถูกต้อง|ბუნებრ|სწორ|բնական|ճիշտ",
     ),
     "change": (
@@ -75,7 +78,8 @@ _ABOUT = {
         r"uprav\w*|oprav\w*|změn\w*|zmen\w*|исправ\w*|измен\w*|правк\w*|улучш\w*|виправ\w*|змін\w*|покращ\w*|промен\w*|поправ\w*|"
         r"izmen\w*|izmjen\w*|isprav\w*|poprav\w*|spremem\w*|javít\w*|változtat\w*|módosít\w*|modificăr\w*|corect(?:at|ur)\w*|"
         r"αλλαγ\w*|διόρθω\w*|διορθώ\w*|değişiklik\w*|değiştir\w*|düzelt\w*|ubah\w*|perubahan|perbaik\w*|diperbaiki|mabadiliko",
-        "thay đổi|chỉnh sửa|sửa|修改|改动|修正|改进|更改|改善|変更|수정|변경|고치|बदलाव|सुधार|परिवर्तन|পরিবর্তন|সংশোধন|மாற்ற|திருத்த|మార్పు|"
+        "thay đổi|chỉnh sửa|sửa|修改|改动|修正|改进|更改|改善|変更|수정|변경|고치|बदलाव|सुधार|"
+        "परिवर्तन|পরিবর্তন|সংশোধন|மாற்ற|திருத்த|మార్పు|"
         "సవరణ|تغيير|تعديل|تصحيح|تغییر|ویرایش|اصلاح|שינוי|לשנות|תיקו[ןנ]|แก้ไข|ปรับ|ცვლილებ|შესწორ|փոփոխ|ուղղ",
     ),
     "need": (
@@ -84,7 +88,8 @@ _ABOUT = {
         r"vajalik\w*|nepiecieš\w*|reik(?:ia|aling)\w*|potrzeb\w*|konieczn\w*|nutn\w*|potřeb\w*|potrebn\w*|treba|нужн\w*|"
         r"требу\w*|необходим\w*|потріб\w*|нужд\w*|необходим\w*|потребн\w*|szükség\w*|nevoie|necesar\w*|χρειάζ\w*|απαιτ\w*|"
         r"gerek\w*|ihtiyaç|perlu|diperlukan|hitaji\w*|hakuna",
-        "không cần|cần|无需|無需|不需要|需要|必要|필요|आवश्यक|ज़रूर|प्रयोजन|প্রয়োজন|தேவை|అవసర|حاجة|يلزم|ضرور|نیاز|צורך|צריך|จำเป็น|"
+        "không cần|cần|无需|無需|不需要|需要|必要|필요|आवश्यक|ज़रूर|प्रयोजन|প্রয়োজন|தேவை|"
+        "అవసర|حاجة|يلزم|ضرور|نیاز|צורך|צריך|จำเป็น|"
         "ต้อง|საჭირო|անհրաժեշտ|պետք",
     ),
     "help": (
@@ -93,9 +98,11 @@ _ABOUT = {
         r"proporcion\w*|contexto|ayudar|siento|lamentablemente|fornec\w*|ajudar|desculpe|infelizmente|fornit\w*|fornire|contesto|"
         r"aiutar\w*|purtroppo|verstrek\w*|helaas|helpen|tyvärr|hjälpa|desværre|dessverre|hjelpe|hjælpe|valitettavasti|auttaa|"
         r"kahjuks|diemžēl|deja|niestety|proszę|bohužel|bohužiaľ|prosím|sajnos|kérem|пожалуйста|сожалению|контекст\w*|помочь|"
-        r"жаль|ласка|допомогти|моля|съжаление|nažalost|žal|din păcate|contextul\w*|δυστυχώς|παρακαλώ|maalesef|lütfen|bağlam\w*|"
+        r"жаль|ласка|допомогти|моля|съжаление|nažalost|žal|din păcate|contextul\w*|"
+        r"δυστυχώς|παρακαλώ|maalesef|lütfen|bağlam\w*|"
         r"maaf|silakan|konteks|samahani|tafadhali",
-        "rất tiếc|xin lỗi|vui lòng|请提供|請提供|提供|抱歉|上下文|很遗憾|申し訳|文脈|ください|죄송|제공|문맥|맥락|कृपया|क्षमा|संदर्भ|দুঃখিত|অনুগ্রহ|"
+        "rất tiếc|xin lỗi|vui lòng|请提供|請提供|提供|抱歉|上下文|很遗憾|申し訳|文脈|ください|죄송|"
+        "제공|문맥|맥락|कृपया|क्षमा|संदर्भ|দুঃখিত|অনুগ্রহ|"
         "மன்னிக்க|தயவு|క్షమించ|దయచేసి|عذر|آسف|يرجى|سياق|متأسف|لطفا|מצטער|סליחה|הקשר|ขออภัย|ขอโทษ|กรุณา|โปรด|უკაცრავად|ბოდიში|"
         "ներող|խնդրում",
     ),
