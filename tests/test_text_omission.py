@@ -335,5 +335,5 @@ def test_the_example_of_the_documentation_says_what_it_prints() -> None:
 @pytest.mark.data
 def test_the_experiment_prints_its_tables(data: Path) -> None:
     printed = "\n".join(tables(data, limit=2))
-    assert printed.count("###") == 4
+    assert printed.count("###") == 5
     assert "| +0 |" in printed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 import regex
 
@@ -34,8 +35,9 @@ COVERED = 0.85
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
-MOST_REMARKS, LEFT = 4, 0.6
-"""Pieces of a remark before a text, and the share of the source's letters that must be left without it."""
+MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.6
+"""Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
+source's letters that must be left without them."""
 
 _FENCE = regex.compile(r"```|~~~")
 _TAG = regex.compile(
@@ -80,7 +82,8 @@ _ASIDE = regex.compile(
 _BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])")
 _ABBREVIATED = regex.compile(r"\b\p{Lu}\p{L}{0,3}\s?\.\s*\Z")
 _AGREES = regex.compile(
-    r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|definitely|indeed|clearly|obviously|yes|no doubt|"
+    r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|"
+    r"definitely|indeed|clearly|obviously|yes|no doubt|"
     r"natürlich|klar|sicher\w*|gewiss|freilich|selbstverständlich|zweifellos|"
     r"unbedingt|absolut|bien sûr|certes|bien entendu|"
     r"évidemment|certainement|naturellement|claro|por supuesto|desde luego|"
@@ -246,11 +249,8 @@ class Remarks:
 
     def _is_spoken(self, found: regex.Match[str], new: Sequence[int]) -> bool:
         """Whether the words ``found`` are not the text's own."""
-        start = 0
-        for index, piece in enumerate(self.pieces):
-            start += len(piece)
-            if found.start() < start:
-                break
+        ends = accumulate(map(len, self.pieces))
+        index = next(index for index, end in enumerate(ends) if found.start() < end)
         if index in new and self._has_more:
             return True
         agrees = _AGREES.search(found.group())
@@ -276,21 +276,19 @@ def pieces(text: str, lang: str = "") -> list[str]:
 def bare(source: str, text: str, lang: str = "") -> str:
     """``text`` without the remarks at its two ends, if what is left may be a whole translation of ``source``."""
     parts = pieces(text, lang)
-    are_remarks = [_is_remark(source, part) for part in parts]
+    if len(parts) > MOST_PIECES:
+        return text
+    usual, is_quiet = subjects(source), not may_be_on_translating(source)
+    signs = [sign for sign in (_LABEL, _NOTE, _OPENING, _ASIDE) if not sign.search(source)]
+    are_remarks = [
+        (is_quiet and bool(on_translating(part)))
+        or any(sign.search(part) for sign in signs)
+        or len(subjects(part) - usual) >= SUBJECTS
+        for part in parts
+    ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
-    while low and not (are_remarks[:low].count(True) * 2 > low or parts[low - 1].rstrip()[-1:] in ":："):
+    while low and not (2 * are_remarks[:low].count(True) > low or parts[low - 1].rstrip()[-1:] in ":："):
         low -= 1
     high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
     rest = "".join(parts[low:high]).strip()
     return rest if letters(rest) >= LEFT * letters(source) else text
-
-
-_SIGNS = (_LABEL, _NOTE, _OPENING, _ASIDE)
-
-
-def _is_remark(source: str, piece: str) -> bool:
-    return (
-        bool(_own_talk(source, piece))
-        or any(sign.search(piece) and not sign.search(source) for sign in _SIGNS)
-        or len(subjects(piece) - subjects(source)) >= SUBJECTS
-    )

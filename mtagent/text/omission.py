@@ -71,7 +71,7 @@ def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]
     original, old, new = blocks(source), blocks(before), blocks(after)
     if len(original) == len(old) == len(new):
         for texts in zip(original, old, new, strict=True):
-            yield from cut_or_missing(*texts, lang)
+            yield from cut_or_missing(*texts, lang, blocks=len(old))
         return
     if len(old) > 1 and not small:
         for stretch in Comparison(Units(source, original), Units(before, old), Units(after, new)).missing():
@@ -79,11 +79,14 @@ def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]
     yield from cut_or_missing(source, before, after, lang)
 
 
-def cut_or_missing(source: str, before: str, after: str, lang: str) -> list[Stretch]:
-    """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain."""
+def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
+    """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain.
+
+    ``blocks`` is the number of paragraphs of which this is one.
+    """
     if before.split() == after.split():
         return []
-    missing = [] if is_small(before, after) else missing_sentences(source, before, after, lang)
+    missing = [] if is_small(before, after) else missing_sentences(source, before, after, lang, blocks)
     whole = cut(source, before, after)
     if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
         return [whole]
@@ -366,12 +369,12 @@ class Shortage(NamedTuple):
 
 
 SHORTAGE_WEIGHTS = Shortage(6.3, 4.3, 0.2, 1.1, 2.2, 2.6, -3.8, 0.35)
-SHORTAGE_BIAS = -4.2
-FEW = 5
-"""Sentences from which on every further one counts as another chance to be wrong."""
+SHORTAGE_BIAS = -4.4
+FEW, CHANCES = 5, 2.0
+"""Sentences from which on every further one is another chance to be wrong, and how much the log of that counts."""
 
 
-def missing_sentences(source: str, before: str, after: str, lang: str) -> list[Stretch]:
+def missing_sentences(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
     """What ``after`` lacks of the sentences of ``before``, by their words and by the sentences of the source.
 
     A sentence of the source that has a translation of plausible length is not missing, however it was reworded.
@@ -389,7 +392,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str) -> list[S
     fewer = float(min(len(units[0]), len(units[1])) > len(units[2]))
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
     evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
-    chances = log(max(1.0, len(units[0]) / FEW))
+    chances = CHANCES * log(max(1.0, blocks * len(units[0]) / FEW))
     missing = []
     for pair in found:
         short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))

@@ -20,7 +20,7 @@ from mtagent.text.scripts import letters, remembered, words
 _SHAPES = ((1, 1, 0.0), (1, 0, 5.0), (0, 1, 5.0), (2, 1, 1.5), (1, 2, 1.5), (2, 2, 2.5), (3, 1, 2.5), (1, 3, 2.5))
 """How many sentences of each side may stand for each other, and what that costs."""
 _SPREAD, _SMALLEST, _WORST = 0.35, 10.0, 8.0
-"""Standard deviation of the log of the quotient of two lengths, letters added to both, and the most that it may cost."""
+"""Standard deviation of the log of the quotient of two lengths, letters added to both, and the most it may cost."""
 _SHARED, _NAMED, _MOST_NAMED = 6.0, 0.7, 3.0
 _ALIKE = 0.4
 """What every two sentences of the same place must share to be paired without a further look."""
