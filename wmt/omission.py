@@ -80,7 +80,7 @@ def post_edits(data: Path, limit: int | None) -> Iterator[Trial]:
 
 
 def more_post_edits(data: Path, limit: int | None) -> Iterator[tuple[str, list[Trial]]]:
-    """The same of the sets of ``real/human_postedits.jsonl``, by language pair; without en-ta, which has other rows'."""
+    """The same of the sets of ``real/human_postedits.jsonl``, by language pair; en-ta has misaligned rows."""
     by_pair: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for record in records(data / "real" / "human_postedits.jsonl"):
         pair = f"{record['source_lang']}-{record['target_lang']}"
