@@ -98,8 +98,8 @@ def typed_options(
 
 DEFAULT_MODEL = "gpt-6-luna"
 GUARD_NAMES = (
-    *("placeholders", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace", "terms"),
-    *("brackets", "quotes", "script", "control", "repetition", "end", "length"),
+    *("placeholders", "hotkeys", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace"),
+    *("terms", "brackets", "quotes", "script", "language", "control", "repetition", "end", "length", "max_length"),
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
@@ -207,6 +207,7 @@ class Config(ModelSettings):
     strategy: Strategy = "located"
     fix: Fix = "offered"
     forced: bool = False
+    rules_first: bool | None = None
     stop_when_error_free: bool = True
     on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
@@ -214,6 +215,7 @@ class Config(ModelSettings):
     domain: str | None = None
     glossary: Path | None = None
     keep: Path | None = None
+    instructions: Path | None = None
     prompts: Path | None = None
     concurrency: int = Field(default=16, ge=1)
     requests_per_minute: int | None = Field(default=None, gt=0)
@@ -298,10 +300,27 @@ class Config(ModelSettings):
             "model": None if offline else DEFAULT_MODEL,
         }
         decided = {k: v for k, v in open_settings.items() if getattr(self, k) is None}
+        stages = self.stages or stages
+        if "postedit" in stages and "rules" not in stages and self._has_rules_first(decided):
+            place = stages.index("postedit")
+            decided["stages"] = (*stages[:place], "rules", *stages[place:])
         if self.gate == "qe":  # the gate rate, with a judge that needs neither a model nor a reference
             judge = self.judge.model_copy(update={"evaluator": self.judge.evaluator or "qe-e5"})
             decided |= {"gate": "rate", "judge": judge}
         return self.model_copy(update=decided)
+
+    def _has_rules_first(self, decided: Mapping[str, Any]) -> bool:
+        """Whether the rules correct what is certain before a model is asked, by default wherever that does no harm.
+
+        That is, not without guards, not for the paper's method, and not before annotations of the texts as given.
+        """
+        if self.rules_first is not None:
+            return self.rules_first
+        evaluator = self.evaluator or decided["evaluator"]
+        specs = (evaluator, *self.judges)
+        given_texts = any("spans-file" in spec for spec in specs)
+        checked = (self.gate or decided["gate"]) != "none" and self.strategy == "located"
+        return checked and not given_texts and evaluator.partition(":")[0] != "rules"
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -342,11 +361,13 @@ class Config(ModelSettings):
         """The settings that results depend on, as plain data, but for what the calibration says."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        apart = {"store", "run", "limit", "calibration"}
+        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages say whether the rules go first
         added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         if self.stages is not None:  # where there are candidates, the job says so
             dumped["stages"] = [stage for stage in self.stages if stage != "rerank"]
+        if self.context:  # former versions showed sources alone
+            dumped["context"] = f"{self.context} with translations"
         return {name: value for name, value in dumped.items() if value != {}}
 
 
@@ -360,6 +381,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gate": "none",
         "strategy": "paper",
         "forced": True,
+        "rules_first": False,
         "stop_when_error_free": False,
         "temperature": 0.0,
         "max_tokens": 1024,
@@ -415,6 +437,8 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         )
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
+    if config.instructions is not None:
+        refuse_pipe(config.instructions, "instructions")
     if config.prompts is not None:
         # If nothing were said, the prompts that come with mtagent would be used in place of the user's own.
         if not config.prompts.is_dir():
@@ -462,7 +486,15 @@ def _read(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
     folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
-    for name in ("glossary", "keep", "prompts", "store", "prices", "calibration"):  # relative to the file
+    for name in (
+        "glossary",
+        "keep",
+        "instructions",
+        "prompts",
+        "store",
+        "prices",
+        "calibration",
+    ):  # relative to the file
         if isinstance(data.get(name), str):
             data[name] = folder / Path(data[name]).expanduser()
     return data

@@ -7,6 +7,7 @@ Unicode code points into the text that was rated, end exclusive.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -154,12 +155,22 @@ class Completion(Record):
 
 
 class Term(Record):
-    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is."""
+    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is.
+
+    Several targets of one source are its senses, and ``note`` says which is meant where; any of them is right.
+    """
 
     source: str = Field(min_length=1)
     target: str | None = None
     forbidden: bool = False
     case_sensitive: bool = False
+    note: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The entry in one line, as prompts have it."""
+        target = "keep as it is" if self.target is None else f"{'not ' if self.forbidden else ''}{self.target}"
+        return f"{self.source} = {target}{f' ({self.note})' if self.note else ''}"
 
 
 class Segment(Record):
@@ -167,6 +178,7 @@ class Segment(Record):
 
     ``source_lang`` and ``target_lang`` are BCP-47 codes. ``context`` is neighbouring text that is not translated.
     ``candidates`` are other translations that may take the place of ``translation``; ``""``: a system has none.
+    ``max_length`` is how many characters (Unicode code points) a translation may have.
     """
 
     id: str
@@ -181,6 +193,7 @@ class Segment(Record):
     context: str | None = None
     notes: str | None = None
     terms: tuple[Term, ...] = ()
+    max_length: int | None = Field(default=None, ge=1)
 
 
 class Found(Record):
@@ -315,7 +328,7 @@ class Score(Record):
     digits: int = 2
 
 
-Stage = Literal["translate", "rerank", "postedit", "proofread"]
+Stage = Literal["translate", "rerank", "rules", "postedit", "proofread"]
 SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
 """What became of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
 Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
@@ -381,6 +394,7 @@ CauseKind = Literal[
     "no-translation",
     "triage",
     "error-free",
+    "found",
     "no-edit",
     "missing",
     "unplaced",
@@ -406,6 +420,7 @@ class Cause(Record):
     ``no-translation``  there is no translation, and nothing to make one with
     ``triage``          left alone: the ``score`` ``by`` an evaluator reaches the ``threshold``
     ``error-free``      the evaluator found nothing to correct
+    ``found``           the rules found errors, and no certain fix for any of them; ``detail`` says which
     ``no-edit``         the stage wants the text as it is
     ``missing``         there is no such candidate
     ``unplaced``        no edit could be made: the edits' outcomes say why
@@ -485,6 +500,8 @@ class Cause(Record):
                 return f"left alone by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
             case "error-free":
                 return "no error found"
+            case "found":
+                return f"found, and not fixed: {self.detail}"
             case "no-edit":
                 return "nothing to change"
             case "missing":
@@ -553,6 +570,23 @@ class Step(Record):
         """The cause, as people read it."""
         return self.cause.sentence
 
+    @property
+    def not_fixed(self) -> tuple[ErrorSpan, ...]:
+        """The errors by which the stage edited, or would have, for which no edit was applied."""
+
+        def key(error: ErrorSpan) -> tuple[str, ...]:  # places and suggestions may have been added to the edit's span
+            return error.text, error.category, error.severity, error.side, error.explanation or ""
+
+        rating = self.rating("editor")
+        errors = [error for error in (rating.errors or () if rating else ()) if error.severity != "neutral"]
+        fixed = Counter(key(edit.span) for edit in self.edits if edit.span and edit.outcome == "applied")
+        left = []
+        for error in errors:
+            fixed[key(error)] -= 1
+            if fixed[key(error)] < 0:
+                left.append(error)
+        return tuple(left)
+
     def rating(self, role: RatingRole) -> Rating | None:
         """The rating of the editor, or the judge's of the text before or after."""
         return next((rating for rating in self.ratings if rating.role == role), None)
@@ -609,7 +643,7 @@ class Chain(Record):
         return {step.stage: step for step in self.steps}
 
 
-_OF_ONE_RATING = ("order:", "version:")
+_OF_ONE_RATING = ("order:", "paragraphs:", "version:")
 _FELL_BACK = "confidence:verbal(no logprobs)"
 _REVISION = "revision:"
 _CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
@@ -619,8 +653,8 @@ def comparable(signature: str) -> str:
     """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
 
     Left aside are the version of mtagent, and what a signature says about a single rating: the place among the ratings
-    of a source (``order``), and of himate that a model gave no log-probabilities and the calibrated threshold of a
-    language pair.
+    of a source (``order``), in how many ``paragraphs`` a long text was rated, and of himate that a model gave no
+    log-probabilities and the calibrated threshold of a language pair.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
     parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]

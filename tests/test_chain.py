@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,7 @@ from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Completion, Draft, Message, Rating, Segment, Stage, Step, Usage
 from mtagent.translators.llm import LLMTranslator
+from tests.codes import without_codes
 from tests.simulator import Settings, Simulator
 from tests.simulator import chain as simulated
 from tests.simulator.settings import Body
@@ -115,6 +118,53 @@ async def test_a_text_with_other_paragraphs_than_its_source_is_proofread_as_a_wh
     pair = segment("One.\n\nTwo and three.", "Uno.\n\nDos.\n\nY tres.")
     step = await only_step(pair, plan(llm, ("proofread",), "guards"))
     assert (step.text, step.verdict, len(llm.requests)) == ("Uno.\n\nDos y tres.", "kept", 1)
+
+
+async def test_the_papers_proofreader_gets_the_whole_text_at_once_and_gives_a_single_sentence() -> None:
+    """Multi-agentMT, Listing 2; what it loses (Table 6) is lost, unless the guards look."""
+    pair = segment("One is.\n\nTwo are.", "Uno es.\n\nDos son.").model_copy(
+        update={"domain": "news", "notes": "Be formal.", "context": "Before."}
+    )
+    llm = ScriptedLLM(["Uno es y dos son."])
+    papers = dataclasses.replace(plan(llm, ("proofread",), "none"), proofreader=Proofreader(llm, strategy="paper"))
+    step = await only_step(pair, papers)
+    assert (step.text, step.verdict) == ("Uno es y dos son.", "kept")
+    [request] = llm.requests
+    system, user = (without_codes(message.content) for message in request.messages)
+    assert "single sentence" in system
+    assert not re.search("unchanged|as it stands|good", system), "there is no word of a text that needs no change"
+    assert user == (
+        "Domain:\n<domain>news</domain>\nEnglish source:\n<source>One is.\n\nTwo are.</source>\n"
+        "Spanish translation:\n<translation>Uno es.\n\nDos son.</translation>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ('{"problems": ["perro"], "text": "El gato come."}', "El gato come."),
+        ('```json\n{"problems": [], "text": "{count} gatos."}\n```', "{count} gatos."),
+        ("El gato come.", "El gato come."),
+        ('{"problems": ["perro"]}', None),
+        ('{"problems": ["perro"], "text": ["El gato come."]}', None),
+        ('{"problems": ["perro"], "text": "El ga', None),
+    ],
+)
+async def test_the_proofreader_gives_the_problems_and_then_the_text_in_json(reply: str, text: str | None) -> None:
+    llm = ScriptedLLM([reply, reply])
+    step = await only_step(segment("The cat eats.", "El perro come."), plan(llm, ("proofread",), "none"))
+    assert (step.text, step.verdict) == ((text, "kept") if text else ("El perro come.", "failed"))
+    assert list((llm.requests[0].schema or {})["properties"]) == ["problems", "text"]
+
+
+async def test_a_proofread_prompt_without_a_schema_asks_for_the_text_alone(tmp_path: Path) -> None:
+    (tmp_path / "proofread.toml").write_text(
+        'version = "own"\n[[system]]\ntext = "Proofread."\n[[user]]\nquote = "translation"\n', encoding="utf-8"
+    )
+    llm = ScriptedLLM(['{"text": "Un gato."}'])
+    own = dataclasses.replace(plan(llm, ("proofread",), "none"), proofreader=Proofreader(llm, prompts_folder=tmp_path))
+    step = await only_step(segment('{"text": "A cat."}', '{"text": "Un perro."}'), own)
+    assert (step.text, llm.requests[0].schema) == ('{"text": "Un gato."}', None)
 
 
 @pytest.mark.parametrize("stage", ["translate", "proofread"])

@@ -13,6 +13,7 @@ from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.config import Fix
 from mtagent.errors import ConfigError, UnreadableReply
 from mtagent.evaluators.fixes import parse_fixes
+from mtagent.evaluators.gemba import GembaMQM
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import ErrorSpan, Rating, Segment, Step
 
@@ -195,7 +196,34 @@ async def test_the_edits_of_a_corrected_text_name_the_error_in_their_place() -> 
     assert [edit.span.text if edit.span else None for edit in proposal.edits] == ["sammeln"]
 
 
-def test_only_an_omission_takes_its_place_from_the_fix() -> None:
-    moved, kept = parse_fixes(fixes("x", "y", before="bleibt", after=" zu"), (MISSING, VERB))
-    assert (moved.before, moved.after) == ("bleibt", " zu")
-    assert (kept.before, kept.after) == (None, None)
+def test_what_has_no_place_yet_takes_it_from_the_fix() -> None:
+    unplaced = span("Sie", start=None, end=None)
+    moved, placed, kept = parse_fixes(fixes("x", "y", "z", before="bleibt", after=" zu"), (MISSING, unplaced, VERB))
+    assert [(error.before, error.after) for error in (moved, placed, kept)] == [("bleibt", " zu")] * 2 + [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "marked", "around", "suggestion", "after"),
+    [
+        ("de", "Die Bank steht bei der Bank.", "Bank", ("bei der ", "."), "Sparkasse",
+         "Die Bank steht bei der Sparkasse."),
+        ("de", "Die Frachtbote fahren.", "bote", ("Fracht", " fahren"), "boote", "Die Frachtboote fahren."),
+        ("ko", "당일까지 내고 당일에 가세요.", "당일", ("", "까지 내고"), "내일", "내일까지 내고 당일에 가세요."),
+        ("ko", "당일까지 내세요.", "당일", ("", ""), "내일", "내일까지 내세요."),
+        ("ar", "القلم والكتاب هنا.", "كتاب", ("", ""), "دفتر", "القلم والدفتر هنا."),
+        ("de", "Die Bank steht bei der Bank.", "Bank", ("neben der ", "!"), "Sparkasse",
+         "Die Bank steht bei der Bank."),
+    ],
+)  # fmt: skip
+async def test_a_span_that_was_marked_without_context_is_found_by_that_of_its_fix(
+    lang: str, text: str, marked: str, around: tuple[str, str], suggestion: str, after: str
+) -> None:
+    """Through an evaluator that asks for no context: the request for the fix asks for it."""
+    reply = f'Critical:\nno-error\nMajor:\naccuracy/mistranslation - "{marked}"\nMinor:\nno-error'
+    llm = ScriptedLLM([reply, fixes(suggestion, before=around[0], after=around[1])])
+    segment = Segment(id="1", source="A source.", source_lang="en", target_lang=lang)
+    rated = await GembaMQM(llm).rate(segment, text)
+    assert (await Corrector(llm).propose(segment, text, rated)).text == after
+    asked = llm.requests[-1].messages[0].content
+    assert '"before" and "after": the two or three words' in asked
+    llm.finish()

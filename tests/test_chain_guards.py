@@ -134,6 +134,7 @@ GOOD_EDITS = [
     ("de", "It costs 1,000.5 euros.", "Es kostet 1,000.5 Euro.", "Es kostet 1.000,5 Euro."),
     ("de", "A 50% rise.", "Ein 50% Anstieg.", "Ein Anstieg um 50 %."),
     ("de", "At 10:30.", "Um 10:30.", "Um 10.30 Uhr."),
+    ("de", "At 5 pm.", "Um 5 Uhr.", "Um 17:00 Uhr."),
     ("de", "5 km away.", "5 km entfernt.", "5 Kilometer entfernt."),
     ("de", 'He said "no".', 'Er sagte "nein".', "Er sagte „nein“."),
     ("fr", 'He said "no".', 'Il dit "non".', "Il dit « non »."),
@@ -164,7 +165,7 @@ def test_good_edits_pass(lang: str, source: str, before: str, after: str) -> Non
 
 
 BAD_EDITS = [
-    ("numbers", "de", "At 5 pm.", "Um 5 Uhr.", "Um 17:00 Uhr."),
+    ("numbers", "de", "At 5 pm.", "Um 17:00 Uhr.", "Um 5 Uhr."),
     ("placeholders", "de", "Hello {name}", "Hallo {nome}", "Hallo {nom}"),
     ("units", "de", "五公里", "5 km", "5 Meilen"),
     ("units", "de", "It is 5 km.", "Es sind 5 km.", "Es sind 5."),
@@ -217,6 +218,33 @@ NIKE = (
 )
 def test_terms_are_verified_after_editing(before: str, after: str, refused: bool) -> None:
     pair = segment("Your Nike account is good", terms=NIKE)
+    assert ("terms" in guards_that_see(pair, before, after)) is refused
+
+
+@pytest.mark.parametrize(
+    ("lang", "target", "before", "after", "refused"),
+    [
+        ("de", "Konto", "Ihr Konto ist gut", "Ihr Kontakt ist gut", True),
+        ("de", "Konto", "Ihr Konto ist gut", "Ihr Benutzerkonto ist gut", False),
+        ("de", "Konto", "Ihr Konto, die Kontonummer", "Ihr Zugang, die Kontonummer", True),
+        ("de", "Haus", "das Haus ist gut", "die Farbe des Hauses ist gut", False),
+        ("de", "Haus", "das Haus ist gut", "die Häuser sind gut", False),
+        ("ru", "счёт", "ваш счёт хорош", "на вашем счету хорошо", False),
+        ("ru", "счёт", "ваш счёт хорош", "ваш баланс хорош", True),
+        ("cs", "smlouva", "smlouva je tu", "se smlouvou je tu", False),
+        ("tr", "hesap", "hesap iyi", "hesabınızdan iyi", False),
+        ("tr", "hesap", "hesap iyi", "hesap yerine kart", False),
+        ("tr", "hesap", "hesap iyi", "kart iyi", True),
+        ("fi", "sopimus", "sopimus on hyvä", "sopimuksen mukaan", False),
+        ("hu", "szerződés", "a szerződés jó", "a szerződésekkel jó", False),
+        ("ar", "حساب", "حساب جديد", "والحساب جديد", False),
+        ("ar", "حساب", "حساب جديد", "بطاقة جديدة", True),
+    ],
+)
+def test_a_target_may_be_inflected_and_may_not_be_lost(
+    lang: str, target: str, before: str, after: str, refused: bool
+) -> None:
+    pair = segment("Your accounts are good", lang, terms=(Term(source="account", target=target),))
     assert ("terms" in guards_that_see(pair, before, after)) is refused
 
 

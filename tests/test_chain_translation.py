@@ -293,7 +293,7 @@ async def test_a_fault_that_the_text_had_and_a_lost_tag_are_left_to_the_guards_o
         ("[]", {"gate": OpenGate("none")}, "failed"),
         ("El viejo puente \u202eestuvo cerrado seis meses.", {"gate": OpenGate("none")}, "failed"),
         ("x" * 20_000, {"gate": OpenGate("none")}, "failed"),
-        (REFUSAL, {"skip_guards": frozenset({"length"})}, "kept"),
+        (REFUSAL, {"skip_guards": frozenset({"length", "language"})}, "kept"),
     ],
 )
 async def test_without_a_gate_only_what_is_no_text_is_refused_and_skipped_guards_are_skipped(

@@ -174,17 +174,17 @@ async def test_a_rating_does_not_depend_on_the_one_before(spec: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "signed"),
     [
-        ("rubric-mqm:scale=1-8,forced=yes", ("|prompt:rubric-mqm-8@2#", "|scale:1-8|forced:yes|reference:no|")),
-        ("gemba-mqm", ("|prompt:gemba-mqm@2#", "|weights:gemba|reference:no|")),
-        ("gemba-esa", ("|prompt:gemba-esa@2#", "|prompt:gemba-esa-score@", "|scale:0-100|")),
-        ("eaprompt", ("|prompt:eaprompt-errors@2#", "|prompt:eaprompt-count@2#", "|steps:2|reference:no|")),
-        ("eaprompt:steps=1", ("|prompt:eaprompt-once@2#", "|steps:1|")),
-        ("single-agent", ("|prompt:single-agent@2#", "|typology:himate#", "|weights:himate|")),
+        ("rubric-mqm:scale=1-8,forced=yes", ("|prompt:rubric-mqm-8@", "|scale:1-8|forced:yes|reference:no|")),
+        ("gemba-mqm", ("|prompt:gemba-mqm@", "|weights:gemba|reference:no|")),
+        ("gemba-esa", ("|prompt:gemba-esa@", "|prompt:gemba-esa-score@", "|scale:0-100|")),
+        ("eaprompt", ("|prompt:eaprompt-errors@", "|prompt:eaprompt-count@", "|steps:2|reference:no|")),
+        ("eaprompt:steps=1", ("|prompt:eaprompt-once@", "|steps:1|")),
+        ("single-agent", ("|prompt:single-agent@", "|typology:himate#", "|weights:himate|")),
         (
             "m-mad:strategy=deliberation,rounds=2",
-            ("|prompt:m-mad-accuracy@2#", "|prompt:m-mad-decide@2#", "|weights:mmad|strategy:deliberation|"),
+            ("|prompt:m-mad-accuracy@", "|prompt:m-mad-decide@", "|weights:mmad|strategy:deliberation|"),
         ),
-        ("himate:stages=se", ("|prompt:himate-subtype@2#", "|typology:himate#", "|stages:se|")),
+        ("himate:stages=se", ("|prompt:himate-subtype@", "|typology:himate#", "|stages:se|")),
         ("rate:rounds=4", ("|prompt:rate-core@", "|rounds:4|search:none|order:1|")),
     ],
 )

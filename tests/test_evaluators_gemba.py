@@ -46,7 +46,7 @@ async def test_mqm_marks_and_scores() -> None:
         ("minor", "fluency/spelling", "Banco", "translation"),
     ]
     assert [TEXT[e.start : e.end] for e in rating.errors if e.start is not None] == ["perro", "Banco"]
-    assert rating.signature.startswith("gemba-mqm|model:gpt-x|prompt:gemba-mqm@2#")
+    assert rating.signature.startswith("gemba-mqm|model:gpt-x|prompt:gemba-mqm@3#")
     assert "|weights:gemba|reference:no|version:" in rating.signature
     assert len(rating.calls) == rating.usage.calls == 1
     llm.finish()
@@ -90,7 +90,7 @@ async def test_esa_scores_with_its_own_spans_in_view() -> None:
     )
     assert without_codes(llm.requests[1].messages[-1].content).endswith(shown)
     assert [request.purpose for request in llm.requests] == ["rate", "score"]
-    assert "prompt:gemba-esa@2#" in rating.signature
+    assert "prompt:gemba-esa@3#" in rating.signature
     assert "|prompt:gemba-esa-score@2#" in rating.signature
 
 

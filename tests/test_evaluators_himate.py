@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, RatingParseError
 from mtagent.evaluators.confidence import Calibration, file_of, write
 from mtagent.evaluators.himate import PROMPTS, HiMATE
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
@@ -29,7 +29,8 @@ SPELLING, GRAMMAR, AWKWARD = "fluency/spelling", "fluency/grammar", "style/awkwa
 class Panel:
     """Plays all agents: what each category's agent flags, how it corrects, and how sure it is of it.
 
-    ``talk`` holds the replies of the discussions in order. ``sure=None``: the server gives no log-probabilities.
+    ``talk`` holds the replies of the discussions in order; of a purpose in ``unread`` the first ones cannot be read.
+    ``sure=None``: the server gives no log-probabilities.
     """
 
     flagged: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -38,11 +39,15 @@ class Panel:
     sure: Mapping[str, float] | None = field(default_factory=dict)
     talk: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     percent: int = 80
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def model(self) -> ScriptedLLM:
-        turns: Counter[str] = Counter()
+        turns, asked = Counter[str](), Counter[str]()
 
         def reply(messages: Sequence[Message], purpose: str) -> Completion | str:
+            asked[purpose] += 1
+            if asked[purpose] <= self.unread.get(purpose, 0):
+                return "{}"
             step, _, category = purpose.partition(" ")
             if step == "evaluate":
                 return json.dumps({"errors": self.flagged.get(category, [])})
@@ -344,6 +349,48 @@ async def test_an_unreadable_verification_is_asked_for_again_and_its_second_conf
 
     rating = await HiMATE(Hesitating(**vars(spelling())).model(), threshold=-0.1).rate(SEGMENT, TEXT)
     assert (rating.score, len(rating.calls)) == (-5, 22)
+
+
+async def test_one_agent_that_cannot_be_read_is_asked_afresh_and_alone() -> None:
+    rating = await HiMATE(replace(THREE, unread={f"evaluate {SPELLING}": 2}).model(), threshold=-0.5).rate(
+        SEGMENT, TEXT
+    )
+    assert steps(rating) == {"evaluate": 21, "correct": 3, "verify": 3, "discuss": 2}
+    assert (rating.score, rating.warnings) == (-2, ())
+
+
+async def test_what_the_other_agents_found_is_kept_with_a_warning_and_all_calls() -> None:
+    rating = await HiMATE(replace(THREE, unread={f"evaluate {SPELLING}": 4}).model(), threshold=-0.5).rate(
+        SEGMENT, TEXT
+    )
+    assert steps(rating) == {"evaluate": 22, "correct": 2, "verify": 2, "discuss": 2}
+    assert kept(rating) == [(GRAMMAR, "la mure", "minor")]
+    (warning,) = rating.warnings
+    assert warning.startswith("fluency/spelling: its agent could not be read and is left out: ")
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "errors", "warning"),
+    [
+        (f"correct {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors stand unchecked"),
+        (f"verify {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors stand unchecked"),
+        (f"discuss {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its discussion ends where a reply"),
+    ],
+)
+async def test_an_agent_that_falls_silent_later_leaves_its_errors_as_they_stood(
+    unreadable: str, errors: list[tuple[str, str]], warning: str
+) -> None:
+    rating = await HiMATE(replace(THREE, unread={unreadable: 4}).model(), threshold=-0.5).rate(SEGMENT, TEXT)
+    assert [(category, severity) for category, _, severity in kept(rating)] == errors
+    assert any(warning in said for said in rating.warnings)
+
+
+@pytest.mark.parametrize("silent", [[SPELLING], ["accuracy/omission", SPELLING, AWKWARD, "accuracy/addition"]])
+async def test_a_panel_without_an_agent_never_says_error_free_nor_goes_on_without_four(silent: list[str]) -> None:
+    panel = Panel() if len(silent) == 1 else THREE
+    with pytest.raises(RatingParseError, match=rf"^{len(silent)} of 19 agents \(.*fluency/spelling") as caught:
+        await HiMATE(replace(panel, unread={f"evaluate {name}": 4 for name in silent}).model()).rate(SEGMENT, TEXT)
+    assert len(caught.value.calls) >= 19 + 3 * len(silent)
 
 
 def panel_of(example: Mapping[str, Any], translation: str) -> Panel:

@@ -155,36 +155,58 @@ async def test_the_other_strategies_end_with_a_judge_of_the_dimension(strategy: 
 async def test_the_opponent_starts_from_the_same_errors_with_every_major_turned_minor() -> None:
     reply = annotated(("carretera major", "mistranslation", "major"), MAJOR)
     llm = await rated(debating().but(accuracy_annotate=reply))
-    first, second = openings(request(llm, "accuracy round 1 opponent"))
+    first, second = openings(llm)
     assert [[item["severity"] for item in side] for side in (first, second)] == [["major", "minor"], ["minor"] * 2]
     # the published prototype replaces the word "major" inside the spans, too
     assert [[item["error_span"] for item in side] for side in (first, second)] == [["carretera major", "major"]] * 2
 
 
-def openings(content: str) -> list[list[dict[str, str]]]:
-    standpoints = re.findall(r"Annotator [AB], at the start:\n(.*)", content)
-    return [json.loads(text.removesuffix("</debate>"))["annotations"] for text in standpoints]
+def openings(llm: ScriptedLLM) -> list[list[dict[str, str]]]:
+    """What the supporter and the opponent start from, as each of them is shown its own words."""
+    supporter, opponent = (conversation(llm, f"accuracy round 1 {role}") for role in ("supporter", "opponent"))
+    for one, other in ((supporter, opponent), (opponent, supporter)):
+        assert f"<other>{other[2][1]}</other>" in one[3][1], "and the other's as the user's"
+    return [json.loads(said[2][1])["annotations"] for said in (supporter, opponent)]
+
+
+def conversation(llm: ScriptedLLM, purpose: str) -> list[tuple[str, str]]:
+    """The roles and texts of what was sent for ``purpose``."""
+    messages = next(sent.messages for sent in llm.requests if sent.purpose == f"m-mad {purpose}")
+    return [(message.role, without_codes(message.content)) for message in messages]
 
 
 async def test_the_opponent_denies_a_non_translation() -> None:
     llm = await rated(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
-    first, second = openings(request(llm, "accuracy round 1 opponent"))
+    first, second = openings(llm)
     assert ([item["error_span"] for item in first], second) == (["all"], [])
     system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
-    assert "A marks the text as a non-translation" in system
+    assert "One of you marks the text as a non-translation" in system
 
 
-async def test_in_a_round_both_see_the_round_before_and_not_each_others_turn() -> None:
-    llm = await rated(debating())
-    for role, letter in (("supporter", "A"), ("opponent", "B")):
-        first, third = (request(llm, f"accuracy round {number} {role}") for number in (1, 3))
-        assert "round 1:" not in first
-        for turn in ("A, at the start", "B, at the start", "A, round 1", "B, round 1", "A, round 2", "B, round 2"):
-            assert f"Annotator {turn}:" in third
-        assert "round 3:" not in third
-        assert first.endswith(
-            f"You are annotator {letter}. Give your reasons, and at the end your annotations in JSON."
-        )
+async def test_own_words_are_the_assistants_and_the_others_of_the_round_before_the_users() -> None:
+    """M-MAD, Figures 8 and 9."""
+    script, said = debating(), {"supporter": "It is grave.", "opponent": "It is harmless."}
+    for number in (1, 2, 3):
+        words = {
+            f"round_{number}_{role}": f"Round {number}. {text}" + script.replies[role].partition("\n")[2]
+            for role, text in said.items()
+        }
+        script = script.but(**words)
+    llm = await rated(script)
+    for role, other in (("supporter", "opponent"), ("opponent", "supporter")):
+        rounds = [conversation(llm, f"accuracy round {number} {role}") for number in (1, 2, 3)]
+        assert [[who for who, _ in sent] for sent in rounds] == [
+            ["system", "user", *["assistant", "user"] * number] for number in (1, 2, 3)
+        ]
+        assert rounds[1][: len(rounds[0])] == rounds[0], "each round goes on from the one before, so it can be cached"
+        assert rounds[2][: len(rounds[1])] == rounds[1]
+        (_, texts), third = rounds[0][1], rounds[2]
+        assert texts.endswith(f"Spanish translation:\n<translation>{TEXT}</translation>")
+        for number in (1, 2):
+            assert third[2 + 2 * number][1].startswith(f"Round {number}. {said[role]}")
+            assert f"<other>Round {number}. {said[other]}" in third[3 + 2 * number][1]
+        assert not any("Round 3" in text for _, text in third)
+        assert third[-1][1].endswith("give your reasons, and at the end your annotations in JSON.")
 
 
 @pytest.mark.parametrize(
@@ -212,9 +234,11 @@ async def test_only_dimensions_with_a_major_error_are_debated() -> None:
 
 async def test_a_reviewers_questions_are_answered_in_the_next_round() -> None:
     llm = await rated(debating(), strategy="interactive-review")
-    assert "Reviewer" not in request(llm, "accuracy round 1 supporter")
-    for role in ("supporter", "opponent"):
-        assert "Reviewer, round 1:\nWhy is it grave?" in request(llm, f"accuracy round 2 {role}")
+    assert "reviewer" not in request(llm, "accuracy round 1 supporter")
+    for role, letter in (("supporter", "A"), ("opponent", "B")):
+        sent = conversation(llm, f"accuracy round 2 {role}")
+        assert "The reviewer:\n<questions>Why is it grave?</questions>" in sent[-1][1]
+        assert sent[1][1].endswith(f"You are the one whom a reviewer calls annotator {letter}.")
     transcript = request(llm, "accuracy judge")
     assert re.findall(r"^(?:<debate>)?(\w+ ?[AB]?), (?:round \d|at the start):$", transcript, re.MULTILINE) == [
         "Annotator A", "Annotator B", "Annotator A", "Annotator B", "Reviewer",
@@ -230,7 +254,10 @@ async def test_a_consultancy_is_between_the_supporter_and_a_reviewer_who_reports
     assert "Annotator B" not in transcript
     assert "Reviewer, at the end:\nIt is minor after all." in transcript
     system = {sent.purpose: sent.messages[0].content for sent in llm.requests}
-    assert "you defend the annotations" in system["m-mad accuracy round 1 supporter"]
+    assert "You defend your annotations" in system["m-mad accuracy round 1 supporter"]
+    sent = conversation(llm, "accuracy round 1 supporter")
+    assert [who for who, _ in sent] == ["system", "user", "assistant", "user"]
+    assert sent[-1][1].startswith("The reviewer:\n<questions>Why is it grave?</questions>")
     assert "Ask up to three questions" in system["m-mad accuracy round 1 reviewer"]
     assert "Nobody else disputes them" in system["m-mad accuracy round 1 reviewer"]
     assert "A reviewer puts questions" in system["m-mad accuracy round 1 supporter"]

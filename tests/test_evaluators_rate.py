@@ -238,6 +238,21 @@ async def test_without_an_evaluation_there_is_no_rating() -> None:
         await rated(*broken, *broken, finish(4), rounds=3)
 
 
+async def test_the_core_agent_is_told_the_words_of_source_and_translation_that_each_error_concerns() -> None:
+    """RATE, Figure 18: source_segment, target_segment, issue."""
+    errors = [
+        {"source": "夺笋", "target": "ridiculous", "before": "How ", "after": "!", "issue": "not mean"},
+        {"source": "啊", "target": "", "issue": "no exclamation"},
+    ]
+    rating, llm = await rated(EVALUATE, assessed(2, errors=errors), finish(2))
+    told = json.loads(asked(llm, "rate-core")[-1].removeprefix("Answer of evaluate: "))
+    assert told["errors"] == [{name: error[name] for name in ("source", "target", "issue")} for error in errors]
+    assert (told["score"], told["confidence"], told["rationale"], told["gaps"]) == (2, 0.9, "So.", [])
+    assert [(error.text, error.side) for error in rating.errors or ()] == [
+        ("ridiculous", "translation"), ("啊", "omission")
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("failure", [ServerError("timeout"), ServerError("500"), "The translation is excellent!"])
 async def test_a_failing_evaluation_is_told_and_the_core_agent_goes_on(failure: Answer) -> None:
     replies = [failure, failure] if isinstance(failure, str) else [failure]

@@ -126,6 +126,21 @@ def test_a_multi_agent_mt_file_is_read_and_its_renamed_columns_are_reported(
     assert any(message.endswith("column 'src_text' is read as source") for message in caplog.messages)
 
 
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        (CSV, "source,max_length\nSave,12\nOpen,\n"),
+        (TSV, "source\tcharacter_limit\nSave\t12\nOpen\t\n"),
+        (JSONL, '{"source": "Save", "max_length": 12}\n{"source": "Open"}\n'),
+        (JSONL_LENIENT, '{"source": "Save", "maxwidth": 12}\n{"source": "Open"}\n'),
+    ],
+)
+def test_a_maximum_length_is_read(form: Format, content: str, tmp_path: Path) -> None:
+    assert [segment.max_length for segment in read(form, file(tmp_path, content))] == [12, None]
+    with pytest.raises(InputError, match=r"file:[12]: field 'max_length': .*greater than or equal to 1"):
+        read(form, file(tmp_path, content.replace("12", "0")))
+
+
 def test_a_lenient_reader_maps_foreign_names(tmp_path: Path) -> None:
     path = file(tmp_path, '{"doc_id":"x","src_text":"a","tgt_lang":"is_IS","mt":"b","n":[1.5,{"q":null}]}\n')
     (segment,) = read(JSONL_LENIENT, path)

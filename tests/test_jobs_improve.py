@@ -39,7 +39,7 @@ def test_a_run_is_signed_by_its_editor_and_its_judge_also_where_nothing_was_rate
     assert set(signatures) == {"postedit", "judge"}
     ratings = [rating for chain in chains for step in chain.steps for rating in step.ratings]
     assert signatures["postedit"] in {rating.signature for rating in ratings}
-    assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@2#")
+    assert signatures["judge"].startswith("rubric-mqm|model:scripted|prompt:rubric-mqm@")
     shell.write("blank.txt", "")
     assert improve("blank.txt", llm=improving(), gate="rate", output="b.txt").settings["signatures"] == signatures
     assert "signatures" not in improve(llm=improving(), stages="t", gate="none", output="t.txt").settings

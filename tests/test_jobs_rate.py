@@ -232,7 +232,7 @@ def test_what_the_ratings_depend_on_makes_another_run_and_what_only_the_chain_go
     files.write("b.txt", "un", "otro")
     last = rate_files().run.name
     assert len({*names, last}) == 6
-    assert rate_files(gate="none", stages="pe", concurrency=3, margin=1.0).run.name == last
+    assert rate_files(gate="rate", stages="pe", concurrency=3, margin=1.0).run.name == last
 
 
 def test_ratings_of_different_signatures_are_not_mixed_in_a_run(files: Shell) -> None:

@@ -304,6 +304,25 @@ async def test_an_unsupported_parameter_is_left_out_and_remembered(connect: Conn
     assert session.client.left_out == (name,)
 
 
+async def test_a_refused_system_role_goes_into_the_users_turn_and_is_remembered(connect: Connect) -> None:
+    session = await connect(
+        Settings(unsupported=frozenset({"system", "temperature"})), sampling=Sampling(temperature=0)
+    )
+    example = (Message(role="user", content="a"), Message(role="assistant", content="b"))
+    asked = (Message(role="system", content="Be brief."), *example, Message(role="user", content="c"))
+    for _ in range(2):
+        await session.client.complete(asked)
+    refused, *tried, last = session.requests
+    assert [message["role"] for message in refused["messages"]] == ["system", "user", "assistant", "user"]
+    assert len(tried) == 2, "both are learnt once"
+    assert last["messages"] == [
+        {"role": "user", "content": "Be brief.\n\na"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+    ]
+    assert session.client.left_out == ("system role", "temperature")
+
+
 LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -333,12 +352,16 @@ async def test_the_reply_format_is_loosened_step_by_step(
     assert [sent.get("response_format", {}).get("type") for sent in session.requests] == kinds
 
 
-async def test_all_parameters_can_be_learnt_by_many_callers_at_once(connect: Connect) -> None:
+async def test_all_parameters_can_be_learnt_by_many_callers_at_once(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
     names = frozenset({"temperature", "max_tokens", "seed", "logprobs", "json_schema"})
     sampling = Sampling(temperature=0, max_tokens=9, seed=1)
     session = await connect(Settings(unsupported=names), sampling=sampling)
     done = await asyncio.gather(*(session.ask(schema=SCHEMA, logprobs=True) for _ in range(20)))
     assert {completion.text for completion in done} == {"{}"}
+    told = [record.getMessage() for record in caplog.records if "the server refuses" in record.getMessage()]
+    assert len(told) == len(set(told)) == len(names), "each is told once"
     await session.ask(schema=SCHEMA, logprobs=True)
     assert session.requests[-1].keys() == {"model", "messages", "max_completion_tokens", "response_format"}
 

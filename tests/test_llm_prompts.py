@@ -26,7 +26,9 @@ ALL = [
 
 
 def values(segment: Segment = SEGMENT, **more: str | None) -> dict[str, str | None]:
-    texts = {"translation": "El banco paga.", "translation_a": "Uno.", "translation_b": "Dos.", "typology": "-"}
+    texts = {"translation": "El banco paga.", "translation_a": "Uno.", "translation_b": "Dos.", "typology": "-"} | {
+        "severities": "-"
+    }
     return prompts.segment_values(segment, **{**texts, "forced": None, **more})
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mtagent.errors import ServerError
 from mtagent.llm.reply import Failure
-from mtagent.llm.request import Sampling, estimated_tokens, key_of, refused_parameter, request_body
+from mtagent.llm.request import SYSTEM, Sampling, estimated_tokens, key_of, refused_parameter, request_body
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Tool, ToolCall
 
@@ -161,6 +161,25 @@ def test_a_refused_parameter_is_told_from_other_errors(
     sent = body(HI, (SEARCH,), schema={"type": "object"}, sampling=SETTINGS)
     sent |= {"reasoning_effort": "low"} if param == "reasoning_effort" else {}
     assert refused_parameter(Failure(ServerError, message, status, param=param), sent) == refused
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "System role not supported"),
+        (500, "Jinja Exception: System role not supported"),
+        (400, "Developer instruction is not enabled for models/gemma-3-27b-it"),
+        (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+        (400, "Only user and assistant roles are supported!"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    ],
+)
+def test_a_refused_system_role_is_told_from_other_errors(status: int, message: str) -> None:
+    failure = Failure(ServerError, message, status, transient=status == 500)
+    assert refused_parameter(failure, body([Message(role="system", content="Be brief."), *HI])) == SYSTEM
+    assert refused_parameter(failure, body(HI)) is None
+    other = Failure(ServerError, "the system role-play model is overloaded", status)
+    assert refused_parameter(other, body([Message(role="system", content="Be brief."), *HI])) is None
 
 
 def test_tools_are_refused_too_where_only_messages_hold_traces_of_them() -> None:

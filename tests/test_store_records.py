@@ -42,6 +42,10 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**53)
 
 
+FIELDS: dict[str, st.SearchStrategy[Any]] = {"max_length": st.none() | st.integers(1, 2**53)}
+"""Fields that take not all values of their type."""
+
+
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Values of a type that a field of a record has."""
     if kind in STRATEGIES:
@@ -57,8 +61,9 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 
 def records(kind: type[Record], /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Records with every field filled, those of today and those that come."""
-    rest = {name: values(field.annotation) for name, field in kind.model_fields.items() if name not in fields}
-    return st.fixed_dictionaries(rest | fields).map(lambda drawn: kind(**drawn))
+    known = {name: strategy for name, strategy in FIELDS.items() if name in kind.model_fields} | fields
+    rest = {name: values(field.annotation) for name, field in kind.model_fields.items() if name not in known}
+    return st.fixed_dictionaries(rest | known).map(lambda drawn: kind(**drawn))
 
 
 STRATEGIES: dict[Any, st.SearchStrategy[Any]] = {

@@ -81,7 +81,8 @@ def test_an_unknown_language_comes_with_a_suggestion(written: str, hint: str) ->
     ("code", "expected"),
     [
         ("en", "English"), ("cs-CZ", "Czech"), ("is_IS", "Icelandic"),
-        ("pt-BR", "Brazilian Portuguese"), ("pt", "Portuguese"), ("en-GB", "British English"),
+        ("pt-BR", "Brazilian Portuguese"), ("ar_EG", "Egyptian Arabic"), ("pt", "Portuguese"),
+        ("en-GB", "British English"),
         ("en-ZA", "English (South Africa)"), ("zh", "Chinese"), ("zh-CN", "Chinese (Simplified)"),
         ("zh-Hant", "Chinese (Traditional)"), ("zh-TW", "Chinese (Traditional)"),
         ("zh-HK", "Chinese (Traditional, Hong Kong)"), ("sr", "Serbian"),

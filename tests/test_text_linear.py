@@ -14,12 +14,12 @@ from mtagent.errors import MtagentError
 from mtagent.evaluators import (
     eaprompt,
     fixes,
-    gemba,
     headings,
     himate,
     m_mad,
     rate,
     rubric_mqm,
+    scores,
     single_agent,
     typology,
 )
@@ -39,6 +39,7 @@ UNITS = [
     "Action Input:", "finish(", "<tool_call>", "<arg_key>a</arg_key><arg_value>", "<function=a>", "<parameter=a>",
     "accuracy/", "instead of ", "->", "Explanation: ", "- \"a\"\n", "corrected ", "a_", "&a", "http://", "%1$", "1. ",
     "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
+    "{n, plural, other {", "{n, select, a {} other {}} ", "%s ", "a\u0430", "a-", ":a:", "「a",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
@@ -64,9 +65,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "last json": lambda reply: read_json(reply, last=True),
     "plain text": lambda reply: plain_text(reply, ""),
     "blank": says_nothing,
-    "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
+    "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": scores.parse_score,
     "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
-    "no score": eaprompt.without_score,
+    "no score": eaprompt.split_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),
     "gemba-mqm": lambda reply: headings.read_headed(reply, TEXT),
     "headings, about the same text": lambda reply: headings.read_headed(reply, reply, source=reply),

@@ -1,4 +1,4 @@
-"""The drivers that hold the guards against edits: those of real/ in the research data."""
+"""The drivers that hold the guards against edits: real ones, a table of good and bad ones, planted damage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wmt import real_edits
+from wmt import edit_table, planted, real_edits
 
 LINES = "Dogs bark.\nCats sleep.\nBirds sing at {time}."
 BEFORE = "Hunde bellen.\nKatzen schlafen.\nVögel singen um {time}."
@@ -78,3 +78,127 @@ def test_many_edits_are_shared_out_and_come_back_in_order(data: Path, capsys: py
     edits = list(real_edits.read_edits(data, ["llm_rewrites"]))
     changes = [edit.change for edit in edits]
     assert real_edits.judged(changes, few=100) == real_edits.judged(changes, few=1000)
+
+
+# --- the table of good and bad edits
+
+KNOWN = """
+    ui-4 ui-11 ui-12
+    number-5 number-6 number-7 number-8 number-19 number-20 number-21 number-22 number-23 number-24
+    number-25 number-26 number-30 number-32 number-33 number-34 number-36 number-37 number-38 number-39
+    number-40 number-41 number-42 number-44 number-45 number-46 number-51 number-52 number-53
+    list-1 list-3
+    time-1 time-2 time-3 time-5 time-6 time-7
+    date-1 date-4 date-7 date-8
+    comment-1 comment-6 comment-12 comment-14 comment-15 comment-16 comment-17 comment-18 comment-21 comment-22
+    comment-23 comment-24 comment-25 comment-26 comment-27 comment-28 comment-29 comment-32 comment-33
+    script-3 script-12 script-13 script-14 script-17 script-21 script-24
+    shorter-1 shorter-2
+    icu-8 icu-10 icu-11 icu-13 icu-15
+    hotkey-6 hotkey-7 hotkey-8
+    unit-15
+    language-6 language-7 language-8
+    name-3 name-4
+"""
+"""Good edits that are refused, and bad ones that are kept though a program can see them. What is mended goes."""
+
+
+def test_no_more_edits_of_the_table_are_treated_wrongly_than_are_known() -> None:
+    wrong = {edit.name for edit in edit_table.read_edits() if edit.wrong}
+    assert wrong - set(KNOWN.split()) == set()
+
+
+def test_the_table_is_large_enough_and_names_each_edit_once() -> None:
+    edits = edit_table.read_edits()
+    counts = edit_table.count(edits)
+    assert min(counts.good, counts.seen) >= 60
+    assert counts.unseen >= 20
+    assert len({edit.change.segment.target_lang for edit in edits}) >= 20
+    assert len({edit.name for edit in edits}) == len({edit.change for edit in edits}) == len(edits)
+
+
+def test_the_table_counts_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fields = {"langs": "en-de", "source": "Two {x}.", "before": "Zwei {x}.", "why": "placeholder"}
+    rows = [
+        {"id": "a-1", "verdict": "good", "after": "Genau zwei {x}."},
+        {"id": "a-2", "verdict": "good", "after": "Zwei {y}."},
+        {"id": "a-3", "verdict": "bad", "seen": True, "after": "Zwei {y}."},
+        {"id": "b-4", "verdict": "bad", "seen": True, "after": "Doch zwei {x}."},
+        {"id": "b-5", "verdict": "bad", "seen": False, "after": "Kaum zwei {x}."},
+    ]
+    path = tmp_path / "edits.jsonl"
+    path.write_text("\n".join(json.dumps({**fields, **row}) for row in rows), encoding="utf-8")
+    edit_table.main(["--table", str(path), "--show"])
+    out, err = capsys.readouterr()
+    assert [line.split() for line in out.splitlines()[2:5]] == [
+        ["a", "2", "1", "1"],
+        ["b", "1", "1", "1"],
+        ["all", "2", "1", "2", "1", "1"],
+    ]
+    assert "1 of 2 (50.0%) good edits are refused; 1 of 2 (50.0%) bad edits are kept that a program can see" in out
+    assert [line.split()[0] for line in err.splitlines() if " en-de " in line] == ["a-2", "b-4"]
+    edit_table.main(["--table", str(path), "--kind", "b", "-f", "json"])
+    assert json.loads(capsys.readouterr().out)["wrong"] == ["b-4"]
+
+
+# --- planted damage
+
+PARTLY_CAUGHT = {
+    "ICU keyword translated",
+    "ICU # lost",
+    "printf order",
+    "hotkey lost",
+    "minus dropped",
+    "thousandfold",
+    "version digit lost",
+    "magnitude changed",
+    "number word changed",
+    "ordinal changed",
+    "half of the day changed",
+    "month changed",
+    "unit swapped",
+    "foreign letter",
+    "sentence in the source language",
+    "sentence in a third language",
+    "comment",
+}
+"""What is caught goes."""
+
+
+def test_planted_damage_is_caught(capsys: pytest.CaptureFixture[str]) -> None:
+    planted.main(["--own", "--texts", "2", "-f", "json"])
+    counts = json.loads(capsys.readouterr().out)
+    assert counts.keys() == planted.KINDS.keys()
+    for kind, languages in counts.items():
+        assert all(number == 2 for _, number in languages.values()), kind
+        assert len(languages) == (4 if kind == "digit changed, other digits" else 8), kind
+        if kind not in PARTLY_CAUGHT:
+            assert all(caught == 2 for caught, _ in languages.values()), kind
+
+
+def test_half_of_the_damage_is_planted_in_texts_by_people(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "human_postedits",
+        *({"source": f"This is number {n} of them.", "pe": f"Das ist Nummer {n} davon."} for n in range(10, 30)),
+    )
+    (german,) = [language for language in planted.target_languages() if language.name == "de"]
+    found = list(planted.cases("digit changed", german, planted.people(tmp_path)["de"], 6))
+    assert [case.people for case in found] == [True] * 3 + [False] * 3
+    for case in found:
+        digits = [[char for char in text if char.isdigit()] for text in case.change[1:]]
+        assert sum(old != new for old, new in zip(*digits, strict=True)) == 1
+    assert list(planted.cases("digit changed", german, planted.people(tmp_path)["de"], 6)) == found
+    reworded = list(planted.cases("list number changed", german, planted.people(tmp_path)["de"], 2, reworded=True))
+    assert reworded[0].change.before.endswith("Zwei {name}.")
+    assert "Das ist Nummer" in reworded[0].change.after
+    assert "Das ist Nummer" not in reworded[0].change.before + reworded[1].change.before
+
+
+def test_damage_that_is_not_caught_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    planted.main(["--own", "--texts", "3", "--kind", "tag lost", "--kind", "comment", "--show"])
+    out, err = capsys.readouterr()
+    rows = {line.split("  ")[0]: line.split()[-1] for line in out.splitlines()[2:]}
+    assert rows["tag lost"] == "100.0%"
+    kept = err.count("\nA ")
+    assert rows["comment"] == f"{(24 - kept) / 24:.1%}"

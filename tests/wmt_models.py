@@ -35,7 +35,7 @@ def speechless(body: Body) -> str:
 def talkative(body: Body) -> str:
     """As :func:`same`; but the proofreader makes two paragraphs of a line that holds "split"."""
     text = same(body)
-    return text.replace(" ", "\n\n", 1) if _asked(body).prompt == "proofread" and "split" in text else text
+    return text.replace(" ", "\n\n", 1) if _asked(body).prompt.startswith("proofread") and "split" in text else text
 
 
 def reworded(body: Body) -> str:

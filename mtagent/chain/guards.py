@@ -9,18 +9,21 @@ edits, but for those that do damage. The guards over a translation that has no t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import regex
 
 from mtagent.records import Edit, Record, Segment
-from mtagent.text import foreign, markup, scripts
+from mtagent.text import foreign, icu, identification, languages, markup, scripts
 from mtagent.text.commentary import bare, grown
 from mtagent.text.edits import apply
+from mtagent.text.number_words import is_number_word, readings
+from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
-from mtagent.text.numbers import other_numerals, quantities, unmatched
-from mtagent.text.omission import lost
+from mtagent.text.omission import lost as lost_sentences
+from mtagent.text.terms import lost_targets, term_faults
+from mtagent.text.units import quantities, units_named
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -67,16 +70,95 @@ def as_in_source(marks: Callable[[str], Marks]) -> Check:
     return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
 
 
-def tags(segment: Segment, text: str) -> list[str]:
-    """The multiset of tags is that of the source, and none is crossed, stray or left open."""
-    in_source, in_text = markup.tags(segment.source), markup.tags(text)
+def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
+    """The placeholders are those of the source, printf's in its order; an ICU message keeps its form and arguments."""
+    source = icu.message(segment.source)
+    if source is None:
+        return new_faults(_in_each_variant(_placeholders))(segment, before, after)
+    earlier = icu.message(before)
+
+    def check(segment: Segment, text: str) -> Iterator[str]:
+        if message := icu.message(text):
+            yield from icu.form_faults(source, message, segment.target_lang, earlier)
+        else:
+            yield "the ICU message cannot be read"
+        yield from _in_each_variant(_placeholders)(segment, text)
+
+    return new_faults(check)(segment, before, after)
+
+
+def _placeholders(source: str, text: str) -> list[str]:
+    html = bool(markup.tags(source))
+    numbered = markup.has_several_conversions(source) or markup.has_several_conversions(text)
+    in_source, in_text = (markup.placeholder_keys(side, html=html, numbered=numbered) for side in (source, text))
+    return difference(in_source, in_text)
+
+
+def _in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
+    """``check(source, text)`` over the texts, or over each variant of two ICU messages."""
+
+    def checked(segment: Segment, text: str) -> Iterable[str]:
+        source, message = icu.message(segment.source), icu.message(text)
+        if source is None or message is None:
+            return check(segment.source, text)
+        variants = icu.variants(source, message, segment.target_lang)
+        return [f"{fault} in {shown.choice}" for shown in variants for fault in check(shown.source, shown.text)]
+
+    return checked
+
+
+def hotkeys(segment: Segment, text: str) -> list[str]:
+    """A label with one hotkey (&File, _File) keeps one, at whatever letter; one without gets none."""
+    if not markup.is_label(segment.source) or not markup.is_label(text):
+        return []
+    in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
+    if not in_source:
+        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
+    elif in_source.total() > 1:
+        return []
+    return difference(in_source, in_text, "hotkey ")
+
+
+def tags(source: str, text: str) -> list[str]:
+    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+
+    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    """
+    in_source, in_text = markup.tags(source), markup.tags(text)
+    counts, own = keys(in_source), keys(in_text)
+    if counts == own:
+        missing = added = Counter[str]()
+    else:
+        missing, added = counts - own, own - counts
+        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
+        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
+            added[key] -= 1
     faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
-    return difference(keys(in_source), keys(in_text)) + list(faults.elements())
+    return difference(missing, added) + list(faults.elements())
+
+
+def urls(source: str, text: str) -> list[str]:
+    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
+    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
+    if in_source == in_text:
+        return []
+    if unspaced := markup.unspaced_urls(source):
+        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
+        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
+        in_source = in_source - Counter(parts) + mended
+    return difference(in_source, in_text)
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
     """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
-    return difference(markup.markdown_marks(segment.source), markup.markdown_marks(text), "Markdown: ")
+    in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
+    if in_source == in_text:
+        return []
+    missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
+        f"Markdown: {mark} is not in the source" for mark in added.elements()
+    ]
 
 
 def brackets(segment: Segment, text: str) -> list[str]:
@@ -99,39 +181,91 @@ def quotes(segment: Segment, text: str) -> list[str]:
 # -- numbers, units and terms
 
 
-def numbers(segment: Segment, text: str) -> list[str]:
-    """The numbers are those of the source by value, in any locale's format."""
-    missing, extra = unmatched(numbers_in(markup.prose(segment.source)), numbers_in(markup.prose(text)))
-    lost_values = (n.values[0] for n in missing if n.values[0] not in other_numerals(text))
-    new_values = (n.values[0] for n in extra if n.values[0] not in other_numerals(segment.source))
-    return [f"number {value} is missing" for value in lost_values] + [
-        f"number {value} is not in the source" for value in new_values
+def numbers(segment: Segment, before: str, after: str) -> list[str]:
+    """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
+    languages = segment.source_lang, segment.target_lang
+    source, before, after = (markup.prose(text) for text in (segment.source, before, after))
+    old, new = (faults(source, text, *languages) for text in (before, after))
+    missing, extra = (_added(*sides) for sides in ((old.missing, new.missing), (old.extra, new.extra)))
+    if missing:
+        words = readings(after, languages[1]).possible - readings(before, languages[1]).possible
+        missing = [number for number in missing if not take(words, number)]
+    return [
+        *(f"number {number.values[0]} is missing" for number in missing),
+        *(f"number {number.values[0]} is not in the source" for number in extra),
+        *(Counter(new.other) - Counter(old.other)).elements(),
+        *([] if missing or extra else changed_number_words(segment, before, after)),
     ]
 
 
+def _added(old: Iterable[Number], new: Iterable[Number]) -> list[Number]:
+    """The numbers among the ``new`` faults that were not among the ``old`` ones."""
+    known = Counter(number.values[0] for number in old)
+    added = []
+    for number in new:
+        if known[number.values[0]]:
+            known[number.values[0]] -= 1
+        else:
+            added.append(number)
+    return added
+
+
+def changed_number_words(segment: Segment, before: str, after: str) -> list[str]:
+    """Number words and months that the source has too, and that became others which it has not: six → sixteen."""
+    lang = segment.target_lang
+    old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
+    if not any(is_number_word(word, lang) for word in (*(old - new), *(new - old))):
+        return []
+    sides = (before, lang), (after, lang), (segment.source, segment.source_lang)
+    in_before, in_after, in_source = (readings(*side) for side in sides)
+    before_digits, after_digits, source_digits = (
+        Counter(value for number in numbers_in(*side) for value in number.values) for side in sides
+    )
+    lost = in_before.certain - in_after.certain - (after_digits - before_digits)
+    gained = in_after.certain - in_before.certain - (before_digits - after_digits)
+    lost -= in_after.possible - in_before.possible
+    gained -= in_source.possible + source_digits
+    known = in_source.certain + in_source.possible + source_digits
+    faults = []
+    for what in ("", "month ", "weekday "):
+        changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))
+        ours, theirs = changed
+        pairs = zip((value for value in ours if known[value]), theirs, strict=False)
+        faults += [f"{what or 'number '}{old} became {new}".replace(what * 2, what) for old, new in pairs]
+    return faults
+
+
 _NEAR = 2  # characters between a number and its unit
-_WORD_BESIDE = regex.compile(r"[ \u00a0\u202f-]?+[\p{L}\p{Sc}%°]")
+_WORD_BESIDE = regex.compile(
+    r"(?:[ \u00a0]?(?:\p{Pd}|[x×*/~至到]|[\p{L}\p{M}]{1,4})[ \u00a0]?\d[\d.,]*+)?[ \u00a0\u202f-]?+"
+    r"(?!\p{Hiragana})[\p{L}\p{Sc}%°]"
+)
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
-    """No unit beside a number is swapped for another of its kind (km → mi), or dropped while its number stays."""
+    """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
     old, new, in_source = (
         Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
         for text in (before, after, segment.source)
     )
     removed, added = old - new, new - old
+    if not removed:
+        return []
+    mentioned = units_named(segment.source, segment.source_lang)
     faults = []
     for (kind, unit), count in added.items():
-        others = [other for (other_kind, other) in removed if other_kind == kind]
+        others = [
+            other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
+        ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    dropped = (unit for kind, unit in removed & in_source if _is_bare(kind, unit, before, after))
-    return faults + [f"unit {unit} is missing" for unit in dropped]
+    lost = (in_source - new) & removed
+    return faults + [f"unit {unit} is missing" for kind, unit in lost if _is_bare(kind, unit, before, after)]
 
 
 def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
-    """Whether a number that had ``unit`` beside it now has no word there that could spell the unit out."""
+    """Whether a number that had ``unit`` beside it now has no word there, nor behind its range, that could spell it."""
     places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
@@ -144,23 +278,23 @@ def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
     )
 
 
-def terms(segment: Segment, text: str) -> list[str]:
-    """Do-not-translate terms stay, glossary targets stay, and forbidden words stay out."""
-    faults = []
-    for term in segment.terms:
-        exact = term.case_sensitive
-        in_source = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
-        if not in_source:
-            continue
-        if term.forbidden:
-            word = term.target or term.source
-            faults += [f"forbidden word {word!r}"] * len(markup.occurrences(word, text, case_sensitive=exact))
-        elif term.target is None:
-            in_text = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
-            faults += [f"do-not-translate term {term.source!r} is missing"] * (in_source - in_text)
-        elif not markup.occurrences(term.target, text, case_sensitive=exact, suffixes=True, inflected=True):
-            faults.append(f"glossary term {term.target!r} is missing")
-    return faults
+def terms(segment: Segment, before: str, after: str) -> list[str]:
+    """Do-not-translate terms stay, one of the glossary's targets stays, and forbidden words stay out."""
+    if not segment.terms:
+        return []
+    faults = new_faults(_term_faults)(segment, before, after)
+    left = (" or ".join(map(repr, targets)) for targets in lost_targets(segment, before, after))
+    return [*faults, *(f"glossary term {targets} is left in compounds only" for targets in left)]
+
+
+def _term_faults(segment: Segment, text: str) -> Iterator[str]:
+    for fault in term_faults(segment, text):
+        if fault.kind == "forbidden":
+            yield f"forbidden word {fault.term.target or fault.term.source!r}"
+        elif fault.kind == "missing":
+            yield f"glossary term {' or '.join(map(repr, fault.targets))} is missing"
+        else:
+            yield f"do-not-translate term {fault.term.source!r} is missing"
 
 
 # -- lines and white space
@@ -206,11 +340,17 @@ def whitespace(segment: Segment, before: str, after: str) -> list[str]:
 # -- script and characters
 
 
+_FEWEST_OTHER_HAN = 2  # a single one may be a name
+
+
 def script(segment: Segment, before: str, after: str) -> list[str]:
     """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
-    words_before, words_after = (Counter(foreign.foreign_words(segment.target_lang, text)) for text in (before, after))
+    words_before, words_after = (Counter(foreign.strange_words(segment, text)) for text in (before, after))
     new = (words_after - words_before).elements()
     faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
+    old_han, new_han = (scripts.other_han(segment.target_lang, text) for text in (before, after))
+    if len(old_han) < _FEWEST_OTHER_HAN <= len(new_han):
+        faults.append(f"{''.join(new_han)} is not written so in {segment.target_lang}")
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
@@ -221,6 +361,12 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
             f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
         )
     return faults
+
+
+def language(segment: Segment, before: str, after: str) -> list[str]:
+    """No sentence is left in, or put into, another language than the target's. Needs the extra ``languages``."""
+    new = identification.new_sentences(segment, before, after)
+    return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
 def control(segment: Segment, text: str) -> list[str]:
@@ -299,32 +445,43 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     if before.strip() and not after.strip():
         return ["the text is empty"]
     source, lang = segment.source, segment.target_lang
-    losses = lost(source, before, after, target_lang=lang)
+    losses = lost_sentences(source, before, after, target_lang=lang)
     if losses:  # what was lost may be a remark
-        losses = lost(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
+        losses = lost_sentences(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
     return [*losses, *grown(source, before, after, target_lang=lang)]
+
+
+def max_length(segment: Segment, before: str, after: str) -> list[str]:
+    """The text has no more characters than the segment allows, or no more than it had."""
+    most, size = segment.max_length, len(after)
+    if most is None or size <= max(most, len(before)):
+        return []
+    return [f"{size} characters instead of at most {most}"]
 
 
 # -- all guards, and the guards at work
 
 GUARDS: dict[str, Guard] = {
-    "placeholders": new_faults(as_in_source(markup.placeholders)),
-    "tags": new_faults(tags),
-    "urls": new_faults(as_in_source(markup.urls)),
+    "placeholders": placeholders,
+    "hotkeys": new_faults(hotkeys),
+    "tags": new_faults(_in_each_variant(tags)),
+    "urls": new_faults(_in_each_variant(urls)),
     "emails": new_faults(as_in_source(markup.emails)),
-    "numbers": new_faults(numbers),
+    "numbers": numbers,
     "units": units,
     "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
-    "terms": new_faults(terms),
+    "terms": terms,
     "brackets": new_faults(brackets),
     "quotes": new_faults(quotes),
     "script": script,
+    "language": language,
     "control": new_faults(control),
     "repetition": new_faults(repetition),
     "end": end,
     "length": length,
+    "max_length": max_length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
 

@@ -5,30 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+import regex
+
 from mtagent.chain.translation import read_revision
+from mtagent.config import Strategy
+from mtagent.errors import UnreadableReply
+from mtagent.evaluators.replies import fields_of
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import is_blank
+from mtagent.llm.reading import is_blank, read_json
 from mtagent.records import Draft, Segment
 from mtagent.text import paragraphs
 from mtagent.translators.llm import around
 
 
 class Proofreader:
-    """Multi-agentMT §2.4, except that it asks for the same text in full and not for "a single sentence only"."""
+    """Multi-agentMT §2.4. Asks for the same text in full, or with the ``strategy`` ``paper`` for "a single sentence".
 
-    def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
-        self._llm, self._prompt = llm, prompts.load("proofread", prompts_folder)
+    A prompt with a ``schema`` asks for JSON with the ``problems`` and then the ``text``, any other for the text alone.
+    """
+
+    def __init__(self, llm: LLM, *, strategy: Strategy = "located", prompts_folder: Path | None = None) -> None:
+        self._llm, self._strategy = llm, strategy
+        self._prompt = prompts.load("proofread-paper" if strategy == "paper" else "proofread", prompts_folder)
 
     async def draft(self, segment: Segment, translation: str, *, skip_guards: Collection[str] = ()) -> Draft:
         """A proposed text. One call per paragraph where source and translation have as many, else one for all.
 
-        What is no translation by the guards of the translate stage, but for those in ``skip_guards``, is asked for once
-        more, with the reason, and then fails the segment.
+        The paper asks once. What is no translation by the guards of the translate stage, but for those in
+        ``skip_guards``, is asked for once more, with the reason, and then fails the segment.
         """
         sources, (texts, separators) = paragraphs.split(segment.source).texts, paragraphs.split(translation)
-        if len(sources) != len(texts):
+        if len(sources) != len(texts) or self._strategy == "paper":
             sources, texts, separators = (segment.source,), (translation,), ("", "")
 
         async def reword(i: int) -> str:
@@ -38,11 +47,30 @@ class Proofreader:
             values = prompts.segment_values(segment, translation=text)
             values |= {"source": source, "context": around(segment, sources, i)}
             paragraph = segment.model_copy(update={"source": source})
-            return await dialogue.ask(
-                self._prompt, values, "proofread", lambda reply: read_revision(reply, paragraph, text, skip=skip_guards)
-            )
+
+            def read(reply: str) -> str:
+                written = _text_in(reply) if self._prompt.reply_schema else reply
+                return read_revision(written, paragraph, text, skip=skip_guards)
+
+            return await dialogue.ask(self._prompt, values, "proofread", read)
 
         with Dialogue(self._llm, segment.id) as dialogue:
             reworded = await together(*map(reword, range(len(texts))))
         text = paragraphs.join(reworded, separators)
         return Draft(text=paragraphs.like(text, translation) or text, calls=tuple(dialogue.calls))
+
+
+_FIELD = regex.compile(r"[\"'](?:problems|text)[\"']\s*:")
+
+
+def _text_in(reply: str) -> str:
+    """The ``text`` of a reply in JSON, or the reply of a model that gives the text alone.
+
+    Raises :class:`UnreadableReply` for JSON that cannot be read, such as one that was cut off.
+    """
+    if not _FIELD.search(reply):
+        return reply
+    text = fields_of(read_json(reply)).get("text")
+    if not isinstance(text, str):
+        raise UnreadableReply('the JSON has no "text"')
+    return text

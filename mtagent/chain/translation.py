@@ -174,14 +174,21 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     yield from (f"{name} is missing" for name in missing.elements())
 
 
+def max_length(segment: Segment, text: str) -> Iterator[str]:
+    """The text has no more characters than the segment allows."""
+    if segment.max_length is not None and len(text) > segment.max_length:
+        yield f"{len(text)} characters instead of at most {segment.max_length}"
+
+
 TRANSLATION_GUARDS: dict[str, Check] = {
     "control": control,
     "length": length,
     "script": script,
     "placeholders": placeholders,
     "tags": tags,
+    "max_length": max_length,
 }
 """The guards over a translation without a text before it, each named like the guard over a change."""
 
-RESTORABLE = frozenset({"placeholders", "tags"})
+RESTORABLE = frozenset({"placeholders", "tags", "max_length"})
 """What weak systems damage in good translations, and later stages restore."""

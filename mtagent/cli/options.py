@@ -143,11 +143,20 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--source-lang", hidden=True),
     option(TEXTS, "--target-lang", hidden=True),
 ]
-OWN_PROMPTS_OPTION = [option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own.")]
+OWN_PROMPTS_OPTION = [
+    option(MODEL, "--instructions", type=FILE, help="Text shown to every model: register, audience, style."),
+    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+]
 PROMPT_OPTIONS = [
-    option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
+    option(TEXTS, "--glossary", type=FILE, help="TBX, CSV or TSV: source,target[,note,case,forbidden]."),
     option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line."),
-    option(TEXTS, "--context", type=int, metavar="N", help="Show the model the N sources before."),
+    option(
+        TEXTS,
+        "--context",
+        type=int,
+        metavar="N",
+        help="Show the N segments before, with their translations, and the next.",
+    ),
     option(TEXTS, "--domain", help="Domain of the texts."),
     *OWN_PROMPTS_OPTION,
 ]
@@ -185,6 +194,12 @@ EDIT_OPTIONS = [
     ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
+    option(
+        CHAIN,
+        "--rules-first/--no-rules-first",
+        default=None,
+        help="Correct by rules, before a model is asked, what is certain.  [default: yes; not with the paper's method]",
+    ),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
     option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),
@@ -245,7 +260,9 @@ UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
     option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
     option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
-    option(MODEL, "--temperature", type=float, help="Sampling temperature.  [default: the server's]"),
+    option(
+        MODEL, "--temperature", type=float, help="Sampling temperature.  [default: 0 for ratings, else the server's]"
+    ),
     option(MODEL, "--max-tokens", type=int, help="Most tokens in a reply.  [default: the server's]"),
     option(MODEL, "--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
     option(MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Your own prices; they override the public ones."),

@@ -114,8 +114,16 @@ def parse(reply: str, translation: str, source: str = "") -> Errors:
 
 
 def parse_once(reply: str, translation: str, source: str = "") -> tuple[Errors, Counted]:
-    """The listed errors, and the score at the end of the same reply. Raises :class:`RatingParseError`."""
-    return parse(without_score(reply), translation, source), read_score(reply)
+    """The listed errors, and the score or the counts in the same reply. Raises :class:`RatingParseError`."""
+    plain, counts = _without_counts(reply)
+    listed, ending = split_score(plain)
+    errors = parse(listed, translation, source)
+    if _TAGGED.search(reply) or _SCORE_LINE.search(ending):
+        return errors, read_score(reply)
+    last = ending.strip().rpartition("\n")[2].strip()
+    if last.startswith(("-", "−", "–")) or last == "0":
+        return errors, Counted(_score(last))
+    return errors, read_count(ending if ending.strip() else counts)
 
 
 def disagreement(errors: Errors, counted: Counted) -> list[str]:
@@ -156,11 +164,16 @@ _SCORE_LINE = regex.compile(r"\bscore\b[^\n]{0,200}?(?:\s*(?:[:=：]|\bis\b|\bof
 _QUOTE = regex.compile(r"[\"“”„«»「」]")
 _LEADS_TO_SCORE = regex.compile(
     r"\bscore\b|^(?=[^=]*+=)[\W\d]++$|^\W*(?:based\son|total|deduct)|\b\d{1,4}\s+(?:x\s+)?(?:major|minor)\b"
-    r"|\b(?:major|minor)(?:\s+errors?)?\s*[:=]\s*\d{1,4}\b(?!\s*[.)]\s*\w)",
+    r"|\b(?:major|minor)(?:\s+errors?)?\s*[:=]\s*\d{1,4}\b(?!\s*[.)]\s*\w)|^\W*\d{1,3}\s?[,;&]\s?\d{1,3}\W*$"
+    r"|^\s*[-−–]?\d{1,3}\s*$",
     regex.IGNORECASE,
 )
 _SCORE = regex.compile(r"(?:[^\n]*=)?+\s*(?P<minus>[-−–]?)\s*(?P<digits>\d{1,6})(?:\.0+)?(?:\s*points?)?\s*\.?\s*")
 _MARKS = regex.compile(r"[*_`]+")
+_HEADING_WITH_COUNT = regex.compile(
+    r"^(?P<name>[^\w\n]*(?P<kind>major|minor)(?: +errors?)?)[^\w\n−–-]*(?:\n?[^\w\n−–-]*(?P<number>\d{1,2})[^\w\n]*)?$",
+    regex.IGNORECASE | regex.MULTILINE,
+)
 
 
 def read_count(reply: str) -> Counted:
@@ -199,12 +212,36 @@ def read_score(reply: str) -> Counted:
     return Counted(_score(lines[-1])) if lines else refuse("it gives no score", text)
 
 
-def without_score(reply: str) -> str:
-    """``reply`` without the score at its end and the counts and sums that lead to it, which quote no spans."""
+def split_score(reply: str) -> tuple[str, str]:
+    """``reply`` cut before the score at its end and the counts and sums that lead to it, which quote no spans."""
     lines = _TAGGED.sub("", reply).rstrip().split("\n")
-    while lines and not _QUOTE.search(lines[-1]) and (not lines[-1].strip() or _LEADS_TO_SCORE.search(lines[-1])):
-        lines.pop()
-    return "\n".join(lines)
+    end = len(lines)
+    while (
+        end
+        and not _QUOTE.search(lines[end - 1])
+        and (not lines[end - 1].strip() or _LEADS_TO_SCORE.search(lines[end - 1]))
+    ):
+        end -= 1
+    return "\n".join(lines[:end]), "\n".join(lines[end:])
+
+
+def _without_counts(reply: str) -> tuple[str, str]:
+    """``reply`` without the numbers that its headings count their errors with, and these counts.
+
+    A heading that counts 0 says no-error. What counts the errors once more behind the lists stays.
+    """
+    counts: dict[str, str] = {}
+
+    def without(heading: regex.Match[str]) -> str:
+        kind, number = heading["kind"].casefold(), heading["number"]
+        is_first = kind not in counts
+        counts.setdefault(kind, f"{kind}: {number}" if number else "")
+        if not (number and is_first):
+            return heading.group()
+        return f"{heading['name']}:\n" + ("" if int(number) else "no-error")
+
+    plain = _HEADING_WITH_COUNT.sub(without, reply)
+    return plain, "\n".join(counts.values())
 
 
 def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:

@@ -63,6 +63,8 @@ def wants_a_fix(error: ErrorSpan) -> bool:
 def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
     """``errors`` with the suggestions in ``reply``, which must name each exactly once; ``null`` suggests nothing.
 
+    An error without offsets is placed by the ``before`` and ``after`` of its fix.
+
     Raises :class:`UnreadableReply`.
     """
     fixes: dict[int, dict[str, Any]] = {}
@@ -85,7 +87,7 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
         if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
             raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
         changes: dict[str, Any] = {"suggestion": suggestion}
-        if error.side == "omission":
+        if error.start is None:  # its place is not known yet
             changes |= {side: fix[side] for side in ("before", "after") if isinstance(fix.get(side), str) and fix[side]}
         fixed.append(error.model_copy(update=changes))
     return tuple(fixed)

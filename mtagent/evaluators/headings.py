@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple, cast
 
 import regex
@@ -147,7 +147,10 @@ _SUBTYPE = (
     r"|grammatical|inconsisten(?:cy|t)|punctuation|register|spelling|typos?|awkward(?:ness)?|unnatural|unidiomatic"
     r"|inappropriate|non-?translation|other|source (?:error|issue)|word (?:order|choice|form)|capitali[sz]ation|tense"
     r"|agreement|syntax|wording|literal|format(?:ting)?|redundan(?:cy|t)|gender|character[ -]encoding|no[ -]errors?"
-    r"|incorrect|wrong)"
+    r"|incorrect|wrong|do not translate|duplication|unclear reference|unnatural flow|offensive|whitespace|truncation"
+    r"|culture[- ]specific reference|term not applied|markup tag|hyphenation|text (?:expansion|missing)"
+    r"|(?:organi[sz]ational|company|third-party|inconsistent|unidiomatic) style"
+    r"|(?:number|currency|measurement|time|date|address|telephone|emoji)(?:/time)? formats?)"
 )
 _KNOWN = rf"(?:{_DIMENSION}|{_SUBTYPE})"
 _CATEGORY = regex.compile(r"[^\W\d_][\w /&'’-]*+", regex.IGNORECASE)
@@ -175,10 +178,28 @@ _NEXT_BY_SPAN = regex.compile(
 _MORE_SPANS = regex.compile(rf"(?:\s*+(?:[,;、，]\s*+)?(?:(?:and|und|&)\s)?\s*+{MARK})*+", regex.IGNORECASE)
 _FIX = regex.compile(
     rf"(?:(?:->|→|=>|⇒)"
-    r"|\b(?:should|must|ought\sto|needs\sto)\s(?:rather\s|instead\s|have\s|better\s)?(?:be|been|read|say)(?:\stranslated\sas)?"
-    r"|\b(?:suggest(?:ion|ed)|correct(?:ion|ed)?|fix|better|replaced?|changed?|use)"
-    r"(?:\s(?:translation|version|fix|correction|it|to|with|by|as|would\sbe|is))*+)"
+    r"|\b(?:should|must|ought\sto|needs\sto)\s(?:rather\s|instead\s|have\s|better\s)?(?:be|been|read|say)"
+    r"(?:\s(?:translated|rendered)\sas|\s(?:replaced|changed|corrected)\s(?:with|to|by|into))?"
+    r"|\b(?:suggest(?:ion|ed)|correction|corrected|fix|better)(?:\s(?:translation|version|fix|correction|as|would\sbe|is))*+"
+    r"|\bcorrect\s(?:translation|version|form|spelling|term|word)(?:\s(?:would|should)\sbe|\sis)?"
+    r"|(?:^|[,;.(:–—-]\s?|\b(?:should|must|please|to)\s)(?:use|(?:replace|change|correct)(?:\sit)?\s(?:with|to|by|into)))"
     rf"\s?:?\s?{MARK}",
+    regex.IGNORECASE,
+)
+# The words before a span after which it is only the place of an error: "missing comma after …", "the verb in …"
+_BESIDE = regex.compile(
+    r"\b(?:after|before|between|following|preceding|behind|around|inside|within|in|at|to|into|from|with"
+    r"|near|beside|(?<!\buse\s)of|missing|lacks?|lacking|omits?|omitted|absen\w+|without|insert\w*"
+    r"|add(?:s|ed|ing|ition)?|second|first)"
+    rf"\b[^{MARK}.:;]{{0,30}}$",
+    regex.IGNORECASE,
+)
+_OFFERED = regex.compile(
+    r"\be\.?g\.|\b(?:such\sas|for\s(?:example|instance)|perhaps|maybe|might|could|may|possibly)\b", regex.IGNORECASE
+)
+_DESCRIBED = regex.compile(
+    r"(?:un)?capitali[sz]ed|(?:lower|upper)[ -]?case|plural|singular|removed|deleted|omitted|translated|italici[sz]ed"
+    r"|bold|hyphenated|(?:a\s)?(?:comma|period|full\sstop|colon|semicolon|space|hyphen|dash|quotation\smarks?)|past\stense",
     regex.IGNORECASE,
 )
 _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MARK}", regex.IGNORECASE)
@@ -205,8 +226,7 @@ _ALTERNATIVE = regex.compile(r"\s*+,?\s*+(?:or\b|and\b|/)", regex.IGNORECASE)
 _QUOTE_MARKS = tuple("\"'“”„«»‹›「」『』‘’‚`")
 _PLAIN = str.maketrans(dict.fromkeys("\u00a0\u202f\u3000", " ") | dict.fromkeys("‐‑−―", "-"))
 _MOST_SEPARATORS = 6
-_MOST_WORDS = 6
-_LONGEST_CATEGORY = 60
+_MOST_WORDS, _MOST_SHARED, _LONGEST_CATEGORY = 6, 80, 60
 
 
 class Item(NamedTuple):
@@ -264,7 +284,9 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
         return [Item(category, span, explanation=_words(tail)) for span in spans]
     if rest.quoted and (rest.text.strip(_EDGES) == MARK or not known.holds(rest.written())):
         first = rest.text.find(MARK)
-        span, suggestion, tail = _span_and_fix(category, rest.quoted[0].text, rest.part(first + 1), known)
+        span, suggestion, tail = _span_and_fix(
+            category, rest.text[:first], rest.quoted[0].text, rest.part(first + 1), known
+        )
         explanation = rest.written() if rest.text[:first].strip(_EDGES) else _words(tail)
         return [Item(category, span, suggestion, explanation)]
     words = rest.written().strip("*_ []")
@@ -274,8 +296,9 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
     for end in [len(words), *reversed(cuts)]:
         if known.holds(span := words[:end].strip("*_ ")):
             after = words[end:].strip()
-            arrow = _ARROW.fullmatch(after)
-            return [Item(category, span, arrow[1] if arrow else None, None if arrow else _words(Line(after)))]
+            if (arrow := _ARROW.fullmatch(after)) and _replaces(span, arrow[1], known):
+                return [Item(category, span, arrow[1])]
+            return [Item(category, span, explanation=_words(Line(after)))]
     if says_none(Line(words)):
         return [Item("no-error", None)]
     return [Item(category, words)] if category.endswith("omission") else None
@@ -284,7 +307,7 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
 def _span_first(entry: Line, known: Known) -> list[Item] | None:
     """``"span" - category``, the category being anywhere among the words behind the span."""
     spans, tail = _spans_at_start(entry)
-    span, suggestion, tail = _span_and_fix("", spans[-1], tail, known)
+    span, suggestion, tail = _span_and_fix("", "", spans[-1], tail, known)
     parts = [part for raw in _FRAGMENTS.split(tail.text) if (part := raw.strip(_EDGES + "*`"))]
     place = next((i for i, part in enumerate(parts) if is_category(part)), None)
     category, explanation = "", _words(tail)
@@ -347,21 +370,74 @@ def _spans_at_start(rest: Line) -> tuple[list[str], Line]:
     return [quoted.text for quoted in rest.part(0, end).quoted], rest.part(end)
 
 
-def _span_and_fix(category: str, span: str, tail: Line, known: Known) -> tuple[str, str | None, Line]:
-    """The wrong words, their replacement if the line clearly states one, and the remaining words."""
+def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Known) -> tuple[str, str | None, Line]:
+    """The wrong words, their replacement if the line clearly states one, and the remaining words.
+
+    ``before`` are the words between the category and the span.
+    """
     if len(tail.quoted) != 1:
         return span, None, tail
     other = tail.quoted[0].text
     here, there = span in known.translation, other in known.translation
     if there and not here and not category.endswith("omission") and _RENDERED.search(tail.text):
         return other, None, Line(f"for {span!r}")
-    if fix := _FIX.search(tail.text):
-        left = Line(f"{tail.text[: fix.start()].rstrip()} {tail.text[fix.end() :].lstrip()}".strip())
-        return (span, None, tail) if _ALTERNATIVE.match(tail.text, fix.end()) else (span, other, left)
-    if (instead := _INSTEAD.match(tail.text)) and here != there:
-        left = tail.part(instead.end())
-        return (span, other, left) if here else (other, span, left)
-    return span, None, tail
+    fix = _FIX.search(tail.text)
+    instead = None if fix else _INSTEAD.match(tail.text)
+    if instead and there and not here:
+        span, other = other, span
+    elif not (fix or (instead and here and not there)):
+        return span, None, tail
+    found = cast("regex.Match[str]", fix or instead)
+    said = f"{before} {tail.text[: found.end()]}"
+    if (
+        _BESIDE.search(before)
+        or _OFFERED.search(said)
+        or _ALTERNATIVE.match(tail.text, found.end())
+        or not _replaces(span, other, known)
+    ):
+        return span, None, tail
+    kept = "" if instead else tail.text[: found.start()].rstrip()
+    return span, other, Line(f"{kept} {tail.text[found.end() :].lstrip()}".strip())
+
+
+def _replaces(span: str, suggestion: str, known: Known) -> bool:
+    """Whether ``suggestion`` can stand in place of ``span`` and of nothing else.
+
+    It cannot if it describes the change, leaves words out with dots, is text of the source, only takes capitals away,
+    or repeats the words around the span.
+    """
+    text, source = known.texts
+    if _DESCRIBED.fullmatch(suggestion.strip()) or any(
+        dots in suggestion and dots not in span for dots in ("...", "…")
+    ):
+        return False
+    if suggestion in source and suggestion not in text and suggestion.casefold() != span.casefold():
+        return False
+    if suggestion.casefold() == span.casefold() and sum(map(str.isupper, suggestion)) < sum(map(str.isupper, span)):
+        return False
+    at = text.find(span)
+    for _ in range(_MOST_QUOTES):
+        if at < 0 or not span:
+            return True
+        end = at + len(span)
+        before, after = text[max(0, at - _MOST_SHARED) : at], text[end : end + _MOST_SHARED]
+        if _overlaps(before, suggestion, span) or _overlaps(suggestion, after, span):
+            return False
+        at = text.find(span, end)
+    return False
+
+
+def _overlaps(left: str, right: str, span: str) -> bool:
+    """Whether ``left`` ends with what ``right`` begins with: words, a mark, or letters of a script without spaces."""
+    left, right = left.rstrip()[-_MOST_SHARED:], right.lstrip()[:_MOST_SHARED]
+    for size in range(1, min(len(left), len(right)) + 1):
+        shared = right[:size]
+        if left.endswith(shared) and shared not in (span[:size], span[-size:]):
+            inside = _in_word(shared[0]) and left[-size - 1 : -size] and _in_word(left[-size - 1])
+            goes_on = _in_word(shared[-1]) and right[size : size + 1] and _in_word(right[size])
+            if not inside and not goes_on:
+                return True
+    return False
 
 
 def _words(line: Line) -> str | None:
@@ -379,6 +455,10 @@ _ERRORS = r"(?:[\s-](?:severity|level))?(?:\s(?:translation\s)?(?:errors?|issues
 _HEADING = regex.compile(
     rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|(?P<dash>[-–—]\s)|$)\*?\s*+",
     regex.IGNORECASE,
+)
+# "x" is a minor fluency/grammar error: a list without headings
+_SENTENCE_OF_ERROR = regex.compile(
+    rf"{MARK}\s(?:is|are)\s(?:an?\s)?{_SEVERITY}\s([^{MARK}]{{2,60}}?)(?:\serrors?)?\.?", regex.IGNORECASE
 )
 _WITHIN = regex.compile(rf"\b{_SEVERITY}{_ERRORS}(?:\s?\([^(){MARK}]{{0,40}}\))?\s?[:：]\s*+", regex.IGNORECASE)
 _ENDS = (MARK, ".", ";", "|", ",", ")", "annotations:")
@@ -401,6 +481,24 @@ _ABOUT_ALL = regex.compile(
 _COMPLAINT = regex.compile(
     r"error|mistransl|omi(?:t|ss)|should|wrong|incorrect|missing|inaccura|awkward|\balso\b", regex.IGNORECASE
 )
+_NO_COMPLAINT = regex.compile(
+    r"\b(?:no|any|without|zero|not\sany|free\s(?:of|from))\s(?:[\w/'-]+,?\s){0,12}?(?:errors?|issues?|problems?|mistakes?)\b",
+    regex.IGNORECASE,
+)
+_PRAISE = regex.compile(
+    r"\b(?:accurate\w*|correct\w*|appropriate\w*|natural\w*|fluent\w*|adheres?|preserves?|conveys?|well)\b",
+    regex.IGNORECASE,
+)
+_LIMITED = regex.compile(
+    r"\b(?:but|however|although|though|except|apart|aside|besides|other\sthan|yet|only|could|might|slight\w*)\b",
+    regex.IGNORECASE,
+)
+# "Accuracy errors:" over a list of its own, as in an annotation by dimensions
+_GROUP = regex.compile(
+    rf"\[?({_DIMENSION}(?:\sand\smarkup)?|(?:non-translation|other)(?=\serr))(?:\s(?:errors?|issues?))?\]?\s?(?:[:：]\s*+|$)",
+    regex.IGNORECASE,
+)
+_TITLE = regex.compile(r"[^\W\d_][\w -]{0,40}:")
 
 
 @dataclass
@@ -408,6 +506,7 @@ class _Section:
     """What stands under one heading; ``errors`` as :func:`read_error` takes them."""
 
     severity: Severity
+    group: str = ""
     errors: list[Fields] = field(default_factory=list)
     states_none: bool = False
 
@@ -415,18 +514,20 @@ class _Section:
 def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[ErrorSpan, ...]:
     """The errors in ``reply``, located in ``translation`` where that is certain.
 
-    ``()`` only where it is stated that there is no major and no minor error. The ``source`` helps to tell where a
-    quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
+    ``()`` only where it is stated that there is no error, or no major and no minor one. The ``source`` helps to tell
+    where a quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
     :class:`RatingParseError` for a reply without a heading, for one that seems cut off, and for one with a line that
     is neither an error, nor "no-error", nor a remark at its end.
     """
     answer = without_thoughts(whole_characters(reply)).strip().removeprefix("\ufeff")
     known = Known(translation, source)
-    text = _FENCE.sub("", answer).strip()
+    text = _FENCE.sub("", answer).strip().replace(MARK, "\ufffd").replace("\r\n", "\n")
     sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, known)
     if not (sections or stated):
         if _JSON.search(answer):
             return errors_in(read_answer(answer), translation)
+        if _says_only_none(text, known):
+            return ()
         refuse("it has no heading (Critical, Major, Minor)", answer)
     _refuse_several_lists(sections)
     errors: list[ErrorSpan] = []
@@ -451,11 +552,18 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
     remarks: list[tuple[Line, bool]] = []
     stated = set[Severity]()
     after_blank = in_remark = False
-    for written in text.replace(MARK, "\ufffd").replace("\r\n", "\n").split("\n"):
+    group = ""
+    for written in text.split("\n"):
         whole = plain(with_marks(written, known))
-        for severity, line in _pieces(whole):
+        if (sentence := _SENTENCE_OF_ERROR.fullmatch(whole.text)) and is_category(sentence[2]):
+            error = Item(category_of(sentence[2]), whole.quoted[0].text)
+            stands_for = cast(Severity, sentence[1].casefold())
+            sections.append(_Section(stands_for, group, [{**error._asdict(), "severity": stands_for}]))
+            continue
+        group, rest = _after_group(whole, group)
+        for severity, line in _pieces(rest):
             if severity:
-                sections.append(_Section(severity))
+                sections.append(_Section(severity, group))
                 in_remark = False
             if not line.text:
                 continue
@@ -482,6 +590,10 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 items = read_listed(Line(line.written()) if line.open else line, known)
                 if line.open and (items is None or any(item.explanation for item in items)):
                     refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+                if items is None and after_blank and _praises(line, sections):
+                    remarks.append((line, True))
+                    in_remark = True
+                    continue
                 if items is None:
                     refuse(
                         "a line is neither an error with its category and its span in quotes, nor no-error",
@@ -523,11 +635,50 @@ def _explains_last(line: Line, section: _Section) -> bool:
     return False
 
 
+def _after_group(line: Line, group: str) -> tuple[str, Line]:
+    """The dimension whose list begins with ``line``, or else ``group``; and what follows its name in the line."""
+    heading = _GROUP.match(line.text)
+    rest = line.part(heading.end()) if heading else line
+    return (heading[1].casefold(), rest) if heading and (not rest.text or says_none(rest)) else (group, line)
+
+
+def _says_only_none(text: str, known: Known) -> bool:
+    """Whether ``text`` says that there is no error, under a title or without one, and nothing else."""
+    lines = [line for written in text.split("\n") if (line := plain(with_marks(written, known))).text]
+    stated = False
+    for line in lines:
+        group, rest = _after_group(line, "")
+        if says_none(rest) and (group or len(lines) > 1 or "error" in rest.text.casefold()):
+            stated = True
+        elif not (group and not rest.text) and not _TITLE.fullmatch(line.text):
+            return False
+    return stated
+
+
+def _praises(line: Line, sections: Sequence[_Section]) -> bool:
+    """Whether a line behind a complete list finds nothing wrong."""
+    complete = {section.severity for section in sections}.issuperset(REQUIRED)
+    is_good = _NO_COMPLAINT.search(line.text) or _PRAISE.search(line.text)
+    return bool(complete and is_good) and not (_complains(line.text) or _LIMITED.search(line.text))
+
+
+def _complains(text: str) -> bool:
+    """Whether a remark says that something is wrong; "there are no errors" does not, without a "but"."""
+    found = _COMPLAINT.search(text) is not None
+    return found and (_LIMITED.search(text) is not None or _COMPLAINT.search(_NO_COMPLAINT.sub("", text)) is not None)
+
+
 def _refuse_several_lists(sections: Sequence[_Section]) -> None:
     """Raise if the headings start over: a repeated example or a second draft would be counted with the list.
 
-    A heading before every single error begins anew too, but then none of them says no-error.
+    A heading before every single error begins anew too, but then none of them says no-error. Dimensions may each have
+    a list of their own.
     """
+    groups = [list(group) for _, group in groupby(sections, lambda section: section.group)]
+    if len(groups) > 1 and len({group[0].group for group in groups}) == len(groups):
+        for group in groups:
+            _refuse_several_lists(group)
+        return
     lists: list[list[_Section]] = []
     for section in sections:
         if not lists or (section.severity == lists[0][0].severity and len(lists[-1]) > 1):
@@ -543,7 +694,7 @@ def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known
     for line, is_behind in remarks:
         items = read_listed(line, known) if line.quoted else None
         named = [item.span for item in items or () if is_category(item.category)]
-        if is_behind and not named and _COMPLAINT.search(line.text):
+        if is_behind and not named and _complains(line.text):
             named = [quoted.text for quoted in line.quoted]
         if named and spans.isdisjoint(named):
             refuse("an error is named outside of the lists", line.written())

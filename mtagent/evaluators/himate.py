@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, EmptyReply, RatingParseError, UnreadableReply
 from mtagent.evaluators import confidence as confidences
 from mtagent.evaluators import typology
 from mtagent.evaluators.confidence import Calibration, Kind
@@ -34,10 +34,12 @@ from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.prompts import Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_answer, read_json
-from mtagent.records import Edit, ErrorSpan, Rating, Segment, Severity
+from mtagent.records import Completion, Edit, ErrorSpan, Rating, Segment, Severity
 from mtagent.text import commentary, edits, languages, mqm, omission
 from mtagent.text.scripts import UNSPACED
 
+T = TypeVar("T")
+UNREADABLE = (UnreadableReply, EmptyReply)
 Verdict = Literal["corrected", "no difference", "worse"]
 
 
@@ -66,7 +68,10 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """The errors of one subtype on their way through the stages: those flagged, and those ``kept`` so far."""
+    """The errors of one subtype on their way through the stages: those flagged, and those ``kept`` so far.
+
+    ``unread`` says why nothing that its agent replied could be read.
+    """
 
     subtype: Subtype
     kept: tuple[ErrorSpan, ...]
@@ -74,8 +79,11 @@ class Finding:
     check: Check | None = None
     talk: tuple[Opinion, ...] = ()
     warnings: tuple[str, ...] = ()
+    unread: str = ""
 
 
+MOST_UNREAD = 3
+"""Agents that a rating can do without, if the others find errors."""
 Stages = Literal["se", "se+sr", "se+sr+cd"]
 PROMPTS = ("himate-subtype", "himate-correct", "himate-verify", "himate-discuss-1", "himate-discuss-2")
 _USED: dict[Stages, int] = {"se": 1, "se+sr": 3, "se+sr+cd": 5}
@@ -130,8 +138,10 @@ class HiMATE:
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``: −Σ weights (major 5, minor 1, minor punctuation 0.1), and offer a corrected text.
 
-        Raises :class:`mtagent.errors.RatingParseError` if one of the agents cannot be understood, and
-        :class:`ConfigError` for a threshold that was calibrated otherwise.
+        An agent whose two replies cannot be read is asked afresh, alone. If it cannot be read then either, the rating
+        goes on without it and says so in its warnings. Raises :class:`mtagent.errors.RatingParseError` if that happens
+        to more than :data:`MOST_UNREAD` agents, or if the others find nothing: the text is not known to be free of
+        errors. Raises :class:`ConfigError` for a threshold that was calibrated otherwise.
         """
         rating, _ = await self.assess(segment, translation)
         return rating
@@ -147,9 +157,13 @@ class HiMATE:
             if self._kind == "verbal":
                 calibration.refuse_other_kind("verbal")
         with Dialogue(self._llm, segment.id) as dialogue:
-            values = prompts.segment_values(segment, translation=translation)
+            values = prompts.segment_values(segment, translation=translation, severities=typology.SEVERITIES)
             case = _Case(segment, translation, dialogue, values, calibration)
             findings = await together(*(self._follow(case, subtype) for subtype in SUBTYPES))
+            unread = [finding for finding in findings if finding.unread]
+            if unread and (len(unread) > MOST_UNREAD or not any(finding.kept for finding in findings)):
+                names = ", ".join(finding.subtype.category for finding in unread)
+                raise RatingParseError(f"{len(unread)} of {len(findings)} agents ({names}): {unread[0].unread}")
         return self._rating(case, findings), tuple(findings)
 
     async def _follow(self, case: _Case, subtype: Subtype) -> Finding:
@@ -168,17 +182,26 @@ class HiMATE:
             subtype.core: "yes",  # the conditions under which examples are shown
             subtype.category: "yes",
         }
-        errors = await case.dialogue.ask(
-            self._prompts["himate-subtype"],
-            values,
-            f"evaluate {subtype.category}",
-            lambda reply: parse_subtype(reply, case.translation, subtype),
-        )
+        try:
+            errors, _ = await self._ask(
+                case,
+                "himate-subtype",
+                values,
+                f"evaluate {subtype.category}",
+                lambda reply: parse_subtype(reply, case.translation, subtype),
+            )
+        except UNREADABLE as error:
+            left_out = f"{subtype.category}: its agent could not be read and is left out: {error}"
+            return Finding(subtype, kept=(), warnings=(left_out,), unread=str(error))
         flagged = tuple(error for error in errors if error.severity != "neutral")
         if not flagged or self._stages == "se":
             return Finding(subtype, kept=flagged, flagged=flagged)
         values["findings"] = listed(flagged)
-        check = await self._reflect(case, subtype, values)
+        try:
+            check = await self._reflect(case, subtype, values)
+        except UNREADABLE as error:
+            unchecked = f"{subtype.category}: its errors stand unchecked, the reflection could not be read: {error}"
+            return Finding(subtype, kept=flagged, flagged=flagged, warnings=(unchecked,))
         if check.verdict != "corrected":
             return Finding(subtype, kept=(), flagged=flagged, check=check)
         finding = Finding(subtype, kept=flagged, flagged=flagged, check=check)
@@ -197,21 +220,22 @@ class HiMATE:
 
         Only what a correction corrects was an error. The log-probabilities of the verdict are the confidence.
         """
-        correction = await case.dialogue.ask(
-            self._prompts["himate-correct"],
+        correction, _ = await self._ask(
+            case,
+            "himate-correct",
             values,
             f"correct {subtype.category}",
             lambda reply: parse_correction(reply, case.segment, case.translation),
         )
         if correction == case.translation:
             return Check(correction, "no difference")
-        prompt, purpose = self._prompts["himate-verify"], f"verify {subtype.category}"
+        purpose = f"verify {subtype.category}"
         values = {**values, "correction": correction}
         if self._kind == "logprobs":
-            verdict, reply = await case.dialogue.ask_fully(prompt, values, purpose, parse_verdict, logprobs=True)
+            verdict, reply = await self._ask(case, "himate-verify", values, purpose, parse_verdict, logprobs=True)
             if (confidence := confidences.of_tokens(reply)) is not None:
                 return Check(correction, verdict, confidence)
-        verdict, percent = await case.dialogue.ask(prompt, {**values, "verbal": "yes"}, purpose, parse_sure)
+        (verdict, percent), _ = await self._ask(case, "himate-verify", {**values, "verbal": "yes"}, purpose, parse_sure)
         return Check(correction, verdict, confidences.of_percent(percent), "verbal")
 
     async def _discuss(self, case: _Case, finding: Finding, values: Values) -> Finding:
@@ -219,13 +243,19 @@ class HiMATE:
         standing = tuple(View(True, error.severity) for error in finding.flagged)
         talk: list[Opinion] = []
         agreed = False
+        unread = ""
         while len(talk) < self._turns and not agreed:
-            opinion = await case.dialogue.ask(
-                self._prompts[f"himate-discuss-{1 + len(talk) % 2}"],
-                {**values, "history": minutes(talk)},
-                f"discuss {finding.subtype.category}",
-                lambda reply, views=standing: parse_opinion(reply, views),  # type: ignore[misc]
-            )
+            try:
+                opinion, _ = await self._ask(
+                    case,
+                    f"himate-discuss-{1 + len(talk) % 2}",
+                    {**values, "history": minutes(talk)},
+                    f"discuss {finding.subtype.category}",
+                    lambda reply, views=standing: parse_opinion(reply, views),  # type: ignore[misc]
+                )
+            except UNREADABLE as error:
+                unread = f"{finding.subtype.category}: its discussion ends where a reply could not be read: {error}"
+                break
             agreed = bool(talk) and opinion.views == standing
             standing = opinion.views
             talk.append(opinion)
@@ -235,7 +265,25 @@ class HiMATE:
             if view.exists and view.severity != "neutral"  # what is a matter of taste does not count
         )
         no_agreement = f"{finding.subtype.category}: no agreement in {len(talk)} turns; the last one decided"
-        return replace(finding, kept=kept, talk=tuple(talk), warnings=() if agreed else (no_agreement,))
+        warnings = () if agreed else (unread or no_agreement,)
+        return replace(finding, kept=kept, talk=tuple(talk), warnings=warnings)
+
+    async def _ask(
+        self,
+        case: _Case,
+        prompt: str,
+        values: Values,
+        purpose: str,
+        read: Callable[[str], T],
+        *,
+        logprobs: bool = False,
+    ) -> tuple[T, Completion]:
+        """What :meth:`Dialogue.ask_fully` gives; the agent is asked afresh if neither of its replies can be read."""
+        asked = self._prompts[prompt]
+        try:
+            return await case.dialogue.ask_fully(asked, values, purpose, read, logprobs=logprobs)
+        except UNREADABLE:
+            return await case.dialogue.ask_fully(asked, values, purpose, read, logprobs=logprobs)
 
     @property
     def model(self) -> str:

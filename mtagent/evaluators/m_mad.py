@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -167,34 +166,65 @@ class Turn(NamedTuple):
     errors: Errors = ()
 
 
-@dataclass(frozen=True)
+class Debater:
+    """Annotator A or B: what it said last, and the conversation before that, in which the others are the user."""
+
+    def __init__(self, name: str, errors: Errors) -> None:
+        self.name = name
+        self.said = Turn(f"Annotator {name}", "at the start", as_json(errors), errors)
+        self.talk: list[tuple[str, Values]] = []
+
+
 class Debate:
-    """What all turns of a debate share. ``prompts`` holds the prompts of its strategy by name."""
+    """What the participants of a debate share: the ``values`` of all prompts, and what was said, in ``turns``.
 
-    dialogue: Dialogue
-    prompts: Mapping[str, Prompt]
-    values: Values
-    dimension: str
-    translation: str
-    initial: Errors
-    opposed: Errors
-    rounds: int
+    ``prompts`` holds the prompts of its strategy by name. A reviewer and a judge read all turns as a transcript.
+    """
 
-    async def statement(self, annotator: str, number: int, turns: Sequence[Turn], *, alone: bool = False) -> Turn:
-        """What annotator A or B says in round ``number`` after the ``turns`` before it."""
-        more = {"annotator": annotator, "opposed": None if alone else "yes"}
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        prompts: Mapping[str, Prompt],
+        values: Values,
+        dimension: str,
+        translation: str,
+        initial: Errors,
+        opposed: Errors,
+        rounds: int,
+    ) -> None:
+        self.dialogue, self.prompts, self.values = dialogue, prompts, values
+        self.dimension, self.translation, self.initial, self.rounds = dimension, translation, initial, rounds
+        self.supporter, self.opponent = Debater("A", initial), Debater("B", opposed)
+        self.turns = [self.supporter.said]
+
+    async def statements(self, number: int, questions: str | None = None) -> tuple[Errors, Errors]:
+        """What both say in round ``number``, each in answer to what the other said last, and to ``questions``."""
+        first, second = self.supporter.said, self.opponent.said
+        if number == 1:
+            self.turns.append(second)
+        await together(
+            self._statement(self.supporter, number, {"other": second.text, "questions": questions}),
+            self._statement(self.opponent, number, {"other": first.text, "questions": questions}),
+        )
+        self.turns += [self.supporter.said, self.opponent.said]
+        return self.supporter.said.errors, self.opponent.said.errors
+
+    async def answer(self, number: int, questions: str) -> None:
+        """What A alone says in round ``number``."""
+        await self._statement(self.supporter, number, {"questions": questions})
+        self.turns.append(self.supporter.said)
+
+    async def _statement(self, debater: Debater, number: int, heard: Values) -> None:
+        debater.talk.append((debater.said.text, heard))
         statement = await self.dialogue.ask(
             self.prompts["debate"],
-            self._values(turns, **more),
-            f"m-mad {self.dimension} round {number} {_ROLES[annotator]}",
+            {**self.values, "annotator": debater.name, "opposed": "yes" if "other" in heard else None},
+            f"m-mad {self.dimension} round {number} {_ROLES[debater.name]}",
             lambda reply: parse_statement(reply, self.translation, self.dimension),
+            talk=debater.talk,
         )
         errors = remembered(statement.errors, self.initial)
-        return Turn(f"Annotator {annotator}", f"round {number}", statement.text, errors)
-
-    async def statements(self, number: int, turns: Sequence[Turn]) -> list[Turn]:
-        """What both say in round ``number``."""
-        return await together(*(self.statement(annotator, number, turns) for annotator in _ROLES))
+        debater.said = Turn(debater.said.speaker, f"round {number}", statement.text, errors)
 
     async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
         """Whether the consensus checker finds the two annotations consistent."""
@@ -202,72 +232,61 @@ class Debate:
         purpose = f"m-mad {self.dimension} round {number} checker"
         return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
 
-    async def review(self, turns: Sequence[Turn], number: int | None = None, *, alone: bool = False) -> Turn:
+    async def review(self, number: int | None = None, *, alone: bool = False) -> str:
         """The reviewer's questions in round ``number``; without a number, its report to the judge at the end."""
-        values = self._values(turns, closing=None if number else "yes", opposed="yes" if number and not alone else None)
+        values = self._values(closing=None if number else "yes", opposed="yes" if number and not alone else None)
         when = f"round {number}" if number else "closing"
         text = await self.dialogue.ask(
             self.prompts["review"], values, f"m-mad {self.dimension} {when} reviewer", text_in
         )
-        return Turn("Reviewer", when if number else "at the end", text)
+        self.turns.append(Turn("Reviewer", when if number else "at the end", text))
+        return text
 
-    async def decision(self, turns: Sequence[Turn]) -> Errors:
+    async def decision(self) -> Errors:
         """What the judge of the dimension decides after the whole debate."""
         judgement = await self.dialogue.ask(
             self.prompts["decide"],
-            self._values(turns),
+            self._values(),
             f"m-mad {self.dimension} judge",
             lambda reply: parse_judgement(reply, self.translation, self.dimension),
         )
         return remembered(judgement.errors, self.initial)
 
-    def openings(self) -> list[Turn]:
-        """The standpoints that the two annotators start from."""
-        starts = {"A": self.initial, "B": self.opposed}
-        return [Turn(f"Annotator {name}", "at the start", as_json(errors), errors) for name, errors in starts.items()]
-
-    def _values(self, turns: Sequence[Turn], **more: str | None) -> Values:
-        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in turns)
+    def _values(self, **more: str | None) -> Values:
+        debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in self.turns)
         return {**self.values, "debate": debate, **more}
 
 
 async def consensus(debate: Debate) -> Errors:
     """Up to ``rounds`` rounds, until the annotations agree. Without agreement the supporter's last ones stand."""
-    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        supporter, opponent = await debate.statements(number, turns)
-        if await debate.agreed(number, supporter.errors, opponent.errors):
+        first, second = await debate.statements(number)
+        if await debate.agreed(number, first, second):
             break
-        turns += [supporter, opponent]
-    return supporter.errors
+    return first
 
 
 async def deliberation(debate: Debate) -> Errors:
     """All rounds, then a judge decides."""
-    turns = debate.openings()
     for number in range(1, debate.rounds + 1):
-        turns += await debate.statements(number, turns)
-    return await debate.decision(turns)
+        await debate.statements(number)
+    return await debate.decision()
 
 
 async def interactive_review(debate: Debate) -> Errors:
     """After each round but the last a reviewer asks questions, which the next round answers; then a judge decides."""
-    turns = debate.openings()
-    for number in range(1, debate.rounds + 1):
-        if number > 1:
-            turns.append(await debate.review(turns, number - 1))
-        turns += await debate.statements(number, turns)
-    return await debate.decision(turns)
+    await debate.statements(1)
+    for number in range(2, debate.rounds + 1):
+        await debate.statements(number, await debate.review(number - 1))
+    return await debate.decision()
 
 
 async def consultancy_review(debate: Debate) -> Errors:
     """A alone answers a reviewer's questions in each round; the reviewer reports to a judge, who decides."""
-    turns = debate.openings()[:1]
     for number in range(1, debate.rounds + 1):
-        turns.append(await debate.review(turns, number, alone=True))
-        turns.append(await debate.statement("A", number, turns, alone=True))
-    turns.append(await debate.review(turns))
-    return await debate.decision(turns)
+        await debate.answer(number, await debate.review(number, alone=True))
+    await debate.review()
+    return await debate.decision()
 
 
 STRATEGIES: dict[Strategy, tuple[Callable[[Debate], Awaitable[Errors]], tuple[str, ...], Callable[[int], int]]] = {

@@ -9,12 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import regex
+
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import signed
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, finished
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import read_json
+from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment
 
 
@@ -55,13 +57,41 @@ _SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
 _SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
 
 
+_FIELDS = ("better", "winner", "preferred", "preference", "choice", "best", "verdict", "answer")
+_NAMED = regex.compile(r"(?:translation|text|version|option|candidate)?\s?(a|b|tie)", regex.IGNORECASE)
+_STATED = regex.compile(
+    r"\b(?:translation|text|version|option)?\s?(?-i:([AB]))\s(?:is|reads)\s(?:(?:clearly|slightly|much|a\sbit|marginally)\s)?"
+    r"better\b",
+    regex.IGNORECASE,
+)
+_BOXED = regex.compile(r"\\boxed\{\s?(?:\\text\{)?(A|B|tie)\}{1,2}[\s$.*]*\Z", regex.IGNORECASE)
+_BUT = regex.compile(
+    r"\b(?:not|neither|nor|if|would|could|which|whether|but|however|tie)\b|n['’]t\b|\?", regex.IGNORECASE
+)
+
+
 def read_choice(reply: str) -> str:
-    """``a``, ``b`` or ``tie``. Raises :class:`RatingParseError` for anything else."""
-    bare = reply.strip().strip("\"'.*").casefold()
-    if bare in _SIDES:
-        return bare
-    data = read_json(reply)
-    choice = str(data.get("better", "")).strip().casefold() if isinstance(data, dict) else ""
-    if choice not in _SIDES:
+    """``a``, ``b`` or ``tie``: alone, in JSON, or as "Translation A is better" where nothing else is said to be.
+
+    Raises :class:`RatingParseError` for anything else.
+    """
+    answer = without_thoughts(reply)
+    bare = _NAMED.fullmatch(answer.strip().strip("\"'.*"))
+    if bare:
+        return str(bare[1].casefold())
+    if boxed := _BOXED.search(answer):
+        return str(boxed[1].casefold())
+    if "{" not in answer:
+        stated = {choice.casefold() for choice in _STATED.findall(answer)}
+        if len(stated) == 1 and not _BUT.search(answer):
+            return str(stated.pop())
         raise RatingParseError("the reply chooses neither A nor B nor tie")
-    return choice
+    data = read_json(answer, last=True)
+    chosen = {
+        named[1].casefold()
+        for name in _FIELDS
+        if isinstance(data, dict) and (named := _NAMED.fullmatch(str(data.get(name, "")).strip()))
+    }
+    if len(chosen) != 1:
+        raise RatingParseError("the reply chooses neither A nor B nor tie")
+    return str(chosen.pop())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 import mtagent
 from mtagent.errors import ConfigError, EvaluationError, MtagentError
+from mtagent.evaluators.long_texts import Paragraph, paragraphs_of, rated_in_paragraphs
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
@@ -163,8 +165,23 @@ def checked_evaluator(evaluator: object) -> Evaluator:
 async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
     """What ``evaluator`` says about ``translation``.
 
-    Raises :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
+    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score. Raises
+    :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
     """
+    if cut := reviewed_paragraphs(evaluator, segment, translation):
+        assert isinstance(evaluator, HasWeights)
+        rating = await rated_in_paragraphs(partial(_rating_of_one, evaluator), cut, translation, evaluator.weights)
+        return checked_rating(rating, evaluator)
+    return await _rating_of_one(evaluator, segment, translation)
+
+
+def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
+    """The paragraphs that ``evaluator`` rates one by one; none where it rates the text at once."""
+    asks = isinstance(evaluator, HasWeights) and isinstance(evaluator, CountsCalls) and evaluator.calls != (0, 0)
+    return paragraphs_of(segment, translation) if asks else []
+
+
+async def _rating_of_one(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
     return checked_rating(await _awaited(evaluator, "rate", segment, translation), evaluator)
 
 

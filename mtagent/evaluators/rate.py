@@ -96,6 +96,7 @@ class Assessment(NamedTuple):
     """What the evaluation agent says: a score from 0 to 4, and what it rests on.
 
     ``confidence`` is 0 to 1, or ``None`` where none is given; ``gaps`` are terms that the agent does not know for sure.
+    ``findings`` are the errors as the core agent is told them: the words of source and translation, and the issue.
     """
 
     score: float
@@ -103,6 +104,7 @@ class Assessment(NamedTuple):
     rationale: str
     errors: tuple[ErrorSpan, ...]
     gaps: tuple[str, ...]
+    findings: tuple[dict[str, str], ...] = ()
 
 
 class Anchor(NamedTuple):
@@ -338,8 +340,8 @@ class Case:
             self.agents["evaluate"], values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
         )
         self.assessment, self.tentative = assessment, assessment.score
-        errors = [{"text": error.text, "issue": error.explanation} for error in assessment.errors]
-        return _answer(**{**assessment._asdict(), "errors": errors})
+        told = {name: getattr(assessment, name) for name in ("score", "confidence", "rationale")}
+        return _answer(**told, errors=assessment.findings, gaps=assessment.gaps)
 
     async def search(self, arguments: dict[str, Any]) -> str:
         """Have the search agent make queries and sum up what they find. An earlier answer is used again.
@@ -483,18 +485,19 @@ def read_assessment(reply: str, translation: str) -> Assessment:
     gaps = [gap if isinstance(gap, str) else _text(fields_of(gap), "term") for gap in _listed(fields.get("gaps"))]
     if not all(map(str.strip, gaps)):
         refuse("a knowledge gap names no term")
+    read = [_error(item, translation, severity_at(score)) for item in _listed(fields["errors"])]
     return Assessment(
         score=score,
         confidence=confidence,
         rationale=str(fields.get("rationale") or "").strip(),
-        errors=located(
-            [_error(item, translation, severity_at(score)) for item in _listed(fields["errors"])], translation
-        ),
+        errors=located([error for error, _ in read], translation),
         gaps=tuple(map(str.strip, gaps)),
+        findings=tuple(finding for _, finding in read),
     )
 
 
-def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
+def _error(item: Any, translation: str, severity: Severity) -> tuple[ErrorSpan, dict[str, str]]:
+    """An error as a span, and in the assessor's words."""
     if isinstance(item, str):
         item = {"target": item if item in translation else ""}
     fields = fields_of(item)
@@ -506,7 +509,8 @@ def _error(item: Any, translation: str, severity: Severity) -> ErrorSpan:
         place = {"text": source, "category": "accuracy/omission", "side": "omission", "before": before, "after": after}
     else:
         refuse("an error names neither words of the source nor of the translation")
-    return ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
+    error = ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
+    return error, {"source": source, "target": target, "issue": issue.strip()}
 
 
 def read_score(value: Any) -> float:

@@ -177,7 +177,7 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
         severity=weighed,
         side=side,
         suggestion=texts.get("suggestion"),
-        explanation=texts["explanation"] if texts.get("explanation", "").strip() else None,
+        explanation=next((texts[name] for name in ("explanation", "why") if texts.get(name, "").strip()), None),
         before=before or None,
         after=after or None,
         penalty=penalty,

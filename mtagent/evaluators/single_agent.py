@@ -34,7 +34,8 @@ class SingleAgent:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        values = prompts.segment_values(segment, translation=translation, typology=typology.described())
+        known = {"typology": typology.described(), "severities": typology.SEVERITIES}
+        values = prompts.segment_values(segment, translation=translation, **known)
         with Dialogue(self._llm, segment.id) as dialogue:
             marked = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
         errors = tuple(error for error in marked if error.severity != "neutral")

@@ -1,4 +1,5 @@
-"""The error typology of HiMATE (Table 8): 5 core types and 19 subtypes of MQM, described in this project's own words.
+"""The error typology of HiMATE (Tables 8 and 9): 5 core types and 19 subtypes of MQM, and the three severities, in this
+project's own words.
 
 A category is written ``core/subtype``: ``accuracy/mistranslation``, ``locale convention/date format``. There is no
 non-translation in it (HiMATE, appendix B).
@@ -120,6 +121,12 @@ def described(subtypes: Iterable[Subtype] = SUBTYPES) -> str:
     return "\n".join(f"- {subtype.category}: {subtype.definition}" for subtype in subtypes)
 
 
-_WORDING = "\n".join([described(), *(f"{core}: {definition}" for core, definition in CORES.items())])
+SEVERITIES = (
+    '"major" = an actual mistake of translation or grammar, "minor" = a smaller imperfection, "neutral" = purely a '
+    "matter of opinion; the same for all types of errors"
+)
+"""What a severity means to all agents (HiMATE, Table 9)."""
+
+_WORDING = "\n".join([described(), *(f"{core}: {definition}" for core, definition in CORES.items()), SEVERITIES])
 SIGNATURE = f"typology:himate#{hashlib.sha256(_WORDING.encode()).hexdigest()[:8]}"
 """For the signature of an evaluator whose prompt shows these definitions."""

@@ -72,7 +72,7 @@ class Format(Protocol):
 
 FIELDS = (
     *("id", "source_lang", "target_lang", "source", "translation", "reference"),
-    *("document", "domain", "context", "notes"),
+    *("document", "domain", "context", "notes", "max_length"),
 )
 """The fields that a table column can hold."""
 
@@ -92,6 +92,7 @@ ALIASES = {
         PAIR: "language_pair",
         "domain": "domain_name",
         "notes": "note comment",
+        "max_length": "maxlength max_len maxlen max_chars maxwidth length_limit char_limit character_limit",
     }.items()
     for alias in aliases.split()
 }

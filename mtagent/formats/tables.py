@@ -188,7 +188,7 @@ class Table:
             plain = Dialect(self.delimiters[0], self.quoted)
             values = (result.segment.model_dump() | {"translation": result.text} for result in results)
             lines = (
-                rendered([fields[name] or "" for name in FIELDS], plain, f"{path}: segment {fields['id']!r}")
+                rendered([str(fields[name] or "") for name in FIELDS], plain, f"{path}: segment {fields['id']!r}")
                 for fields in values
             )
             return write_pieces(path, rendered(FIELDS, plain, str(path)), lines)

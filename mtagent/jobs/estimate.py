@@ -22,18 +22,20 @@ from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.calibrate import StoredPair
-from mtagent.jobs.inputs import Files, read_segments
+from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
     effective,
+    instructed,
     judge_settings,
     judge_specs,
     named_evaluator,
     named_pairwise,
+    rater_settings,
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm.prices import Prices
@@ -81,10 +83,11 @@ PLACEHOLDER = "(the translation of the stage before)"
 
 
 class Rendered(NamedTuple):
-    """A request as text to read, and about how many input tokens it has."""
+    """What a dry run shows: a request and about how many input tokens it has, or the terms of a segment."""
 
     shown: str
-    tokens: int
+    tokens: int = 0
+    requests: int = 1
 
 
 class Heard(NamedTuple):
@@ -100,6 +103,13 @@ class Heard(NamedTuple):
         shown = "\n".join(f"[{message.role}]\n{message.content}" for message in self.messages)
         tokens = by_length("".join(message.content for message in self.messages))
         return Rendered(f"--- {about}, {self.purpose}\n{shown}\n", tokens)
+
+
+def rendered_terms(segment: Segment) -> Iterator[Rendered]:
+    """The terms that the glossary has for ``segment``, if there are any, one a line."""
+    if segment.terms:
+        lines = "\n".join(term.shown for term in segment.terms)
+        yield Rendered(f"--- segment {segment.id}, terms\n{lines}\n", requests=0)
 
 
 class Listener:
@@ -136,28 +146,30 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     config = config.effective()
     with files.spooled(config) as (files, config):
         listener, folder = Listener(config), config.prompts
+        llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
-            evaluator = named_evaluator(config, config.evaluator or "rules", listener)
+            evaluator = named_evaluator(config, config.evaluator or "rules", llm)
         triage = None
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
-            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], listener)
-        for segment in read_segments(config, files):
+            triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
+        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
+            yield from rendered_terms(segment)
             if triage is not None:
-                for request in asyncio.run(listener.requests_of(triage.rate(segment, text))):
+                for request in asyncio.run(listener.requests_of(rating_by(triage, segment, text))):
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
-                if stage == "rerank":  # its requests are the gate's
+                if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
-                    work = Proofreader(listener, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(segment, text)
                 elif evaluator is not None and stage == "postedit":
-                    work = evaluator.rate(segment, text)
+                    work = rating_by(evaluator, segment, text)
                 elif segment.translation is None and config.translator == "llm":
-                    work = LLMTranslator(listener, prompts_folder=folder).draft(segment)
+                    work = LLMTranslator(llm, prompts_folder=folder).draft(segment)
                 else:
                     continue
                 for request in asyncio.run(listener.requests_of(work)):
@@ -169,6 +181,8 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
     listener = Listener(config)
     async with assembled_evaluator(config, OwnParts() if config.offline else OwnParts(llm=listener)) as evaluator:
         for candidate in candidates:
+            for terms in rendered_terms(candidate.segment):
+                yield terms
             for request in await listener.requests_of(rate_segment(candidate, evaluator)):
                 yield request.rendered(f"segment {candidate.segment.id}")
 
@@ -242,14 +256,15 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         decided = effective(config, OwnParts())
         if any(any(segment.candidates) for segment in read_segments(config, files)):
             files.refuse_idle_candidates(decided)
-        return asyncio.run(Estimator(decided, tokens).chains(read_segments(config, files)))
+        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
+        return asyncio.run(Estimator(decided, tokens).chains(segments))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
     with files.spooled(config) as (files, config):
         config = effective(config, OwnParts()).model_copy(update={"forced": False})
-        return asyncio.run(Estimator(config, tokens).ratings(read_segments(config, files)))
+        return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
 
 
 def estimate_pairs(
@@ -265,9 +280,10 @@ class Estimator:
     def __init__(self, config: Config, tokens: Counter) -> None:
         self._config, self._count = config, tokens.count
         self.listener = Listener(config)
-        self._llm = None if config.offline else self.listener
+        self._llm = None if config.offline else instructed(self.listener, config)
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
-        self.evaluator = named_evaluator(config, config.evaluator or "rules", self._llm)
+        self._spec = config.evaluator or "rules"
+        self.evaluator = named_evaluator(config, self._spec, self._llm)
         self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
 
         self._triage: tuple[ModelSettings, Evaluator] | None = None
@@ -291,7 +307,8 @@ class Estimator:
             translated = True
             if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                total = total.plus(await self._rating(self._config.model_for(None), self.evaluator, segment, text))
+                _, settings, _ = rater_settings(self._spec, self._config.model_for(None))
+                total = total.plus(await self._rating(settings, self.evaluator, segment, text))
         if missing and not translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
@@ -299,7 +316,7 @@ class Estimator:
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """A row per stage; none for rerank where there is no candidate."""
         stages = self._config.stages or ()
-        total: dict[str, Range] = {stage: Range() for stage in stages}
+        total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
         for segment in segments:
             if not segment.source.strip():
@@ -363,7 +380,8 @@ class Estimator:
     async def _postedit(self, segment: Segment, text: Text) -> Range:
         settings = self._config.model_for("postedit")
         proposals = self._config.proposals
-        rating = (await self._rating(settings, self.evaluator, segment, text)).times(proposals)
+        _, asked, _ = rater_settings(self._spec, settings)
+        rating = (await self._rating(asked, self.evaluator, segment, text)).times(proposals)
         gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
@@ -379,11 +397,13 @@ class Estimator:
         if self._llm is None:
             return Range()
         stages = self._config.stages or ()
-        proofreader = Proofreader(self._llm, prompts_folder=self._config.prompts)
+        strategy, folder = self._config.strategy, self._config.prompts
+        proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        reworded = self._range(
-            self._config.model_for("proofread"), requests, text, text.edited().in_parts(len(requests))
-        )
+        written = text.edited().in_parts(len(requests))
+        if strategy != "paper":  # the text, and what was wrong with it
+            written = Reply(written.low + 8, written.high + 100)
+        reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
         return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())
@@ -411,7 +431,9 @@ class Estimator:
                 calls: tuple[int, int] | None = fewest, most
             case _:  # an evaluator, perhaps a foreign one, that does not say
                 calls = None
-        requests = await self.listener.requests_of(evaluator.rate(segment, text.text))
+        if (parts := len(reviewed_paragraphs(evaluator, segment, text.text))) and calls:
+            calls = calls[0] * parts, calls[1] * parts
+        requests = await self.listener.requests_of(rating_by(evaluator, segment, text.text))
         return self._range(settings, requests, text, text.listed, calls)
 
     def _range(

@@ -12,7 +12,14 @@ from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind
 from mtagent.evaluators.himate import Check, HiMATE
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting, refuse_unwritable
+from mtagent.jobs.inputs import (
+    Files,
+    files_named,
+    read_in_context,
+    read_segments,
+    refuse_overwriting,
+    refuse_unwritable,
+)
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.records import Cause, Chain, Segment, Step
@@ -72,7 +79,7 @@ async def calibrate_file(
                 settings=settings,
                 inputs=files.fingerprint(config),
                 total=total,
-                items=read_segments(config, files),
+                items=read_in_context(config, files),
                 work=reflect,
                 save=save,
                 outcome=outcome_of_chain,

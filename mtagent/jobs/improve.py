@@ -14,7 +14,7 @@ from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.inputs import Files, files_named, read_segments, refuse_overwriting
+from mtagent.jobs.inputs import Files, files_named, read_placed, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
@@ -58,8 +58,9 @@ async def improve_file(
                     settings=settings,
                     inputs=files.fingerprint(config),
                     total=contents.total,
-                    items=read_segments(config, files),
-                    work=lambda run, position, segment: improve(segment, plan),
+                    items=read_placed(config, files),
+                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
                     is_output=lambda chain: bool(chain.text.strip()),
@@ -108,7 +109,7 @@ def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
     total = with_words = workable = 0
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
-    for segment in read_segments(config, files):
+    for segment in (place.segment for place in read_placed(config, files)):
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None

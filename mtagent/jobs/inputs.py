@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -21,10 +20,12 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of
-from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
+from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary
 from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
+from mtagent.formats.tbx import read_tbx
+from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.records import Segment
 from mtagent.store.store import default_path
 
@@ -33,6 +34,7 @@ def files_named(config: Config) -> dict[str, Path]:
     """Every such file, by the option that names it; some may not be there."""
     store = config.store or default_path()
     named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
+    named["--instructions"] = config.instructions
     named |= {"--prices": config.prices, "--calibration": config.calibration}
     files_by_option = {option: path for option, path in named.items() if path is not None}
     for path in prompts_of(config):
@@ -210,6 +212,7 @@ def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dic
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
     """The content hash of every file in ``named``, and of those that ``config`` names."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
+    files["instructions"] = config.instructions
     files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
     return {name: sha256(path) for name, path in files.items() if path is not None}
 
@@ -300,9 +303,24 @@ def sha256(path: Path) -> str:
 
 
 def read_segments(config: Config, files: Files) -> Iterator[Segment]:
-    """The segments of ``files`` with the terms, context and domain that ``config`` adds."""
-    defaults = segment_defaults(config)
-    yield from enriched(islice(files.reader().read(files.source, defaults), config.limit), config)
+    """The segments of ``files`` with the terms and the domain that ``config`` adds, but without context."""
+    return islice(_all_segments(config, files), config.limit)
+
+
+def read_placed(config: Config, files: Files) -> Iterator[Placed]:
+    """The same at their places in their documents."""
+    return placed(_all_segments(config, files), config.context, config.limit)
+
+
+def read_in_context(
+    config: Config, files: Files, text_of: Callable[[Segment], str | None] = lambda segment: segment.translation
+) -> Iterator[Segment]:
+    """The same with the context that ``config`` asks for, where nothing is translated meanwhile."""
+    return with_context(_all_segments(config, files), config.context, config.limit, text_of)
+
+
+def _all_segments(config: Config, files: Files) -> Iterator[Segment]:
+    return with_terms(files.reader().read(files.source, segment_defaults(config)), config)
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
@@ -310,39 +328,28 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
     return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
 
 
-def enriched(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
-    """``segments`` with the terms and the context that ``config`` asks for."""
-    glossary = read_glossary(config.glossary) if config.glossary else ()
+def with_terms(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+    """``segments``, each with those of the terms that ``config`` names, for its languages, which its source has."""
     keep = read_do_not_translate(config.keep) if config.keep else ()
     kept = {term.source for term in keep}
-    for term in glossary:
-        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            raise ConfigError(
-                f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
-            )
-    if glossary or keep:
-        terms = Glossary((*glossary, *keep))
-        segments = (with_terms(segment, terms) for segment in segments)
-    return with_context(segments, config.context) if config.context else iter(segments)
+    tables = read_glossary(config.glossary) if config.glossary and not is_tbx(config.glossary) else None
 
+    @cache
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        terms = tables or ()
+        if config.glossary and tables is None:
+            terms = read_tbx(config.glossary, source_lang, target_lang)
+        for term in terms:
+            if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+                raise ConfigError(
+                    f"{config.keep}: {term.source!r} is to be kept, but {config.glossary} has a translation of it"
+                )
+        return Glossary((*terms, *keep))
 
-def with_terms(segment: Segment, terms: Glossary) -> Segment:
-    """``segment`` with those of ``terms`` that its source has."""
-    relevant = terms.relevant(segment.source)
-    return segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
-
-
-def with_context(segments: Iterable[Segment], size: int) -> Iterator[Segment]:
-    """Each segment with up to ``size`` sources that precede it in its document, unless it has a context of its own."""
-    former: deque[str] = deque(maxlen=size)
-    document = None
     for segment in segments:
-        if segment.document != document:
-            former.clear()
-            document = segment.document
-        context = segment.context or "\n".join(former) or None
-        former.append(segment.source)
-        yield segment.model_copy(update={"context": context})
+        glossary = glossary_for(segment.source_lang, segment.target_lang)
+        relevant = glossary.relevant(segment.source, segment.source_lang) if glossary.terms else ()
+        yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 
 @dataclass(frozen=True)
@@ -404,15 +411,16 @@ class RatingInputs:
     def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         files = {name: path for name, path in self.translations if name in systems}
         check_counts([self.source, *files.values()])
-        segments = Lines(reference=self.reference).read(self.source, segment_defaults(config))
+        reader = Lines(reference=self.reference, translation=next(iter(files.values())) if len(files) == 1 else None)
+        segments = with_terms(reader.read(self.source, segment_defaults(config)), config)
         texts = zip(*(lines_of(path) for path in files.values()), strict=True)
-        for segment, lines in islice(zip(enriched(segments, config), texts, strict=True), config.limit):
+        for segment, lines in zip(with_context(segments, config.context, config.limit), texts, strict=False):
             yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
 
     def _carried(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         kind = formats.by_path(self.source, self.format)
-        segments: Iterable[Segment] = kind.read(self.source, segment_defaults(config))
-        for segment in enriched(islice(segments, config.limit), config):
+        segments = with_terms(kind.read(self.source, segment_defaults(config)), config)
+        for segment in with_context(segments, config.context, config.limit):
             yield side_by_side(segment, dict.fromkeys(systems, segment.translation))
 
 

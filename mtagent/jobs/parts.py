@@ -30,6 +30,7 @@ from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
+from mtagent.llm.instructions import Instructed, read_instructions
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
@@ -40,6 +41,7 @@ from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
+    from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
 
 
@@ -52,6 +54,11 @@ def within_budget(config: Config) -> Callable[[LLM], LLM]:
     """Something that puts the budget of ``config`` around each model that it gets."""
     budget = budget_of(config)
     return lambda llm: Budgeted(llm, budget) if budget else llm
+
+
+def instructed(llm: LLM, config: Config) -> LLM:
+    """``llm``, shown the instructions that ``config`` names with each request. Raises :class:`InputError`."""
+    return Instructed(llm, read_instructions(config.instructions)) if config.instructions else llm
 
 
 WrapLLM = Callable[[LLM], LLM]
@@ -84,6 +91,8 @@ def effective(config: Config, own: OwnParts) -> Config:
         config = config.model_copy(update={"gate": "gain"})
     elif config.gate is None and own.judge is not None:
         config = config.model_copy(update={"gate": "rate"})
+    if own.evaluator is not None and config.rules_first is None:  # it may know the given texts only
+        config = config.model_copy(update={"rules_first": False})
     return config.effective(offline=config.offline and own.llm is None, translator=translator)
 
 
@@ -124,13 +133,13 @@ async def assembled(
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
             proposers = [
-                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}")
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", draws=config.proposals)
                 for draw in range(2, config.proposals + 1)
             ]
         proofreader = None
         if "proofread" in stages:
             llm = _needed(models.get("proofread"), "the proofread stage")
-            proofreader = Proofreader(llm, prompts_folder=config.prompts)
+            proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
         yield Plan(
             stages=stages,
             translator=_translator(config, own, models, stack) if "translate" in stages else None,
@@ -176,6 +185,7 @@ class _Models:
         self._clients: dict[ModelSettings, LLM] = {}
         self._made: dict[tuple[ModelSettings, str], LLM] = {}
         self._limiters: dict[str | None, Limiter] = {}
+        self._learnt: dict[tuple[str, str | None], LearntParameters] = {}
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
@@ -192,13 +202,13 @@ class _Models:
         if (settings, draw) not in self._made:
             client = self._clients[settings]
             drawn = Redrawn(client, draw) if draw and isinstance(client, KeyedLLM) else client
-            self._made[settings, draw] = self._wrap(drawn)
+            self._made[settings, draw] = instructed(self._wrap(drawn), self._config)
         return self._made[settings, draw]
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
-        from mtagent.llm.request import Sampling
+        from mtagent.llm.request import LearntParameters, Sampling
 
         sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()
@@ -209,15 +219,17 @@ class _Models:
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
             )
+        model = local.model if local else settings.model or DEFAULT_MODEL
+        leave_out = () if local is None or local.tools else ("tools",)
         client = OpenAIClient(
-            local.model if local else settings.model or DEFAULT_MODEL,
+            model,
             base_url=base_url,
             api_key_env=settings.api_key_env or "OPENAI_API_KEY",
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
             limiter=self._limiters[base_url],
-            leave_out=() if local is None or local.tools else ("tools",),
+            learnt=self._learnt.setdefault((model, base_url), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
         )
@@ -335,9 +347,9 @@ def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | 
     """Who says which texts are left alone: the post-editor's own evaluator, if it would be asked alike."""
     if config.triage is None:
         return None
-    _, settings, spec = judge_settings(config, config.triage, who="triage")
-    as_editor = own.evaluator is None and not config.forced and settings == config.model_for("postedit")
-    if editor is not None and as_editor and spec == config.evaluator:
+    name, settings, spec = judge_settings(config, config.triage, who="triage")
+    as_editor = (name, settings, spec) == rater_settings(config.evaluator or "rules", config.model_for("postedit"))
+    if editor is not None and own.evaluator is None and not config.forced and as_editor:
         return editor
     return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
 
@@ -362,19 +374,37 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     )
 
 
-def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
-    """A judge's name, the settings of its model, and ``spec`` without them. Raises :class:`ConfigError`."""
+DRAWN_AT = 1.0
+"""The temperature at which the same is asked several times, for different answers, where no other is set."""
+
+
+def rater_settings(
+    spec: str, settings: ModelSettings, *, who: str = "evaluator", draws: int = 1
+) -> tuple[str, ModelSettings, str]:
+    """An evaluator's or a judge's name, the settings of its model, and ``spec`` without them.
+
+    ``settings`` are those of its role; those among its options go before them. Where none of them sets a temperature,
+    it is 0, and for several ``draws`` :data:`DRAWN_AT`. Raises :class:`ConfigError`, which says ``who`` it is about.
+    """
     name, options = parse_spec(spec)
-    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options} if asks_model(name) else {}
+    if not asks_model(name):
+        return name, settings, spec
+    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options}
     try:
-        settings = config.model_for("judge").model_copy(
-            update=ModelSettings.model_validate(own).model_dump(exclude_unset=True)
-        )
+        settings = settings.model_copy(update=ModelSettings.model_validate(own).model_dump(exclude_unset=True))
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
+    if settings.temperature is None:
+        settings = settings.model_copy(update={"temperature": 0.0 if draws == 1 else DRAWN_AT})
     rest = ",".join(f"{key}={value}" for key, value in options.items())
     return name, settings, f"{name}:{rest}" if rest else name
+
+
+def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
+    """The same for a judge, who is asked for each of ``samples``; a comparing one, a teacher and triage for one."""
+    draws = config.samples if who == "judge" and spec.partition(":")[0] != PAIRWISE else 1
+    return rater_settings(spec, config.model_for("judge"), who=who, draws=draws)
 
 
 def judge_specs(config: Config) -> tuple[str, ...]:
@@ -395,8 +425,14 @@ def judges_by_the_editor(config: Config) -> str | None:
     return None
 
 
-def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "") -> Evaluator:
-    """The evaluator that ``spec`` names, asking the model of ``settings``. Raises :class:`ConfigError`."""
+def _evaluator(
+    config: Config, spec: str, models: _Models, settings: ModelSettings, draw: str = "", *, draws: int = 1
+) -> Evaluator:
+    """The evaluator that ``spec`` names, asking the model of ``settings``, in one of several ``draws``.
+
+    Raises :class:`ConfigError`.
+    """
+    _, settings, spec = rater_settings(spec, settings, draws=draws)
 
     def another(model: str) -> LLM | None:
         return models.asked(settings.model_copy(update={"model": model}), draw)
@@ -406,6 +442,7 @@ def _evaluator(config: Config, spec: str, models: _Models, settings: ModelSettin
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
     """The evaluator that ``spec`` names, asking ``llm`` and no other model. Raises :class:`ConfigError`."""
+    _, _, spec = rater_settings(spec, ModelSettings())
     return make_evaluator(spec, replace(_surroundings(config, llm), another=lambda model: llm))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
@@ -16,6 +16,8 @@ GRACE = 1.0
 """Seconds that requests under way have left to end, where the server asks for a long pause."""
 MANY = 10
 """So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
+READ_AHEAD = 20_000
+"""So many items may wait in memory for the one before them in their lane, while others are looked for."""
 
 
 class Outcome(NamedTuple):
@@ -34,6 +36,7 @@ async def work_all(
     done: Callable[[int], bool],
     give_up_after: int,
     sleepers: Sleepers | None = None,
+    lane: Callable[[Item], Hashable] | None = None,
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
@@ -46,8 +49,11 @@ async def work_all(
 
     For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
     the ``sleepers`` do not keep the others from working.
+
+    Items of the same ``lane`` are worked on in order, each after the one before it was saved; other lanes fill the
+    places meanwhile. Without ``lane`` no item waits for another.
     """
-    await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers()).run()
+    await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane).run()
 
 
 class _Pool(Generic[Item, Result]):
@@ -62,7 +68,13 @@ class _Pool(Generic[Item, Result]):
         done: Callable[[int], bool],
         doubt: _Doubt,
         sleepers: Sleepers,
+        lane: Callable[[Item], Hashable] | None,
     ) -> None:
+        self._lane = lane
+        self._waiting = defaultdict[Hashable, deque[tuple[int, Item]]](deque)  # by lane; the lane is there while in use
+        self._ready = deque[tuple[int, Item]]()  # the item before it in its lane was saved
+        self._held = 0
+        self._freed = asyncio.Event()
         self._numbered = ((position, item) for position, item in enumerate(items) if not done(position))
         self._work, self._save, self._doubt = work, save, doubt
         self._concurrency, self._sleepers = concurrency, sleepers
@@ -103,14 +115,16 @@ class _Pool(Generic[Item, Result]):
             self._group.create_task(self._stand_in())
 
     async def _work_on_next(self) -> None:
-        following = next(self._numbered, None)
+        following = await self._next()
         if following is None:
             self._over = True
             return
         position, item = following
         self._doubt.begin(position)
         try:
-            self._doubt.end(position, self._save(position, await self._work(position, item)))
+            outcome = self._save(position, await self._work(position, item))
+            self._free(item)
+            self._doubt.end(position, outcome)
         except BudgetSpent as error:
             self._over = True
             self._budget_spent = self._budget_spent or error
@@ -121,6 +135,38 @@ class _Pool(Generic[Item, Result]):
         except BaseException:
             self._over = True
             raise
+        finally:
+            self._freed.set()
+
+    async def _next(self) -> tuple[int, Item] | None:
+        """The next item that may begin; ``None`` where there is none left to wait for."""
+        if self._lane is None:
+            return next(self._numbered, None)
+        while True:
+            if self._ready and not self._over:
+                self._held -= 1
+                return self._ready.popleft()
+            while self._held < READ_AHEAD and (following := next(self._numbered, None)) is not None:
+                lane = self._lane(following[1])
+                if lane not in self._waiting:
+                    self._waiting[lane] = deque()
+                    return following
+                self._waiting[lane].append(following)
+                self._held += 1
+            if self._over or not self._held:
+                return None
+            self._freed.clear()
+            await self._freed.wait()
+
+    def _free(self, item: Item) -> None:
+        """Let the next item of the lane begin."""
+        if self._lane is None:
+            return
+        lane = self._lane(item)
+        if self._waiting[lane]:
+            self._ready.append(self._waiting[lane].popleft())
+        else:
+            del self._waiting[lane]
 
 
 class _Doubt:

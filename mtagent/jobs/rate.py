@@ -157,7 +157,10 @@ def _failed(error: Exception, seconds: float) -> _Verdict:
 
 
 OnRated = Callable[[Sequence[Rated]], None]
-SETTINGS = {"source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep", "prompts"}
+SETTINGS = {
+    *("source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep"),
+    *("instructions", "prompts"),
+}
 """The settings that ratings depend on, besides those of the model; all others are the chain's."""
 
 

@@ -8,7 +8,7 @@ it. ``improve``, ``rate``, ``himate`` and ``calibrate`` are jobs; the ``pool`` w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,8 @@ class Job(Generic[Item, Result]):
     the settings, for the same reason. ``work`` makes the result of the item at a position, ``save`` keeps it,
     ``outcome`` says how it ended, and ``is_output`` whether there is something to write for it. ``outputs`` are the
     files that will be written; without ``force`` none is replaced but what the run has written itself. ``redo``: work
-    on items that are done, too; what was paid for is answered from the store.
+    on items that are done, too; what was paid for is answered from the store. ``lane``: items of the same one are
+    worked on in order, each when the one before it is saved.
     """
 
     command: str
@@ -59,6 +60,7 @@ class Job(Generic[Item, Result]):
     signatures: Mapping[str, str] | None = None
     kind: Literal["chain", "rating"] = "chain"
     redo: bool = False
+    lane: Callable[[Item], Hashable] | None = None
 
 
 async def run_job(
@@ -113,6 +115,7 @@ async def run_job(
                 done=(lambda position: False) if job.redo else run.done,
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
+                lane=job.lane,
             )
     except (BudgetSpent, ServerPaused):
         run.finish("stopped")

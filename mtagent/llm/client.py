@@ -102,6 +102,7 @@ class OpenAIClient:
     attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
     ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
     names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
+    Clients of the same model on the same server should share what was ``learnt``.
     ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
     every time.
     ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
@@ -121,6 +122,7 @@ class OpenAIClient:
         timeout: float = 300.0,
         limiter: Limiter | None = None,
         leave_out: Sequence[str] = (),
+        learnt: LearntParameters | None = None,
         known_as: str | None = None,
         price: Price | None = None,
         clock: Clock | None = None,
@@ -135,9 +137,8 @@ class OpenAIClient:
         self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
-        self._learnt = LearntParameters(model, leave_out)
+        self._learnt = learnt or LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
-        self._reached = self._answered = False
         if transport is None:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
@@ -191,7 +192,7 @@ class OpenAIClient:
             seconds = self._clock.now() - exchange.started
             error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
             raise error
-        self._answered = True
+        self._learnt.answered = True
         return Completion.model_construct(
             text=outcome.text,
             model=outcome.model,
@@ -254,7 +255,7 @@ class OpenAIClient:
             if self._learnt.learn(outcome, sent):
                 attempt = 0
                 continue
-            nobody_there = outcome.unreachable and not self._reached and attempt >= FIRST_CONNECTIONS
+            nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
                 return outcome
             # Twice as long each time, with jitter, but what the server asks for, however long.
@@ -286,7 +287,9 @@ class OpenAIClient:
                 else:
                     texts = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
                     outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
-                self._reached = self._reached or not (isinstance(outcome, Failure) and outcome.unreachable)
+                self._learnt.reached = self._learnt.reached or not (
+                    isinstance(outcome, Failure) and outcome.unreachable
+                )
                 if not isinstance(outcome, Failure):
                     usage = outcome.usage
                     slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
@@ -316,7 +319,7 @@ class OpenAIClient:
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
                 "more time or come back later"
             )
-        elif failure.unreachable and not self._reached:
+        elif failure.unreachable and not self._learnt.reached:
             way_out = "nobody answers there: check the base URL, and whether the server is up"
         elif failure.transient:
             way_out = (
@@ -335,7 +338,7 @@ class OpenAIClient:
         words = f": {status}{failure.message}" if status or failure.message else ""
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
         # A model that has answered is there: a gateway that then does not find it may do so with the next request.
-        kind = BadRequest if failure.kind is ModelNotFound and self._answered else failure.kind
+        kind = BadRequest if failure.kind is ModelNotFound and self._learnt.answered else failure.kind
         return kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
 
 

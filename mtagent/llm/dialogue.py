@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
-from mtagent.llm.prompts import Prompt, Values
-from mtagent.llm.protocol import LLM
+from mtagent.llm.prompts import Prompt, Talk, Values
+from mtagent.llm.protocol import LLM, InstructedLLM
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool
 
@@ -29,11 +29,16 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def finished(*work: Coroutine[Any, Any, T]) -> list[T]:
     """The results in order. An error is raised when all have ended: what the others are paid for is not lost."""
-    results = await asyncio.gather(*work, return_exceptions=True)
+    results = await settled(*work)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if not isinstance(result, BaseException)]
+
+
+async def settled(*work: Awaitable[T]) -> list[T | BaseException]:
+    """The results in order, each error in the place of its result."""
+    return await asyncio.gather(*work, return_exceptions=True)
 
 
 AGAIN = (
@@ -68,20 +73,29 @@ class Dialogue:
         """Seconds since the dialogue began."""
         return time.perf_counter() - self._began
 
-    async def ask(self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T]) -> T:
-        """Send ``prompt`` and return what ``read`` makes of the reply.
+    async def ask(
+        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, talk: Talk = ()
+    ) -> T:
+        """Send ``prompt``, and the ``talk`` that followed on it, and return what ``read`` makes of the reply.
 
         A reply that ``read`` refuses with :class:`UnreadableReply` or :class:`EmptyReply` is asked for once more, with
         the reason. No reply that ``read`` raises anything for is taken from the call cache again.
         """
-        value, _ = await self.ask_fully(prompt, values, purpose, read)
+        value, _ = await self.ask_fully(prompt, values, purpose, read, talk=talk)
         return value
 
     async def ask_fully(
-        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, logprobs: bool = False
+        self,
+        prompt: Prompt,
+        values: Values,
+        purpose: str,
+        read: Callable[[str], T],
+        *,
+        talk: Talk = (),
+        logprobs: bool = False,
     ) -> tuple[T, Completion]:
         """The same, with the completion that was read: its log-probabilities, where the server gives them."""
-        messages, schema = prompt.render(values), prompt.reply_schema
+        messages, schema = prompt.render(values, talk), prompt.reply_schema
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
@@ -106,6 +120,8 @@ class Dialogue:
     ) -> Completion:
         """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
+        if isinstance(self._llm, InstructedLLM):  # the record has what was sent
+            messages = self._llm.instructed(messages)
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         call = Call.model_construct(purpose=purpose, model=self._llm.model, messages=tuple(messages))
 

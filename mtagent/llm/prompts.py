@@ -1,7 +1,8 @@
 """Prompts are data: one TOML file per request, rendered into messages with the constant part first.
 
 A prompt file holds ``version``, the parts of the ``[[system]]`` message, few-shot ``[[examples]]`` (``values`` and
-``reply``), the parts of the last ``[[user]]`` message, and optionally the JSON ``schema`` of the reply. A part is
+``reply``), the parts of the last ``[[user]]`` message, of each further ``[[turn]]`` of the user in a conversation, and
+optionally the JSON ``schema`` of the reply. A part is
 ``text``, in which ``{{name}}`` stands for a variable, or ``quote``: a variable shown between tags that its text cannot
 close (``<source-482913>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
 shows a part or an example only if that variable is set, ``unless`` only if it is not. A variable that is missing is an
@@ -15,7 +16,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
@@ -64,6 +65,10 @@ class Example(Record):
     unless: str | None = None
 
 
+Talk = Sequence[tuple[str, Values]]
+"""How a conversation went on: what the model said, and the values of the user's next turn."""
+
+
 class Prompt(Record):
     """A request to a model, ready to be rendered."""
 
@@ -71,6 +76,7 @@ class Prompt(Record):
     version: str
     system: tuple[Part, ...]
     user: tuple[Part, ...]
+    turn: tuple[Part, ...] = ()
     examples: tuple[Example, ...] = ()
     schema_text: str | None = Field(default=None, alias="schema")
     digest: str
@@ -102,8 +108,11 @@ class Prompt(Record):
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
         return {}
 
-    def render(self, values: Values) -> tuple[Message, ...]:
-        """System message, examples, and the user's message last. Raises :class:`PromptError` for a missing variable."""
+    def render(self, values: Values, talk: Talk = ()) -> tuple[Message, ...]:
+        """System message, examples, the user's message, and how the ``talk`` went on from there.
+
+        Raises :class:`PromptError` for a missing variable.
+        """
         key = tuple(values.get(name) for name in self._prefix_names)
         if key not in self._prefixes:  # the same for a language pair, so that providers can cache it
             shared = dict(zip(self._prefix_names, key, strict=True))
@@ -116,7 +125,11 @@ class Prompt(Record):
                     content = self._join(self.user, {**shared, **example.values})
                     messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
             self._prefixes[key] = tuple(messages)
-        return (*self._prefixes[key], Message(role="user", content=self._join(self.user, values)))
+        messages = [*self._prefixes[key], Message(role="user", content=self._join(self.user, values))]
+        for said, heard in talk:
+            turn = self._join(self.turn, {**values, **heard})
+            messages += Message(role="assistant", content=said), Message(role="user", content=turn)
+        return tuple(messages)
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
@@ -213,11 +226,9 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
-    glossary = [
-        f"{term.source} = "
-        + ("keep as it is" if term.target is None else f"{'not ' if term.forbidden else ''}{term.target}")
-        for term in segment.terms
-    ]
+    notes = [segment.notes] if segment.notes else []
+    if segment.max_length:
+        notes.append(f"The translation must have at most {segment.max_length} characters.")
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
@@ -226,7 +237,7 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "reference": segment.reference,
         "context": segment.context or None,
         "domain": segment.domain or None,
-        "notes": segment.notes or None,
-        "glossary": "\n".join(glossary) or None,
+        "notes": "\n".join(notes) or None,
+        "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }

@@ -69,6 +69,17 @@ class SampledLLM(LLM, Protocol):
 
 
 @runtime_checkable
+class InstructedLLM(LLM, Protocol):
+    """A model that adds the user's instructions to each request; ``instructions`` is their hash, for signatures."""
+
+    instructions: str
+
+    def instructed(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """``messages`` as they are sent."""
+        ...
+
+
+@runtime_checkable
 class PricedLLM(LLM, Protocol):
     """A model that knows what it costs."""
 

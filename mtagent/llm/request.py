@@ -11,7 +11,7 @@ from typing import Any
 import regex
 from pydantic import Field
 
-from mtagent.llm.protocol import LLM, SampledLLM
+from mtagent.llm.protocol import LLM, InstructedLLM, SampledLLM
 from mtagent.llm.reply import Failure
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Record, Schema, Tool
@@ -43,10 +43,10 @@ class Sampling(Record):
 
 
 def settings_of(llm: LLM) -> list[str]:
-    """The settings that are sent with each request to ``llm``, for a signature: ``temperature:0.0`` …"""
-    if not isinstance(llm, SampledLLM) or llm.sampling is None:
-        return []
-    return [f"{name}:{value}" for name, value in llm.sampling.parameters().items()]
+    """What is sent with each request to ``llm``, for a signature: ``temperature:0.0`` …, ``instructions:#0a1b2c3d``."""
+    sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+    settings = [f"{name}:{value}" for name, value in sampling.parameters().items()] if sampling else []
+    return [*settings, f"instructions:#{llm.instructions}"] if isinstance(llm, InstructedLLM) else settings
 
 
 def sent_tool(tool: Tool) -> dict[str, Any]:
@@ -153,6 +153,18 @@ def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     return plain
 
 
+def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Sent ``messages`` for a chat template without system messages: what they say opens the first turn of the user."""
+    said = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    plain = [dict(message) for message in messages if message["role"] != "system"]
+    if said and plain and plain[0]["role"] == "user":
+        plain[0]["content"] = f"{said}\n\n{plain[0]['content']}"
+    elif said:
+        plain.insert(0, {"role": "user", "content": said})
+    return plain
+
+
+SYSTEM = "system role"
 OPTIONAL = (
     "max_tokens",
     "max_completion_tokens",
@@ -181,14 +193,27 @@ _UNSUPPORTED = regex.compile(
     r"|not enabled|cannot both|only the default|no endpoints found|requires --",
     regex.IGNORECASE,
 )
+# As chat templates (Gemma's "System role not supported", Mistral's "roles must alternate user/assistant"), Google
+# ("Developer instruction is not enabled for …") and OpenAI ("'messages[0].role' does not support 'system'") say it.
+_NO_SYSTEM = regex.compile(
+    r"\b(?:system|developer)[ ](?:roles?|messages?|prompts?|instructions?)\b[^.]{0,40}"
+    r"(?:unsupported|(?:not|n't)[ ](?:be[ ])?(?:support|allow|permit|enable|accept))"
+    r"|\brole\b[^.]{0,20}does[ ]not[ ]support[ ]['\"]?(?:system|developer)"
+    r"|\bonly[ ]user(?:,?[ ]\w+)*[ ]and[ ]\w+[ ]roles[ ]are[ ]supported|\broles[ ]must[ ]alternate",
+    regex.IGNORECASE,
+)
 _NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", regex.IGNORECASE)
 
 
 def refused_parameter(failure: Failure, sent: Body) -> str | None:
-    """The optional parameter of ``sent`` that a 400 or 422 names as unsupported, if it does.
+    """What a 400 or 422 names as unsupported: an optional parameter of ``sent``, or the system role.
 
-    Tools are also refused with other statuses, and where only the messages still hold traces of them.
+    Both the system role and tools are also refused with other statuses, tools even where only the messages still hold
+    traces of them.
     """
+    has_system = any(message["role"] == "system" for message in sent["messages"])
+    if has_system and failure.status in (400, 422, 500, 501) and _NO_SYSTEM.search(failure.message):
+        return SYSTEM
     tools = "tools" in sent or uses_tools(sent["messages"])
     mentions_tools = _MENTION["tools"].search(failure.message) is not None
     if failure.status not in (400, 422):
@@ -209,12 +234,16 @@ def refused_parameter(failure: Failure, sent: Body) -> str | None:
 
 
 class LearntParameters:
-    """What one model on one server does not take. Safe for concurrent requests: it only ever learns more."""
+    """What one model on one server does not take, and whether it was ``reached`` and has ``answered``.
+
+    Safe for concurrent requests: it only ever learns more.
+    """
 
     def __init__(self, model: str, leave_out: Sequence[str] = ()) -> None:
         self._model = model
         self._renamed: dict[str, str | None] = dict.fromkeys(leave_out)
         self._formats: set[str] = set()
+        self.reached = self.answered = False
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -226,11 +255,13 @@ class LearntParameters:
         if not self._renamed and not self._formats:
             return body
         adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
+        if SYSTEM in self._renamed:
+            adapted["messages"] = without_system(adapted["messages"])
         if "tools" in self._renamed:
             for name in ("tools", "tool_choice", "parallel_tool_calls"):
                 adapted.pop(name, None)
-            if uses_tools(body["messages"]):
-                adapted["messages"] = tools_in_words(body["messages"])
+            if uses_tools(adapted["messages"]):
+                adapted["messages"] = tools_in_words(adapted["messages"])
         if "response_format" in adapted:
             formats = [adapted.pop("response_format")]
             # OpenAI takes ``json_object`` only where a message says the word.
@@ -246,12 +277,15 @@ class LearntParameters:
         name = refused_parameter(failure, sent)
         if name is None:
             return False
+        known = self.left_out
         if name == "response_format":
             self._formats.add(_format_name(sent[name], sent))
         elif name not in self._renamed:
             other = _OTHER_LIMIT.get(name)
             self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
-        logger.warning("%s: the server refuses %s; mtagent goes on without it", self._model, name)
+        if self.left_out != known:  # requests that were under way at the same time are refused alike
+            instead = "says the same in the user's turn" if name == SYSTEM else "goes on without it"
+            logger.warning("%s: the server refuses %s; mtagent %s", self._model, name, instead)
         return True
 
 

@@ -42,7 +42,7 @@ _RATING = "evaluator, score, signature, explanation, errors, calls, correction, 
 _COLUMNS = {
     "segments": (
         "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, "
-        "context, notes, terms, state, text, candidates"
+        "context, notes, terms, state, text, candidates, max_length"
     ),
     "steps": "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause",
     "edits": (
@@ -133,7 +133,8 @@ def _segment_row(run_id: int, position: int, segment: Segment, state: SegmentSta
     texts = (segment.source, segment.translation, segment.reference)
     terms = _json([term.model_dump() for term in segment.terms])
     known = (segment.document, segment.domain, segment.context, segment.notes, terms)
-    return (run_id, position, segment.id, *languages, *texts, *known, state, text, _json(segment.candidates))
+    candidates = _json(segment.candidates)
+    return (run_id, position, segment.id, *languages, *texts, *known, state, text, candidates, segment.max_length)
 
 
 def _read_segment(row: Row) -> Segment:
@@ -150,6 +151,7 @@ def _read_segment(row: Row) -> Segment:
         context=row[10],
         notes=row[11],
         terms=tuple(Term(**term) for term in json.loads(row[12])),
+        max_length=row[16],
     )
 
 

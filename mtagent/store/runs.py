@@ -110,6 +110,11 @@ class StoredRun:
         with self._database.intact(f"run {self.name!r}"):
             return self._page("position = ?", position)[0][1]
 
+    def text_at(self, position: int) -> str | None:
+        """The last accepted text of the segment at ``position``; ``None`` where there is no such segment."""
+        rows = self._database.query("SELECT text FROM segments WHERE run_id = ? AND position = ?", (self.id, position))
+        return rows[0][0] if rows else None
+
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
         """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
 

@@ -178,7 +178,12 @@ def _guards_of(detail: str) -> list[str]:
 
 _CANDIDATES = ("ALTER TABLE segments ADD COLUMN candidates TEXT NOT NULL DEFAULT '[]'",)
 
-MIGRATIONS: Sequence[Migration] = (_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS, _CANDIDATES)
+_MAX_LENGTH = ("ALTER TABLE segments ADD COLUMN max_length INTEGER",)
+
+MIGRATIONS: Sequence[Migration] = (
+    *(_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS, _CANDIDATES),
+    _MAX_LENGTH,
+)
 
 
 def version(connection: sqlite3.Connection) -> int:

@@ -17,8 +17,23 @@ UNKNOWN = "und"
 
 _FIRST_NON_LATIN = "\u0370"
 _LATIN_WORD = regex.compile(r"\p{Latin}{2,}+")
+_LATIN_RUN = regex.compile(r"\p{Latin}[\p{Latin}\p{M}'’]*+(?:[ \u00a0/-]++\p{Latin}[\p{Latin}\p{M}'’]*+)*+")
+_WORD_BREAK = regex.compile(r"[ \u00a0/-]++")
 _ENOUGH_LETTERS = 8
 _SHARE_DROP = 0.25
+# @name, #tag, :emoji:, example.org, file_name.txt: no words of a language.
+_TOKEN = regex.compile(r"[@#]\w++|:[a-z0-9_+-]++:|(?<![\w-])\w++(?:-\w++)*+(?:[._@]\w++(?:-\w++)*+)++")
+# How many words of the source in a row are terms, as people mix them into a text of their own.
+_TERMS = {
+    **dict.fromkeys(("Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym", "Sinh"), 3),
+    **dict.fromkeys(("Hans", "Hant", "Hani", "Jpan", "Kore"), 1),
+}
+
+
+@scripts.remembered
+def language_words(text: str) -> str:
+    """``text`` without its placeholders, tags, addresses, names of users and files, and hashtags."""
+    return _TOKEN.sub(" ", markup.prose(text))
 
 
 def foreign_words(target_lang: str, text: str) -> list[str]:
@@ -27,6 +42,29 @@ def foreign_words(target_lang: str, text: str) -> list[str]:
         return []
     pattern = scripts.foreign_words_of(scripts.script_of(target_lang))
     return pattern.findall(text) if pattern else []
+
+
+def strange_words(segment: Segment, text: str) -> list[str]:
+    """The words and single letters of ``text`` in a script that the target language is not written in, and words that
+    mix two scripts. What the source quotes in a script that is not its own either may be quoted."""
+    if max(scripts.alphabet(text), default="") < _FIRST_NON_LATIN:
+        return []
+    words = foreign_words(segment.target_lang, text)
+    mixed = scripts.mixed_words(text, segment.source)
+    letters = scripts.foreign_letters_of(scripts.script_of(segment.target_lang))
+    if (other := scripts.other_alphabet_of(segment.target_lang)) and other.search("".join(scripts.alphabet(text))):
+        words += [match.group() for match in other.finditer(text)]
+    in_source = scripts.alphabet(segment.source)
+    words += [letter for letter in letters.findall(text) if letter not in in_source] if letters else []
+    if words and (quoted := set(map(scripts.unaccented, _quoted_words(segment)))):
+        words = [word for word in words if scripts.unaccented(word) not in quoted]
+    return words + mixed
+
+
+def _quoted_words(segment: Segment) -> list[str]:
+    """The words of the source in a script foreign to its own language; none where they are most of it."""
+    words = foreign_words(segment.source_lang, segment.source)
+    return words if 2 * sum(map(len, words)) < len(scripts.LETTER.findall(segment.source)) else []
 
 
 def foreign_share(target_lang: str, text: str) -> float:
@@ -38,15 +76,23 @@ def foreign_share(target_lang: str, text: str) -> float:
 def share_in_script(segment: Segment, text: str) -> float | None:
     """The share of the letters of ``text`` in a script other than Latin; ``None`` where there are too few to tell.
 
-    Names of the source (words with a capital letter) do not count: many languages take them over in Latin letters.
+    What many languages take over in Latin letters does not count: names (with a capital letter, all words or those of
+    the source), @names, #tags and files, and a few terms of the source in a row in Indian languages, one in Chinese.
     """
     script = scripts.script_of(segment.target_lang)
     pattern = None if script == "Latn" else scripts.letters_of(script)
     if pattern is None:
         return None
-    names = {word for word in _LATIN_WORD.findall(segment.source) if word != word.lower()}
-    inside = len(pattern.findall(text))
-    latin = sum(len(word) for word in _LATIN_WORD.findall(markup.prose(text)) if word not in names)
+    inside, latin = len(pattern.findall(text)), 0
+    if scripts.LATIN.search(text):
+        in_source = set(_LATIN_WORD.findall(segment.source))
+        known = {word.lower() for word in in_source}
+        for run in _LATIN_RUN.findall(language_words(text)):
+            words = [word for word in _WORD_BREAK.split(run) if len(word) > 1]
+            plain = [word for word in words if word not in in_source or word == word.lower()]
+            are_names = len(words) > 1 and all(word[0].isupper() for word in words)
+            are_terms = len(plain) <= _TERMS.get(script, 0) and known.issuperset(map(str.lower, plain))
+            latin += 0 if are_names or are_terms else sum(map(len, plain))
     return inside / (inside + latin) if inside + latin >= _ENOUGH_LETTERS else None
 
 
@@ -60,7 +106,7 @@ def script_drop(segment: Segment, before: str, after: str) -> tuple[float, float
 
 _COPIED_WORDS = 6
 _COPIED_CHARACTERS = 14
-_TAG = regex.compile(r"[@#]\w++")
+_SHORTEST_COPY = 3  # letters; "Oh" is a word of many languages
 
 Run = tuple[str, ...]
 """Words in a row."""
@@ -82,9 +128,24 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
     All of a short source make a run, six words of a longer one, fourteen characters where words have no spaces. Between
     variants of a language nothing is copied.
     """
-    if is_within_language(segment):
+    if is_within_language(segment) or not _runs(markup.prose(segment.source), markup.prose(text)):
         return []
-    source, words = scripts.words(markup.prose(segment.source)), scripts.words(markup.prose(text))
+    pattern = scripts.foreign_words_of(scripts.script_of(segment.source_lang))
+    quoted = set(_quoted_words(segment))
+
+    def plain(side: str) -> str:
+        words = language_words(side)
+        return (
+            pattern.sub(lambda match: " " if match.group() in quoted else match.group(), words)
+            if pattern and quoted
+            else words
+        )
+
+    return _runs(plain(segment.source), plain(text))
+
+
+def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
+    source, words = scripts.words(source_text), scripts.words(text)
     unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source) > len(source) / 2
     size = min(len(source), _COPIED_CHARACTERS if unspaced else _COPIED_WORDS)
     common = set(source)
@@ -103,12 +164,14 @@ def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
         return []
     new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
     copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
-    words_before = set(scripts.words(markup.prose(before)))
+    words_before = set(scripts.words(language_words(before))) if copies else set()
 
     def may_stay(words: Run) -> bool:
-        return not words or (is_name(words) and 2 * sum(word in words_before for word in words) >= len(words))
+        if sum(map(len, words)) < _SHORTEST_COPY:
+            return True
+        return is_name(words) and 2 * sum(word in words_before for word in words) >= len(words)
 
-    return [text for text in copies if not may_stay(scripts.words(markup.prose(text)))]
+    return [text for text in copies if not may_stay(scripts.words(language_words(text)))]
 
 
 def copied_share(segment: Segment, text: str) -> float:
@@ -121,7 +184,7 @@ def copied_share(segment: Segment, text: str) -> float:
         return 0.0
     source, words = scripts.words(markup.prose(segment.source)), scripts.words(markup.prose(text))
     if [word.casefold() for word in words] == [word.casefold() for word in source]:
-        wordless = not scripts.LETTER.search(_TAG.sub(" ", markup.prose(segment.source)))
+        wordless = not scripts.LETTER.search(language_words(segment.source))
         return 0.0 if wordless or (len(words) < _COPIED_WORDS and is_name(words)) else 1.0
     copies = (range(at, at + len(run)) for at, run in copied_runs(segment, text))
     return len(set(chain.from_iterable(copies))) / max(len(words), 1)

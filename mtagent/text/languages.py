@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from mtagent.errors import ConfigError
-from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, script_of
+from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, language_of, script_of
 
 _NOT_TRANSLATABLE = frozenset({"und", "mul", "zxx", "mis", "root"})
 _POSIX_MODIFIERS = {"latin": "Latn", "cyrillic": "Cyrl", "arabic": "Arab", "devanagari": "Deva"}
 _CUSTOMARY = {
+    "ar-001": "Modern Standard Arabic",
+    "ar-EG": "Egyptian Arabic",
     "de-AT": "Austrian German",
     "de-CH": "Swiss Standard German",
     "en-AU": "Australian English",
@@ -78,12 +81,27 @@ def normalise(code: str) -> str:
     return canonical
 
 
+_ANOTHER_REGION = 9  # in langcodes' distances
+
+
+def closest(lang: str, offered: Sequence[str]) -> str | None:
+    """The one of ``offered`` codes that stands for ``lang``: itself, or the same language and script elsewhere."""
+    from langcodes import tag_distance
+
+    def kind(code: str) -> tuple[str, str]:
+        return language_of(code), script_of(code)
+
+    near = [(tag_distance(lang, code), code) for code in offered if known_language(code) and kind(code) == kind(lang)]
+    return min((pair for pair in near if pair[0] <= _ANOTHER_REGION), default=(0, None))[1]
+
+
 @lru_cache(maxsize=1024)
 def name(code: str) -> str:
     """The English name for prompts, with script or region only where they say more than the language itself.
 
-    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``zh-TW`` → ``Chinese (Traditional)``, ``sr-Latn`` →
-    ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code does not either.
+    ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese
+    (Traditional)``, ``sr-Latn`` → ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code
+    does not either.
     """
     language = known_language(normalise(code))
     assert language is not None
@@ -117,10 +135,10 @@ def _code(written: str) -> str | None:
 
 def _code_of_name(written: str) -> str | None:
     """The code for ``Serbian``, ``Brazilian Portuguese`` or ``Serbian (Latin script, Serbia)``; only exact names."""
-    if written in _CUSTOMARY.values():
+    whole = _look_up("language", written)  # "Egyptian Arabic" has a code of its own, arz
+    if whole is None and written in _CUSTOMARY.values():
         return next(code for code, customary in _CUSTOMARY.items() if customary == written)
     base, _, qualifiers = written.removesuffix(")").partition("(")
-    whole = _look_up("language", written)
     tag = whole or _look_up("language", base)
     if len(written) < 4 or tag is None or tag in _NOT_TRANSLATABLE:  # "ua" names a language too, by mistake for "uk"
         return None

@@ -1,15 +1,14 @@
-"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes, terms."""
+"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
-from functools import lru_cache
 from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, alphabet, remembered
+from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
 
 # -- placeholders
 
@@ -109,6 +108,61 @@ def placeholders(text: str) -> tuple[Mark, ...]:
     return tuple(sorted(marks, key=lambda mark: mark.start))
 
 
+_CONVERSION = regex.compile(r"%(?:(\d{1,2})\$)?+([^%(]*[A-Za-z@])")
+_AMPERSAND = regex.compile(r"(?<=\w)&(?:amp;|(?!\w++;))(?=\w)")
+
+
+def placeholder_keys(text: str, *, html: bool, numbered: bool) -> Counter[str]:
+    """How often each placeholder is there. ``numbered``: the second ``%s`` in a row is ``%2$s``, so that order counts.
+
+    In ``html``, ``&amp;`` and ``&`` are the same, and count inside words only (R&D): between words "and" will do.
+    """
+    counts: Counter[str] = Counter()
+    position = 0
+    for mark in placeholders(text):
+        key = mark.key
+        if html and key == "&amp;":
+            continue
+        if numbered and (conversion := _CONVERSION.fullmatch(key)) and not key.endswith("%"):
+            position += conversion[1] is None
+            key = f"%{conversion[1] or position}${conversion[2]}"
+        counts[key] += 1
+    if html and (inside := len(_AMPERSAND.findall(text))):
+        counts["&"] = inside
+    return counts
+
+
+def has_several_conversions(text: str) -> bool:
+    """Whether ``text`` has two printf conversions, or one with a position, so that their order matters."""
+    if "%" not in text:
+        return False
+    conversions = [match for mark in placeholders(text) if (match := _CONVERSION.fullmatch(mark.key))]
+    return len(conversions) > 1 or any(match[1] for match in conversions)
+
+
+# A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D.
+_HOTKEYS = {
+    "&": regex.compile(r"(?<![\p{L}\p{N}&])&(?:amp;)?(?!\w++;)[\p{L}\p{N}]|(?<=\p{L})&(?:amp;)?(?!\w++;)\p{Ll}"),
+    "_": regex.compile(r"(?<![\p{L}\p{N}_])_[\p{L}\p{N}]|(?<=\b\p{Lu}\p{Ll}*+)_\p{Ll}"),
+    "~": regex.compile(r"(?<![\p{N}~/])~\p{L}"),
+}
+_LONGEST_LABEL = 60
+_SENTENCE_END = regex.compile(r"[.!?]\s")
+
+
+def hotkeys(text: str) -> Counter[str]:
+    """The signs before the letters that are keys of a user interface: ``&File``, ``_File``, ``~File``."""
+    if alphabet(text).isdisjoint(_HOTKEYS):
+        return Counter()
+    return +Counter({sign: len(pattern.findall(text)) for sign, pattern in _HOTKEYS.items() if sign in text})
+
+
+def is_label(text: str) -> bool:
+    """Whether ``text`` may be a label of a user interface: short, one line, no two sentences, no tags or addresses."""
+    plain = len(text) <= _LONGEST_LABEL and "\n" not in text and not _SENTENCE_END.search(text)
+    return plain and not tags(text) and not urls(text) and not emails(text)
+
+
 # -- tags
 
 _TAG = regex.compile(
@@ -156,6 +210,14 @@ def tags(text: str) -> tuple[Tag, ...]:
         kind = "close" if match["close"] else "empty" if self_closed or void else "open"
         tags.append(Tag(key, *match.span(), name, kind))
     return tuple(tags)
+
+
+_REMARK = regex.compile(r"<\p{L}{4,}+(?: [\p{L} ]++)?+/>")
+
+
+def is_remark(key: str) -> bool:
+    """Whether a tag of this key is made of words, and not HTML or data: ``<laugh/>`` in a transcript."""
+    return _REMARK.fullmatch(key) is not None
 
 
 def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
@@ -208,6 +270,15 @@ def urls(text: str) -> tuple[Mark, ...]:
     return tuple(urls)
 
 
+_SPACED_URL = regex.compile(r"(?::\s++/\s*+/|:\s*+/\s++/|\bwww\s*+\.\s|\bwww\s\.|\bwww\.\w++\s[./])")
+
+
+@remembered
+def unspaced_urls(text: str) -> str:
+    """``text`` without any white space if it has URLs with spaces inside, as tokenisers write them; else nothing."""
+    return _SPACES.sub("", text) if _SPACED_URL.search(text) else ""
+
+
 @remembered
 def emails(text: str) -> tuple[Mark, ...]:
     """E-mail addresses, in order."""
@@ -226,7 +297,15 @@ _BLOCK = regex.compile(
     """,
     flags=regex.VERBOSE | regex.MULTILINE,
 )
-_BLOCK_STARTS = frozenset("#>|~`+-*0123456789")
+_BLOCK_START = regex.compile(r"\s*+[\#>|~`+*\d-]")
+# What stands at the start of a line like the sign of a list item, in any style: — Yes, ※注意, 1、, 2)Tap, (3), ④.
+_ITEM = regex.compile(
+    r"""
+    ^[ \t\u3000]*+ (?: (?P<bullet>(?:[-‐‒–—―−*+•‣⁃◦·・●○■□▪▫◆◇►※])(?!\d))
+      | (?P<ordered> [(（]?+(?:\d{1,3}|[①-⑳])(?:[ ]?+[.)、．）。,:：\]]|-)(?!\d) | [①-⑳] ) )
+    """,
+    flags=regex.VERBOSE | regex.MULTILINE,
+)
 _LINK = regex.compile(r"\]\((?P<target>[^\s()<>]*+(?:\([^\s()<>]*+\)[^\s()<>]*+)?+)(?:[ \t]++\"[^\"\n()]*+\")?+\)")
 _FOOTNOTE = regex.compile(r"\[\^[\w-]++\]")
 _BACKTICKS = regex.compile(r"`++")
@@ -257,7 +336,7 @@ def markdown_marks(text: str) -> Counter[str]:
     """Headings by level, list items, quotes, table rows, fences, code, links by target, footnotes, bold and italic."""
     characters = alphabet(text)
     marks: Counter[str] = Counter()
-    if "\n" in characters or text.lstrip()[:1] in _BLOCK_STARTS:
+    if "\n" in characters or _BLOCK_START.match(text):
         for match in _BLOCK.finditer(text):
             kind = match.lastgroup or ""
             marks[f"heading {match.group().strip()}" if kind == "heading" else kind] += 1
@@ -271,6 +350,30 @@ def markdown_marks(text: str) -> Counter[str]:
         sizes = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
         for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is none
             marks[_EMPHASES[size]] += count // 2
+    return +marks
+
+
+_TITLE_QUOTES = regex.compile(r"[\"“”„‟«»＂〝〞「」『』《》]|''|``")
+_NUMBER = regex.compile(r"\d++")
+
+
+def likely_marks(text: str, other: str, *, is_source: bool) -> Counter[str]:
+    """What stands for Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
+
+    List numbers in any style, quotation marks for italics, code between quotes that begin with a backtick; in a source
+    also dashes and other signs before a line ("— Yes"), and any number that begins a line of the translation (1. Mai).
+    """
+    marks = Counter(match.lastgroup or "" for match in _ITEM.finditer(text))
+    if is_source:
+        begin = (int(_NUMBER.findall(match.group())[0]) for match in _BLOCK.finditer(other) if match["ordered"])
+        numbers = {int(number) for number in _NUMBER.findall(text)}
+        marks["ordered"] = max(marks["ordered"], sum(number in numbers for number in begin))
+    else:
+        del marks["bullet"]
+    quoted = len(_TITLE_QUOTES.findall(text)) - len(_TITLE_QUOTES.findall(other))
+    marks["italic"] += max(0, quoted // 2) + markdown_marks(text)["italic"]
+    if "`" in text:
+        marks.update(mark.key for mark in code_spans(other) if mark.key.strip("`") in text)
     return +marks
 
 
@@ -327,32 +430,3 @@ def prose(text: str) -> str:
             pieces.append(text[done : max(start, done)] + " " * (end - max(start, done)))
             done = end
     return "".join(pieces) + text[done:]
-
-
-_SHORTEST_STEM = 4
-_ENDING = 2
-
-
-@lru_cache(maxsize=4096)
-def _pattern(term: str, case_sensitive: bool, suffixes: bool, inflected: bool) -> regex.Pattern[str]:
-    parts = []
-    for word in term.split():
-        stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)] if inflected and word.isalpha() else word
-        parts.append(regex.escape(stem) + (r"\w*+" if suffixes and SPACED_LETTER.match(word[-1]) else ""))
-    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
-    right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
-    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
-
-
-def occurrences(
-    term: str, text: str, *, case_sensitive: bool = False, suffixes: bool = False, inflected: bool = False
-) -> list[Mark]:
-    """Where ``term`` occurs as a word in ``text``; in scripts without spaces anywhere.
-
-    ``suffixes``: the word may go on (Googles, iPhone-ում). ``inflected``: the last two letters of a longer word may be
-    others too (Konto, Konten); a case-sensitive term is not bent.
-    """
-    if not term.strip():
-        return []
-    pattern = _pattern(term.strip(), case_sensitive, suffixes, inflected and not case_sensitive)
-    return [Mark(match.group(), *match.span()) for match in pattern.finditer(text)]

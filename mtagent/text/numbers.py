@@ -1,16 +1,19 @@
-"""Numbers and quantities in a text, and which of them have no counterpart in another."""
+"""Numbers in a text, read by the customs of its language, and which of them have no counterpart in a translation."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import remembered
-
-# -- numbers
+from mtagent.text.number_words import language, readings, separators
+from mtagent.text.scripts import UNSPACED, remembered
+from mtagent.text.units import unit_of
 
 _NUMBER = regex.compile(
     r"""
@@ -21,41 +24,47 @@ _NUMBER = regex.compile(
 )
 _DIGITS = regex.compile(r"\d++")
 _DECIMAL_MARKS = ".,٫·．，"
+_SAME_MARK = {"．": ".", "，": ",", "’": "'", "\u00a0": " ", "\u202f": " ", "\u2009": " "}
 _FULL_HOUR = regex.compile(r"(?<=\d[:：hH.])00(?!\d)")
-_MULTIPLIERS = (
-    (3, r"k\b|thousand|mil\b|tausend|mille\b|тыс|千|천|हज़ार|हजार"),
-    (4, r"万|萬|만"),
-    (5, r"lakh|लाख"),
-    (6, r"millions?\b|Million|millón|millones|milhão|milhões|milion|miljo|miljó|milljón|milió|миллион|мільйон|млн|Mio\b"
-        r"|百万|मिलियन|مليون"),
-    (7, r"crore|करोड़|करोड"),
-    (8, r"亿|億|억"),
-    (9, r"billions?\b|milliard|Mrd\b|miliard|milj?ard|milljarð|миллиард|мільярд|млрд"
-        r"|bilhão|bilhões|mil millones|अरब|مليار"),
-)  # fmt: skip
-_MULTIPLIER = regex.compile(
-    r"[ \u00a0\u202f-]?+(?:" + "|".join(f"(?P<e{power}>{words})" for power, words in _MULTIPLIERS) + ")",
-    flags=regex.IGNORECASE,
-)
 
 
 class Number(NamedTuple):
     """A number in a text: ``text[start:end]``.
 
     ``values`` are all its possible readings in canonical form ("1.234" is 1234 or 1.234); ``parts`` are its groups of
-    digits.
+    digits, ``digits`` all of them as they are written. ``name``: it belongs to a name such as COVID-19. ``negative``:
+    it has a minus sign; ``None`` = perhaps (a dash that begins a line). ``precise``: it is no quantity, but a version
+    or a section, and 2.10 is not 2.1.
     """
 
     values: tuple[str, ...]
     parts: tuple[str, ...]
     start: int
     end: int
+    name: str = ""
+    negative: bool | None = False
+    precise: bool = False
+    digits: str = ""
+
+
+def _digits(token: str) -> list[str]:
+    """The groups of digits in ``token``, in digits of ASCII."""
+    if token.isascii():
+        return _DIGITS.findall(token)
+    return ["".join(str(int(digit)) for digit in group) for group in _DIGITS.findall(token)]
 
 
 def _canonical(whole: str, fraction: str = "") -> str:
     fraction = fraction.rstrip("0")
     whole = whole.lstrip("0") or "0"
     return f"{whole}.{fraction}" if fraction else whole
+
+
+def _times(value: str, power: int) -> str:
+    """``value`` with its decimal mark moved by ``power`` places."""
+    whole, _, fraction = value.partition(".")
+    fraction = fraction.ljust(power, "0")
+    return _canonical(whole + fraction[:power], fraction[power:])
 
 
 def _is_grouped(groups: list[str]) -> bool:
@@ -66,10 +75,11 @@ def _is_grouped(groups: list[str]) -> bool:
     return all(len(group) == 3 for group in inner) or (len(head) < 3 and all(len(group) == 2 for group in inner))
 
 
-def _readings(groups: list[str], marks: list[str]) -> tuple[str, ...]:
-    """The values that groups of digits with ``marks`` between them can stand for.
+def _readings(groups: list[str], marks: list[str], lang: str) -> tuple[str, ...]:
+    """The values that groups of digits with ``marks`` between them can stand for in texts of ``lang``.
 
-    ``()`` = it is not one number but a date, a version or a list.
+    ``()`` = it is not one number but a date, a version or a list. "3.500" is 3500 in German, 3.5 in English, and
+    either where the language uses neither that mark or is not known.
     """
     whole = _canonical("".join(groups))
     if not marks:
@@ -77,59 +87,303 @@ def _readings(groups: list[str], marks: list[str]) -> tuple[str, ...]:
     has_fraction = marks[-1] in _DECIMAL_MARKS and marks.count(marks[-1]) == 1
     fraction = _canonical("".join(groups[:-1]), groups[-1])
     if len(set(marks)) == 1:  # 1.234, 1,234,567
-        return ((whole,) if _is_grouped(groups) else ()) + ((fraction,) if has_fraction else ())
+        is_grouped = _is_grouped(groups)
+        if is_grouped and has_fraction:
+            mark = _SAME_MARK.get(marks[0], marks[0])
+            thousands, decimal = separators(lang)
+            if mark in (decimal, "٫"):
+                return (fraction,)
+            if mark == thousands:
+                return (whole,)
+        return ((whole,) if is_grouped else ()) + ((fraction,) if has_fraction else ())
     if len(set(marks)) == 2 and has_fraction and _is_grouped(groups[:-1]):
         return (fraction,)  # 1,234.5
     return ()
 
 
+# -- magnitudes
+
+_ABBREVIATIONS = {
+    "k": 3, "K": 3, "m": 6, "M": 6, "b": 9, "B": 9, "mn": 6, "mln": 6, "mld": 9, "bn": 9, "tn": 12, "Mio": 6, "Mrd": 9,
+    "mio": 6, "mrd": 9, "mia": 9, "md": 9, "Md": 9, "mill": 6, "тыс": 3, "млн": 6, "млрд": 9, "трлн": 12, "tis": 3,
+    "tys": 3, "Tsd": 3, "cr": 7, "Cr": 7, "tr": 6, "rb": 3, "jt": 6, "bln": 9, "mlrd": 9, "tūkst": 3, "tkr": 3,
+    "χιλ": 3, "εκατ": 6, "хил": 3, "тис": 3, "Mya": 6,
+}  # fmt: skip
+_UNCERTAIN = frozenset(["k", "K", "m", "M", "b", "B", "md", "tr", "cr", "rb", "jt", "조", "tkr", "mill"])
+_EAST_ASIAN = {
+    "백": 2,
+    "千": 3,
+    "천": 3,
+    "百": 2,
+    "万": 4,
+    "萬": 4,
+    "만": 4,
+    "亿": 8,
+    "億": 8,
+    "억": 8,
+    "兆": 12,
+    "조": 12,
+}
+_EAST_ASIAN_RUN = regex.compile(
+    r"[ ]?[余多几幾來来數数]?((?:[百千](?![米克瓦赫卡升帕分])|[万萬亿億兆])++)|((?:[백천만억]|조(?!각|건))++)"
+)
+_NEXT_WORD = regex.compile(r"[ \u00a0\u202f-]?+([\p{L}\p{M}]++)")
+_WORD_BEFORE = regex.compile(r"([\p{L}\p{M}]++)[ \u00a0\u202f]\Z")
+
+
+class _Magnitude(NamedTuple):
+    power: int
+    end: int
+    certain: bool
+    east_asian: bool = False
+
+
+@cache
+def _power_of(word: str, lang: str) -> int:
+    for words in (language(lang), language("en")):
+        if words and (value := words.magnitude(word)):
+            return len(str(value)) - 1
+    return 0
+
+
+def _magnitude(text: str, start: int, end: int, lang: str) -> _Magnitude | None:
+    """The word that multiplies the number at ``text[start:end]``: million, mil millones, 万."""
+    if match := _EAST_ASIAN_RUN.match(text, end):
+        word = match[1] or match[2]
+        return _Magnitude(sum(map(_EAST_ASIAN.__getitem__, word)), match.end(), word != "조", east_asian=True)
+    power, certain = 0, True
+    while match := _NEXT_WORD.match(text, end):
+        word = match[1]
+        step = (_ABBREVIATIONS.get(word, 0) or _power_of(word, lang)) if not power or len(word) > 2 else 0
+        if not step:
+            break
+        power, end, certain = power + step, match.end(), certain and word not in _UNCERTAIN
+    words = language(lang)
+    if (
+        not power
+        and words
+        and words.magnitude_first
+        and (before := _WORD_BEFORE.search(text, max(0, start - 20), start))
+    ):
+        power = _power_of(before[1], lang)
+    return _Magnitude(power, end, certain) if power else None
+
+
+# -- hours, years, signs, names
+
+_LITERAL = r"(?i:(?<![\p{L}])(?P<half>[ap])\.?[ ]?m\b\.?)"
+_CLOCK = regex.compile(r"[:：.hH]\d\d(?!\d)")
+_BESIDE = 24
+_UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
+
+
+@cache
+def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
+    """Patterns for a part of the day behind and before an hour."""
+    words = language(lang)
+    groups = []
+    for half, parts in (words.day_parts if words else {}).items():
+        forms = (regex.escape(part) for part in sorted(parts, key=len, reverse=True))
+        whole = (
+            form if _UNSPACED_WORD.match(form) else rf"(?<![\p{{L}}\p{{M}}]){form}(?![\p{{L}}\p{{M}}])"
+            for form in forms
+        )
+        groups.append(f"(?P<{half}>{'|'.join(whole)})")
+    either = "|".join([_LITERAL, *groups])
+    behind = regex.compile(rf"(?:[:：.]\d\d)?[^\d.;,!?。，\n]{{0,16}}?(?:{either})", regex.IGNORECASE)
+    return behind, regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+
+
+def _hours(text: str, start: int, end: int, hour: int, lang: str) -> tuple[str, ...]:
+    """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day beside it; ``()`` = none is."""
+    behind, before = _parts_of_the_day(lang)
+    match = behind.match(text[: end + _BESIDE], end) or before.search(text, max(0, start - _BESIDE // 2), start)
+    if not match:
+        return ()
+    half = f"{match['half'].casefold()}m" if match["half"] else str(match.lastgroup)
+    certain = bool(match["half"] or _CLOCK.match(text, end) or match.end() == start)
+    afternoon = half == "pm" or (half == "night" and hour >= 6)
+    if hour == 12:
+        return ("12",) if half == "pm" else ("0", "12", "24")
+    if not afternoon:
+        return (str(hour),)
+    return (str(hour + 12),) if certain else (str(hour + 12), str(hour))
+
+
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "民國": 1911, "民国": 1911}
+_CALENDARS = {"th": (2400, 2600, (-543,)), "ne": (1950, 2100, (-57, -56)), "fa": (1300, 1420, (621, 622))}
+_DECADE_BEHIND = regex.compile(r"['’]?s\b|\s?年代|-?[хті][хиті]?\b|er[nx]?\b|-?tal|-luvu|-luku|-tych|-as\b|\s?년대")
+_DECADE_BEFORE = regex.compile(r"(?:années|años|anos|anni|anii|lat|['’‘])[ '’‘]?\Z", regex.IGNORECASE)
+
+
+def _years(text: str, start: int, end: int, value: str, lang: str) -> tuple[str, ...]:
+    """Other ways to count the year or decade ``value``: 平成30年 is 2018, 2567 in Thailand 2024, the 1990s the 90s."""
+    years = []
+    number = int(value)
+    for era, first in _ERAS.items():
+        if text.endswith(era, max(0, start - 3), start) and number < 70:
+            years.append(first + number)
+    low, high, shifts = _CALENDARS.get(lang.partition("-")[0], (0, 0, ()))
+    if low <= number < high:
+        years += [number + shift for shift in shifts]
+    if number % 10 == 0 and (_DECADE_BEHIND.match(text, end) or _DECADE_BEFORE.search(text, max(0, start - 8), start)):
+        years += [number % 100] if 1900 <= number < 2100 else [1900 + number, 2000 + number] if number < 100 else []
+    return tuple(map(str, years))
+
+
+_SIGN = regex.compile(r"(?P<before>[^\u200e\u200f\u061c]?)[\u200e\u200f\u061c]?(?P<sign>[-−–﹣－])[\p{Sc}]?\Z")
+_DEGREES = regex.compile(r"[\d.,]*\s?[°%‰\p{Sc}]")
+_EXPONENT = regex.compile(r"(?<![\p{L}\p{M}])(?:[kcdmкс]?[mм]|ft|in|yd|mi)\Z")
+_NAME = regex.compile(r"(?<![\p{L}\p{M}\d-])(?P<name>[\p{L}\p{M}]{4,})[-\u2010\u2011–]\Z")
+_ROUND_THE_CLOCK = regex.compile(r"(?:.?.?\D)??(?<!\d)(?P<name>24/7)(?!\d)")
+_LABEL = regex.compile(
+    r"(?:(?<![\p{L}\p{M}])[vV]\.?|§|#|\p{Lu}\p{L}+|(?i:version|版本|バージョン|버전|第))[ \u00a0]?\Z"
+)
+
+
+def _is_negative(text: str, start: int, end: int, lang: str) -> bool | None:
+    """Whether a minus sign or the word for it stands before the number; ``None`` = perhaps: a dash or a bullet."""
+    match = _SIGN.search(text, max(0, start - 4), start)
+    if not match:
+        words = language(lang)
+        beside = text[max(0, start - 12) : start].rstrip().casefold()
+        return bool(words and beside and words.minus and beside.endswith(words.minus))
+    before, sign = match["before"], match["sign"]
+    unspaced = _UNSPACED_WORD.match(before) is not None
+    if (before.isalnum() and not unspaced) or (before and before in ")]"):
+        return False
+    if sign == "−" or _DEGREES.match(text, end):
+        return True
+    line = text[text.rfind("\n", 0, start) + 1 : match.start("sign")].strip()
+    return None if sign == "–" or unspaced or not line or line[-1].isdigit() else True
+
+
+def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[str]) -> bool:
+    """Whether zeros at the end of a fraction say something: in a version or a section (2.10)."""
+    if len(groups) != 2 or len(groups[1]) > 2 or not groups[1].endswith("0"):
+        return False
+    beside = _NEXT_WORD.match(text, end)
+    if marks == ["."] and _LABEL.search(text, max(0, start - 24), start):
+        return not (beside and unit_of(beside[1])) and not _DEGREES.match(text, end)
+    return False
+
+
+# -- the numbers of a text
+
+
 @remembered
-def numbers(text: str) -> tuple[Number, ...]:
+def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number, ...]:
     """The numbers of ``text`` in order; number words are not numbers. A time or a date gives one number per part.
 
-    The empty minutes of a full hour (5:00) do not count.
+    The empty minutes of a full hour (5:00) do not count. Without ``lang`` a number has all readings that any language
+    gives it; without ``certain`` a million may also be its bare number, for languages whose words are not known.
     """
     if not _DIGITS.search(text):
-        return ()
+        return tuple(_fractions(text))
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
-    numbers = []
+    numbers: list[Number] = []
+    powers: dict[int, _Magnitude] = {}
     for match in _NUMBER.finditer(text):
-        token, start = match.group(), match.start()
-        plain = token
-        if not token.isascii():
-            plain = "".join(str(int(character)) if character.isdecimal() else character for character in token)
-        groups = _DIGITS.findall(plain)
-        values = _readings(groups, [character for character in token if not character.isdecimal()])
-        if not values:
-            for digits in _DIGITS.finditer(plain):
-                part = (_canonical(digits.group()),)
-                numbers.append(Number(part, part, start + digits.start(), start + digits.end()))
+        token, start, end = match.group(), match.start(), match.end()
+        if token in ("2", "3") and _EXPONENT.search(text, max(0, start - 3), start):
             continue
-        if multiplier := _MULTIPLIER.match(text, match.end()):
-            power = int(str(multiplier.lastgroup)[1:])
-            for value in values:
-                whole, _, fraction = value.partition(".")
-                fraction = fraction.ljust(power, "0")
-                values += (_canonical(whole + fraction[:power], fraction[power:]),)
-        numbers.append(Number(values, tuple(map(_canonical, groups)), start, match.end()))
+        groups = _digits(token)
+        marks = [character for character in token if not character.isdecimal()]
+        values = _readings(groups, marks, lang)
+        is_time = len(groups) == 2 and marks == ["."] and len(groups[1]) == 2 and 1 <= int(groups[0]) <= 12
+        if not values or (is_time and _HALF_BEHIND.match(text, end)):
+            for digits, group in zip(_DIGITS.finditer(token), groups, strict=True):
+                part = (_canonical(group),)
+                numbers.append(Number(part, part, start + digits.start(), start + digits.end(), digits=group))
+            if is_time:
+                hours = _hours(text, start, end, int(groups[0]), lang)
+                numbers[-2] = numbers[-2]._replace(values=hours or numbers[-2].values)
+                empty |= {numbers[-1].start} if groups[1] == "00" else set()
+            continue
+        if magnitude := _magnitude(text, start, end, lang):
+            scaled = tuple(_times(value, magnitude.power) for value in values)
+            values = scaled if certain and magnitude.certain else tuple(dict.fromkeys((*values, *scaled)))
+            powers[len(numbers)], end = magnitude, magnitude.end
+        elif not marks and len(token) <= 4:
+            number = int(token)
+            if 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
+                values = _hours(text, start, end, number, lang) or values
+            values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
+        name = _NAME.search(text, max(0, start - 24), start) or _ROUND_THE_CLOCK.match(text, max(0, start - 3))
+        numbers.append(
+            Number(
+                values,
+                tuple(map(_canonical, groups)),
+                start,
+                end,
+                name["name"].casefold() if name and not marks else "",
+                _is_negative(text, start, end, lang),
+                _is_precise(text, start, end, groups, marks),
+                "".join(groups),
+            )
+        )
+    if powers:
+        numbers = _joined(text, numbers, powers)
+    numbers += _fractions(text)
     return tuple(number for number in numbers if number.start not in empty)
 
+
+_FRACTION = regex.compile(r"[¼-¾⅐-⅞]")
+
+
+def _fractions(text: str) -> list[Number]:
+    """The two numbers of each ½."""
+    if text.isascii():
+        return []
+    return [
+        Number((part,), (part,), match.start(), match.end())
+        for match in _FRACTION.finditer(text)
+        for part in unicodedata.normalize("NFKC", match.group()).split("\u2044")
+    ]
+
+
+_HALF_BEHIND = regex.compile(rf"[ \u00a0\u202f]?{_LITERAL}")
+_RANGE = regex.compile(r"[ \u00a0]?(?:\p{Pd}|[~～〜至到]|[\p{L}\p{M}]{1,5})[ \u00a0]?")
+
+
+def _joined(text: str, numbers: list[Number], powers: dict[int, _Magnitude]) -> list[Number]:
+    """Ranges that share a magnitude (3 to 5 million), and numbers of several magnitudes (1亿2000万)."""
+    joined: list[Number] = []
+    power = 0
+    for index, number in enumerate(numbers):
+        magnitude = powers.get(index)
+        before = joined[-1] if joined else None
+        gap = text[before.end : number.start] if before else ""
+        if before and magnitude and index - 1 not in powers and _RANGE.fullmatch(gap):
+            more = (_times(value, magnitude.power) for value in before.values)
+            joined[-1] = before._replace(values=(*before.values, *more))
+        fits = before and power and gap in ("", " ") and len(before.values) == len(number.values) == 1
+        if fits and before and len(number.values[0]) <= power and "." not in number.values[0] + before.values[0]:
+            value = str(int(before.values[0]) + int(number.values[0]))
+            joined[-1] = before._replace(values=(value,), parts=before.parts + number.parts, end=number.end)
+        else:
+            joined.append(number)
+        power = magnitude.power if magnitude and magnitude.east_asian else 0
+    return joined
+
+
+# -- other numerals
 
 _ROMAN = regex.compile(
     r"(?<![\p{L}\p{N}])(?=[IVXLCDM]{2,9}(?![\p{L}\p{N}]))"
     r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?![\p{L}\p{N}])"
 )
-_CHINESE_DIGITS = {digit: str(value) for value, digit in enumerate("二三四五六七八九十", start=2)}
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_CIRCLED = regex.compile(r"[①-⒛㉑-㉟㊱-㊿]")
 
 
 @remembered
 def other_numerals(text: str) -> frozenset[str]:
-    """The values of Roman numerals of two letters or more (XVIII → "18") and of the Chinese digits from two to ten.
+    """The values of Roman numerals of two letters or more (XVIII → "18") and of circled ones (③ → "3").
 
     A translation may write these in digits, and the other way round.
     """
-    values = {value for digit, value in _CHINESE_DIGITS.items() if digit in text}
+    values = {f"{unicodedata.numeric(sign):.0f}" for sign in _CIRCLED.findall(text)}
     for match in _ROMAN.finditer(text):
         digits = [_ROMAN_DIGITS[letter] for letter in match.group()]
         following = [*digits[1:], 0]
@@ -198,111 +452,103 @@ def _without(
     return rest
 
 
-# -- quantities
-
-# Kind of quantity, unit, and ways to write it. A word that ends in * may go on (inflection).
-_UNITS = """
-length km: km км किमी 公里 千米 キロメートル 킬로미터 كم kilomet* kilómet* quilômet* quilómet* chilomet* километр*
-length km: кілометр* kílómet*
-length m: m м 米 メートル 미터 meter* metre* mètre* metro* metr metrů метр*
-length cm: cm см 厘米 センチ 센티미터 centimet* centímet* zentimeter* сантиметр* sentímet*
-length mm: mm мм 毫米 ミリ millimet* milímet* миллиметр* міліметр*
-length mi: mi mile miles 英里 マイル 마일 मील meile* milla millas milha milhas míl* миля* мили миль mílur mílna
-length ft: ft feet foot 英尺 フィート 피트 फीट fuß pie pies pés фут*
-length in: inch inches 英寸 インチ 인치 zoll palec palce palců pulgada* polegada* дюйм*
-length yd: yd yard yards 码 ヤード
-mass kg: kg кг किग्रा 公斤 千克 キロ 킬로그램 كجم kilogram* kilogramm* quilo* kilo kilos kilá килограмм* кілограм*
-mass g: g г 克 グラム 그램 gram grams gramm gramme* gramo* gramas грамм* грам*
-mass mg: mg мг 毫克 ミリグラム milligram* miligram*
-mass lb: lb lbs pound pounds 磅 ポンド 파운드 pfund libra* фунт*
-mass oz: oz ounce ounces 盎司 オンス unze* onza* унци*
-volume l: l L л 升 リットル 리터 liter* litre* litro* litr* литр* літр*
-volume ml: ml mL мл 毫升 ミリリットル millilit* mililit*
-volume gal: gal gallon* gallone* galón galones галлон* 加仑 ガロン
-temperature °C: °C ℃ ºC Celsius 摄氏度
-temperature °F: °F ℉ ºF Fahrenheit 华氏度
-share %: % ％ ٪ percent procent* prozent* porcent* pourcent* процент* відсотк* prósent* प्रतिशत パーセント 퍼센트
-share ‰: ‰ promille*
-data KB: KB kB КБ
-data MB: MB Mo МБ
-data GB: GB Go ГБ
-data TB: TB To ТБ
-power W: W Вт
-power kW: kW кВт
-power MW: MW МВт
-power kWh: kWh кВтч
-frequency Hz: Hz Гц
-frequency kHz: kHz кГц
-frequency MHz: MHz МГц
-frequency GHz: GHz ГГц
-speed km/h: km/h kmh км/ч км/год
-speed mph: mph
-speed m/s: m/s м/с
-time s: sec secs second seconds sekund* seconde* segundo* секунд* 秒 초
-time min: min minute minutes minut* minuto* мин минут* хвилин* 分钟 分 분
-time h: h hr hrs hour hours stunde* heure* hora horas hodin* час часа часов годин* 小时 時間 시간
-time ms: ms мс 毫秒
-money $: $ US$ USD dollar* dólar* доллар* долар* 美元 ドル 달러 डॉलर
-money €: € EUR euro* евро євро 欧元 ユーロ 유로 यूरो
-money £: £ GBP sterling
-money ¥: ¥ ￥ JPY CNY yen yuan 元 円 人民币
-money ₹: ₹ INR rupee* rupie* रुपये 卢比 ルピー
-money ₴: ₴ UAH гривн* hryvnia*
-money ₽: ₽ RUB рубл* rubl* rouble*
-money ₩: ₩ KRW 원
-"""
+# -- faults of a translation
 
 
-class Quantity(NamedTuple):
-    """A unit beside a number: ``text[start:end]`` is the unit, ``kind`` what it measures."""
+class Faults(NamedTuple):
+    """What is wrong with the numbers of a translation: what it lacks of the source, what it adds, and the rest.
 
-    unit: str
-    kind: str
-    start: int
-    end: int
+    ``missing`` is about digits: the translation may have the number in words. ``extra`` is in no words of the source.
+    """
 
-
-_EXACT: dict[str, tuple[str, str]] = {}
-_STEMS: dict[str, tuple[str, str]] = {}
-for _line in _UNITS.strip().split("\n"):
-    _head, _, _forms = _line.partition(": ")
-    _kind, _unit = _head.split(" ")
-    for _form in _forms.split():
-        if _form.endswith("*"):
-            _STEMS[_form[:-1].casefold()] = (_unit, _kind)
-        else:
-            _EXACT[_form if len(_form) <= 4 else _form.casefold()] = (_unit, _kind)
-_UNSPACED = sorted((form for form in _EXACT if ord(form[0]) > 0x2E80), key=len, reverse=True)
-
-_BEHIND = regex.compile(
-    rf"""
-    \d [ \u00a0\u202f-]?+ (?P<unit> km/h | m/s | км/ч | км/год | [%％٪‰℃℉$€£¥￥₹₴₽₩] | [°º][CF]\b
-      | {"|".join(map(regex.escape, _UNSPACED))}
-      | \p{{L}}++ )
-    """,
-    flags=regex.VERBOSE,
-)
-_BEFORE = regex.compile(
-    r"(?P<unit>\bUS\$|\b(?:USD|EUR|GBP|JPY|CNY|INR|RUB|UAH|KRW)\b|[$€£¥￥₹₴₽₩])[ \u00a0\u202f]?\d"
-    r"|(?P<share>(?<!\S)[%٪])\d"
-)
+    missing: tuple[Number, ...]
+    extra: tuple[Number, ...]
+    other: tuple[str, ...]
 
 
 @remembered
-def quantities(text: str) -> tuple[Quantity, ...]:
-    """Units and currencies that stand beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км."""
-    quantities: dict[int, Quantity] = {}
-    for match in (*_BEHIND.finditer(text), *_BEFORE.finditer(text)):
-        group = match.lastgroup or "unit"
-        if unit := _unit_of(match[group]):
-            quantities[match.start(group)] = Quantity(*unit, match.start(group), match.end(group))
-    return tuple(quantities[start] for start in sorted(quantities))
+def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults:
+    """The faults of ``text`` as a translation of ``source``, both without placeholders and addresses."""
+    certain = language(source_lang) is not None and language(target_lang) is not None
+    ours, theirs = numbers(source, source_lang, certain=certain), numbers(text, target_lang, certain=certain)
+    if not ours and not theirs:
+        return Faults((), (), ())
+    missing, extra = unmatched(ours, theirs)
+    if len(missing) != len(extra) and (row := _in_row(missing, source)) and row == _in_row(extra, text):
+        missing, extra = [], []
+    if extra:
+        numerals, words = other_numerals(source), readings(source, source_lang).possible.copy()
+        extra = [number for number in extra if not numerals & set(number.values) and not take(words, number)]
+    if missing:
+        numerals = other_numerals(text)
+        missing = [number for number in missing if not numerals & set(number.values)]
+    if not all(any(number.name for number in numbers) for numbers in (missing, extra)):  # one of another name is wrong
+        missing, extra = ([number for number in numbers if not number.name] for numbers in (missing, extra))
+    other: list[str] = []
+    if any(number.negative for number in (*ours, *theirs)):
+        other += [f"the minus sign of {value} is missing" for value in _unsigned(ours, theirs, text, target_lang)]
+        other += [f"{value} has no minus sign in the source" for value in _unsigned(theirs, ours, source, source_lang)]
+    if any(number.precise for number in (*ours, *theirs)):
+        other += _lost_zeros(ours, theirs, source, text)
+    return Faults(tuple(missing), tuple(extra), tuple(other))
 
 
-def _unit_of(form: str) -> tuple[str, str] | None:
-    """The unit that is written as ``form``, and its kind."""
-    exact = _EXACT.get(form) or _EXACT.get(form.casefold() if len(form) > 4 or len(form) == 3 else form)
-    if exact or len(form) < 4:
-        return exact
-    folded = form.casefold()
-    return next((_STEMS[folded[:size]] for size in range(len(folded[:10]), 2, -1) if folded[:size] in _STEMS), None)
+_BELOW_ZERO = regex.compile(
+    r"[负負]|零下|マイナス|氷点下|영하|마이너스|(?i:\b(?:minus|negative|below|sub-?zero|unter\s+null|sotto|bajo|abaixo|menos"
+    r"|meno|moins|négati\w*|negativ\w*|ниже|отрицательн\w*|poniżej|pod\s+nulou|under\s+noll|dưới)\b)"
+)
+
+
+def _unsigned(ours: Sequence[Number], theirs: Sequence[Number], text: str, lang: str) -> list[str]:
+    """The values that are negative in ``ours``, but not in ``theirs``, the numbers of ``text``."""
+    values = Counter(number.values[0] for number in ours if number.negative)
+    signed = {value for number in theirs if number.negative is not False for value in number.values}
+    plain = {value for number in theirs if number.negative is False for value in number.values}
+    lost = [value for value in values if value in plain and value not in signed]
+    words = language(lang)
+    if not lost or _BELOW_ZERO.search(text) or (words and any(word in text.casefold() for word in words.minus)):
+        return []
+    return lost
+
+
+def _lost_zeros(ours: Sequence[Number], theirs: Sequence[Number], source: str, text: str) -> list[str]:
+    """Version 2.10 that became 2.1, or the other way round."""
+
+    def written(number: Number, where: str) -> str:
+        return ".".join(_digits(where[number.start : number.end]))
+
+    sides = ((ours, source), (theirs, text))
+    (our_writing, their_writing) = ({written(number, where) for number in numbers} for numbers, where in sides)
+    faults = [
+        f"{writing} is missing"
+        for number in ours
+        if number.precise and (writing := written(number, source)) not in their_writing
+        if any(set(number.values) & set(other.values) for other in theirs)
+    ]
+    return faults + [
+        f"{writing} is not in the source"
+        for number in theirs
+        if number.precise and (writing := written(number, text)) not in our_writing
+        if any(set(number.values) & set(other.values) for other in ours)
+    ]
+
+
+_GAP = regex.compile(r"[^\p{L}\p{M}\n]{0,3}")
+_FEWEST_DIGITS = 4
+
+
+def _in_row(numbers: Sequence[Number], text: str) -> str:
+    """All digits of neighbours: 229 62 01 is the telephone number 229-6201. ``""`` = they are no neighbours, or few."""
+    near = all(_GAP.fullmatch(text, one.end, other.start) for one, other in pairwise(numbers))
+    digits = "".join(number.digits for number in numbers)
+    plain = near and all(number.values[0] in number.parts for number in numbers)
+    return digits if plain and len(digits) >= _FEWEST_DIGITS else ""
+
+
+def take(values: Counter[str], number: Number) -> bool:
+    """Whether one of the number's readings is in ``values``; if so, it is used up."""
+    for value in number.values:
+        if values[value] > 0:
+            values[value] -= 1
+            return True
+    return False

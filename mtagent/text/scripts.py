@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -142,9 +143,93 @@ def foreign_words_of(script: str) -> regex.Pattern[str] | None:
         return None
 
 
+@lru_cache(maxsize=256)
+def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and stands beside no other such letter.
+
+    Greek letters are symbols in any language.
+    """
+    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]"
+    letter = rf"[\p{{L}}--{own}]"
+    try:
+        return regex.compile(rf"{letter}(?<!{letter}{{2}})(?!{letter})", flags=regex.V1) if script else None
+    except regex.error:
+        return None
+
+
+_CYRILLIC_ALPHABETS = {
+    "ru": "а-яё",
+    "uk": "а-щьюяєіїґ",
+    "be": "а-зй-шыьэюяёіў",
+    "bg": "а-ъьюя",
+    "sr": "а-ик-шђјљњћџ",
+    "mk": "а-ик-шѓѕјљњќџ",
+}
+
+
+@lru_cache(maxsize=64)
+def other_alphabet_of(lang: str) -> regex.Pattern[str] | None:
+    """A pattern of a word with a Cyrillic letter that ``lang`` does not write (ї in Russian); ``None``: unknown."""
+    alphabet = _CYRILLIC_ALPHABETS.get(language_of(lang))
+    if alphabet is None:
+        return None
+    other = rf"[\p{{Cyrillic}}&&\p{{L}}--[{alphabet}{alphabet.upper()}]]"
+    return regex.compile(rf"\p{{Cyrillic}}*?{other}\p{{Cyrillic}}*+", flags=regex.V1)
+
+
+def other_han(lang: str, text: str) -> list[str]:
+    """The simplified characters in a text of traditional ones, or the other way round, as far as old encodings tell."""
+    encodings = {"Hant": ("big5hkscs", "gb2312"), "Hans": ("gb2312", "big5")}.get(script_of(lang))
+    if not encodings:
+        return []
+    own, other = encodings
+    return [
+        char
+        for char in sorted(alphabet(text))
+        if "一" <= char <= "鿿" and _is_in(other, char) and not _is_in(own, char)
+    ]
+
+
+@lru_cache(maxsize=20_000)
+def _is_in(encoding: str, char: str) -> bool:
+    try:
+        return bool(char.encode(encoding))
+    except UnicodeEncodeError:
+        return False
+
+
+_LATIN_BESIDE_OTHER = regex.compile(r"\p{Latin}\p{M}*+[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*+\p{Latin}")
+_CYRILLIC_OR_GREEK = regex.compile(r"[\p{Cyrillic}\p{Greek}]")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]++")
+_RUN_OF_SCRIPT = regex.compile(r"[\p{Latin}\p{M}]++|[\p{Cyrillic}\p{M}]++|[\p{Greek}\p{M}]++|\p{L}")
+
+
+def mixed_words(text: str, source: str = "") -> list[str]:
+    """The words of ``text`` that mix Latin letters with Cyrillic or Greek ones, such as "cаr" with a Cyrillic а.
+
+    Not those that ``source`` has, not a name of the source or capitals with an ending (WhatsAppом, SMSка), and not
+    Greek symbols (μm).
+    """
+    characters = "".join(alphabet(text))
+    if not _CYRILLIC_OR_GREEK.search(characters) or not LATIN.search(characters):
+        return []
+    known = set(_LETTERS.findall(source))
+    words = (word for word in _LETTERS.findall(text) if word not in known and _LATIN_BESIDE_OTHER.search(word))
+    return [word for word in words if not _is_name_with_ending(word, known)]
+
+
+def _is_name_with_ending(word: str, names: set[str]) -> bool:
+    first, *rest = _RUN_OF_SCRIPT.findall(word)
+    if len(rest) != 1 or len(word) < 3:
+        return len(word) < 3
+    name = first if LATIN.match(first) else ""
+    return len(name) > 1 and (name in names or name.isupper())
+
+
 # -- words and amounts
 
 LETTER = regex.compile(r"\p{L}")
+LATIN = regex.compile(r"\p{Latin}")
 UNSPACED_LETTER = regex.compile(rf"[[{UNSPACED}]&&[\p{{L}}\p{{N}}]]", flags=regex.V1)
 SPACED_LETTER = regex.compile(rf"[[\p{{L}}\p{{N}}]--[{UNSPACED}]]", flags=regex.V1)
 _WORD = regex.compile(
@@ -188,6 +273,11 @@ _WIDE_PUNCTUATION = r"\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b
 _NO_SPACE_BESIDE = regex.compile(f"[{UNSPACED}{_WIDE_PUNCTUATION}]")
 
 
+def unaccented(text: str) -> str:
+    """``text`` without accents and other marks on its letters."""
+    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+
+
 def is_spaced(char: str) -> bool:
     """Whether a space may stand beside ``char``: not beside letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
@@ -195,22 +285,38 @@ def is_spaced(char: str) -> bool:
 
 # -- invisible characters
 
-# Zero-width joiners are letters' business (Persian, Hindi, emoji) and are no marks here.
 _ODD = regex.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2028\u2029\u2060-\u2064\ufeff\ufff9-\ufffd"
     r"\u202a-\u202e\u2066-\u2069\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]"
 )
 _DIRECTION = regex.compile(r"[\u200e\u200f]")
+# Letters of Persian, Hindi and many others are joined or kept apart; emoji are joined.
+_UNJOINED = "".join(
+    rf"\p{{{script}}}" for script in ("Latn", "Cyrl", "Grek", "Hani", "Hira", "Kana", "Hang", "Thai", "Laoo")
+)
+_JOINED = rf"[[\p{{L}}\p{{M}}]--[{_UNJOINED}]]"
+# UTF-8 read as Latin-1 or Windows-1252: TÃ¼r, donâ€™t, ÐŸÑ€.
+_MISREAD = regex.compile(r"[ÂÃ][\u0080-\u00bf]|â€[\u0080-\u00bf\u0152-\u2122]|(?:[ÐÑ][\u0080-\u00bf\u0152-\u2122]){2}")
+_ODD_JOINER = regex.compile(
+    rf"(?<!{_JOINED})\u200c(?!{_JOINED})|(?<!{_JOINED}|[\p{{Extended_Pictographic}}\p{{Emoji_Modifier}}\ufe0f])\u200d",
+    flags=regex.V1,
+)
+_BREAKS_IN_WORDS = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Lana", "Talu", "Tale", "Java", "Bali"})
 
 
 def control_characters(text: str, lang: str = "") -> list[str]:
     """Control, private-use, replacement and odd invisible characters and lone surrogates, as ``U+XXXX``.
 
-    Direction marks count only where the script of ``lang`` runs from left to right.
+    Direction marks count only where the script of ``lang`` runs from left to right, joiners only where there is nothing
+    to join, and zero-width spaces only in scripts whose words they do not divide.
     """
     if text.isascii() and text.isprintable():
         return []
-    odd = _ODD.findall(text)
+    odd = _ODD.findall(text) + [misread[0] for misread in _MISREAD.findall(text)]
+    if "\u200b" in odd and script_of(lang) in _BREAKS_IN_WORDS:
+        odd = [character for character in odd if character != "\u200b"]
+    if "\u200c" in text or "\u200d" in text:
+        odd += _ODD_JOINER.findall(text)
     if not runs_right_to_left(lang):
         odd += _DIRECTION.findall(text)
     return [f"U+{ord(character):04X}" for character in odd]

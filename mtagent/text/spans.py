@@ -2,7 +2,7 @@
 
 Rules, in this order, first on the text itself and then on a normalised view of it: given offsets that match; the span
 with its context; the only occurrence; the only occurrence on word boundaries. An occurrence inside a word never counts
-without context, and nothing is guessed.
+without context, but for the only one before a Korean particle, or after an Arabic or Hebrew clitic. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -106,6 +106,8 @@ class View:
             everywhere, whole = hinted, [place for place in hinted if on_word_boundaries(self.text, place)]
         if len(whole) == 1 and len(starts[span]) < MOST_PLACES:
             return Finding(tuple(whole), True)
+        if not whole and len(everywhere) == 1 and _is_stem(self.text, everywhere[0], error.suggestion):
+            return Finding(tuple(everywhere), True)
         if not whole:
             return Finding(
                 tuple(everywhere), False, "the span stands only inside words, and no context says it is meant"
@@ -208,6 +210,35 @@ def inside_word(text: str, at: int) -> bool:
         return True
     joined = _in_word(left) and _in_word(right)
     return joined and not (_UNSPACED.match(left) or _UNSPACED.match(right))
+
+
+_PARTICLES = regex.compile(r"\p{Hangul}{1,4}+(?![\w\p{M}])")
+_CLITICS = regex.compile(
+    r"(?<![\w\p{M}])(?:[وف]?+[بلك]?+(?:ال)?+|[وف]?+لل|و?+ست?+|[\u05d5\u05e9\u05d4\u05d1\u05db\u05dc\u05de]{1,3}+)\Z"
+)
+
+
+def _is_stem(text: str, place: Place, suggestion: str | None) -> bool:
+    """Whether ``place`` is a word without the Korean particle behind it, or the Arabic or Hebrew clitics before it.
+
+    A ``suggestion`` that has the particle or the clitic itself would double it, and an empty one leave it alone.
+    """
+    if not suggestion:
+        return False
+    start, end = place
+    if regex.fullmatch(r"\p{Hangul}{2,}", text[start:end]) and not inside_word(text, start):
+        particle = _PARTICLES.match(text, end)
+        if particle is None:
+            return False
+        beginnings = {particle.group()[: i + 1] for i in range(len(particle.group()))}
+        return not suggestion.endswith(tuple(beginnings))
+    if regex.fullmatch(r"[\p{Arabic}\p{Hebrew}]{3,}", text[start:end]) and not inside_word(text, end):
+        clitics = _CLITICS.search(text, max(0, start - 8), start)
+        if clitics is None or not clitics.group():
+            return False
+        endings = {clitics.group()[i:] for i in range(len(clitics.group()))}
+        return not suggestion.startswith(tuple(endings))
+    return False
 
 
 def _in_word(char: str) -> bool:

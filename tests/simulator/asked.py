@@ -47,10 +47,11 @@ def asked(body: Body) -> Asked | None:
     if recognised is None:
         return None
     name, variables = recognised
-    # An answer that could not be read is asked for again in a later message, which quotes no texts.
-    turns = (message["content"] for message in reversed(messages) if message["role"] == "user")
-    turn = next((turn for turn in turns if _QUOTED.search(turn)), "")
-    quoted = {name: text for name, _, text in _QUOTED.findall(turn)}
+    # An answer that could not be read is asked for again in a later message, which quotes no texts; a conversation
+    # quotes further ones in its later turns.
+    turns = [turn for message in messages if message["role"] == "user" and _QUOTED.search(turn := message["content"])]
+    turn = turns[-1] if turns else ""
+    quoted = {name: text for turn in turns for name, _, text in _QUOTED.findall(turn)}
     return Asked(name, body, {**variables, **quoted}, turn.rpartition(">")[2])
 
 

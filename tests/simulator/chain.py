@@ -70,6 +70,9 @@ def _answer(body: Body, proofread: Spoil) -> str:
     if system.startswith("You review"):
         return json.dumps({"errors": _errors(texts["translation"])}, ensure_ascii=False)
     if system.startswith("You are the last proofreader"):
+        text = proofread(texts["source"], texts["translation"])
+        return json.dumps({"problems": ["It can be worded better."], "text": text}, ensure_ascii=False)
+    if system.startswith("Review the translation"):
         return proofread(texts["source"], texts["translation"])
     return translated(texts["source"])
 

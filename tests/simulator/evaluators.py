@@ -55,8 +55,9 @@ def _dressed(question: Asked, data: object) -> str:
 def _rubric(question: Asked) -> str:
     scale = {"rubric-mqm-8": 2, "rubric-mqm-100": 25}.get(question.prompt, 1)
     errors = [
-        {"span": mark.word, **around(question.translation, mark), "category": mark.category.partition("/")[2]}
-        | {"severity": RUBRIC[mark.severity] * scale, "suggestion": mark.suggestion}
+        {"span": mark.word, **around(question.translation, mark), "why": "The source says otherwise."}
+        | {"category": mark.category.partition("/")[2], "severity": RUBRIC[mark.severity] * scale}
+        | {"suggestion": mark.suggestion}
         for mark in question.marks
     ]
     return _dressed(question, {"errors": errors})
@@ -148,8 +149,9 @@ def _statement(question: Asked) -> str:
     """A sees what is right at once; B is stubborn about every other text, until it has heard A once."""
     of = [mark for mark in question.marks if mark.core == question.values["dimension"]]
     said = _annotations(question.translation, of, settled=True)
-    is_stubborn = zlib.crc32(question.translation.encode()) % 2 and "round 1" not in question.values["debate"]
-    if "annotator B" in question.tail and is_stubborn:
+    opening, *later = [message["content"] for message in question.body["messages"] if message["role"] == "assistant"]
+    is_stubborn = zlib.crc32(question.translation.encode()) % 2 and not later
+    if '"severity": "major"' not in opening and is_stubborn:
         said["annotations"] = [{**annotation, "severity": "minor"} for annotation in said["annotations"]]
     return f"I have looked at it again, and this is how I see it.\n\n{as_json(said)}"
 

@@ -51,7 +51,9 @@ def status_error(status: int, body: Body, key: str, message: str | None, code: s
 
 
 def unsupported(body: Body, names: frozenset[str]) -> Error | None:
-    """The 400 for the first parameter of ``body`` that is among ``names``."""
+    """The 400 for the first parameter of ``body`` that is among ``names``, or for its system message."""
+    if "system" in names and any(message["role"] == "system" for message in body["messages"]):
+        return error("System role not supported", kind="BadRequestError")
     for name in names & {"temperature", "top_p"} & body.keys():
         text = f"Unsupported value: '{name}' does not support {body[name]} with this model."
         text += " Only the default (1) value is supported."

@@ -56,13 +56,14 @@ Behaviour = Callable[[Body], str | Body | Fault]
 class Settings:
     """How the server behaves.
 
-    ``script`` is consumed one item a request: a ``Fault``, a reply text, or a whole reply body; then ``behaviour``
-    (or the default one) answers, with a text, a ``Fault``, or a message that calls tools (``replies.calling``).
+    ``script`` is consumed one item a request: a ``Fault``, a reply text, or a whole reply body; then ``behaviour`` (or
+    the default one) answers, with a text, a ``Fault``, or a message that calls tools (``replies.calling``).
     ``unsupported`` names parameters that are refused with a 400 in OpenAI's wording; ``tools`` refuses their traces in
-    messages too; ``json_schema`` and ``json_object`` refuse that kind of ``response_format`` only. ``truncate_below``
-    cuts replies to requests that allow fewer tokens than that. ``fault_rate`` picks one of ``faults`` at random for
-    that share of the requests; with ``named``, one of :data:`tests.simulator.faults.FAULTS`, always that. ``log`` is a
-    file for the journal; ``keep`` keeps the journal in memory as well.
+    messages too; ``system`` refuses messages of that role; ``json_schema`` and ``json_object`` refuse that kind of
+    ``response_format`` only. ``truncate_below`` cuts replies to requests that allow fewer tokens than that.
+    ``fault_rate`` picks one of ``faults`` at random for that share of the requests; with ``named``, one of
+    :data:`tests.simulator.faults.FAULTS`, always that. ``log`` is a file for the journal; ``keep`` keeps the journal in
+    memory as well.
     """
 
     behaviour: Behaviour | None = None

@@ -1,0 +1,299 @@
+"""ICU MessageFormat: a message parsed, the variants that a reader may see, and what is wrong with a translation's form.
+
+``{count, plural, one {# file} other {# files}}`` is one message with two variants. Two languages' messages agree if
+each variant of the one has the placeholders and tags of the other's, whatever the order and nesting of the branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+
+from mtagent.text.scripts import language_of, remembered
+
+KINDS = frozenset({"plural", "select", "selectordinal"})
+_DEEPEST = 30
+_MOST_VARIANTS, _MOST_STEPS = 256, 200_000
+
+Message = tuple["str | Argument", ...]
+
+
+class Argument(NamedTuple):
+    """``{name}``, ``{name, kind, style}``, or one with branches: ``{name, plural, one {…} other {…}}``.
+
+    ``kind="#"`` is the number sign of the plural ``name``.
+    """
+
+    name: str
+    kind: str = ""
+    style: str = ""
+    branches: tuple[tuple[str, Message], ...] = ()
+
+    def branch(self, keyword: str) -> Message:
+        """What is shown for ``keyword``."""
+        branches = dict(self.branches)
+        return branches.get(keyword, branches.get("other", ()))
+
+
+class IcuError(ValueError):
+    """A text is no ICU message."""
+
+
+# -- parsing
+
+_NAME = regex.compile(r"\s*+([^\s{},'\"#<>|=:;()\[\]]++)\s*+")
+_KEYWORD = regex.compile(r"\s*+(=\d++|[^\s{},'#=]++)\s*+\{")
+_OFFSET = regex.compile(r"\s*+offset:\s*+(-?\d++)")
+_CLOSING = regex.compile(r"\s*+\}")
+_LITERAL = regex.compile(r"[^{}'#]++")
+_OPENING = regex.compile(r"\{\s*+[^\s{},]++\s*+,\s*+(?:plural|select|selectordinal)\s*+,")
+_PATTERN = regex.compile(r"(?!::|(?:short|medium|long|full)\b)\S")
+_SPACES = regex.compile(r"\s++")
+_APART = "\u2060"  # so that ${price} is a sign and an argument, and no placeholder of another kind
+_BRACES = str.maketrans("{}<%&$\\", "⦃⦄‹٪＆＄＼")  # a quoted one is a mere character
+
+
+@remembered
+def message(text: str) -> Message | None:
+    """The message that ``text`` is; ``None`` for one without branches, and for what is no ICU message."""
+    if "{" not in text or not _OPENING.search(text):
+        return None
+    try:
+        return parse(text)
+    except IcuError:
+        return None
+
+
+def parse(text: str) -> Message:
+    """The message that ``text`` is, as ICU reads it. Raises :class:`IcuError`."""
+    parsed, end = _message(text, 0, "", 0)
+    if end < len(text):
+        raise IcuError(f"a brace closes nothing at character {end + 1}")
+    return parsed
+
+
+def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]:
+    """The message from ``at`` to the brace that ends it, or to the end; ``plural`` is whose number ``#`` stands for."""
+    if depth > _DEEPEST:
+        raise IcuError(f"branches are nested more than {_DEEPEST} deep")
+    parts: list[str | Argument] = []
+    while at < len(text) and text[at] != "}":
+        char = text[at]
+        if literal := _LITERAL.match(text, at):
+            parts.append(literal.group())
+            at = literal.end()
+        elif char == "{":
+            argument, at = _argument(text, at + 1, depth)
+            parts.append(argument)
+        elif char == "#":
+            parts.append(Argument(plural, "#") if plural else "#")
+            at += 1
+        elif text.startswith("''", at):
+            parts.append("'")
+            at += 2
+        elif text[at + 1 : at + 2] in (("{", "}", "#") if plural else ("{", "}")):
+            end = at + 1
+            while (end := text.find("'", end)) >= 0 and text.startswith("''", end):
+                end += 2
+            end = len(text) if end < 0 else end
+            parts.append(text[at + 1 : end].replace("''", "'").translate(_BRACES))
+            at = end + 1
+        else:
+            parts.append("'")
+            at += 1
+    if depth and at >= len(text):
+        raise IcuError("a brace is not closed")
+    return tuple(parts), min(at, len(text))
+
+
+def _argument(text: str, at: int, depth: int) -> tuple[Argument, int]:
+    """The argument whose opening brace stands before ``at``, and where it ends."""
+    if not (named := _NAME.match(text, at)):
+        raise IcuError(f"no name of an argument at character {at + 1}")
+    name, at = named.group(1), named.end()
+    if text.startswith("}", at):
+        return Argument(name), at + 1
+    kind = _NAME.match(text, at + 1)
+    if not text.startswith(",", at) or not kind:
+        raise IcuError(f"argument {name!r} is not closed")
+    at = kind.end()
+    if text.startswith("}", at):
+        if kind.group(1) in KINDS:
+            raise IcuError(f"{name!r} has no branches")
+        return Argument(name, kind.group(1)), at + 1
+    if not text.startswith(",", at):
+        raise IcuError(f"argument {name!r} is not closed")
+    return (_branches if kind.group(1) in KINDS else _style)(text, at + 1, name, kind.group(1), depth)
+
+
+def _style(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
+    """An argument with a style, which may hold braces in pairs. Patterns of dates are each language's own."""
+    start, opened = at, 1
+    while opened:
+        if at >= len(text):
+            raise IcuError(f"argument {name!r} is not closed")
+        opened += (text[at] == "{") - (text[at] == "}")
+        at += 1
+    style = _SPACES.sub(" ", text[start : at - 1]).strip()
+    own = kind in ("date", "time") and _PATTERN.match(style)
+    return Argument(name, kind, "" if own else style), at
+
+
+def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
+    """An argument that chooses among branches."""
+    offset = _OFFSET.match(text, at) if kind != "select" else None
+    at = offset.end() if offset else at
+    branches: dict[str, Message] = {}
+    while not (closing := _CLOSING.match(text, at)):
+        keyword = _KEYWORD.match(text, at)
+        if not keyword:
+            raise IcuError(f"no keyword of {name!r} at character {at + 1}")
+        if keyword.group(1) in branches:
+            raise IcuError(f"{keyword.group(1)!r} of {name!r} comes twice")
+        branches[keyword.group(1)], at = _message(text, keyword.end(), "" if kind == "select" else name, depth + 1)
+        at += 1
+    if not branches:
+        raise IcuError(f"{name!r} has no branches")
+    return Argument(name, kind, offset.group(1) if offset else "", tuple(branches.items())), closing.end()
+
+
+def arguments(message: Message) -> Iterator[Argument]:
+    """The arguments that choose among branches, outer ones first."""
+    for part in message:
+        if isinstance(part, Argument) and part.branches:
+            yield part
+            for _, branch in part.branches:
+                yield from arguments(branch)
+
+
+# -- variants
+
+Choice = Mapping[str, str]
+"""The keyword that each argument chooses; ``other`` where it says nothing."""
+
+_FEW = frozenset({"zero", "one", "two", "=0", "=1", "=2"})
+"""Keywords whose branch may spell the number out ("one file")."""
+_ONE_IS_ALSO_21 = frozenset(["be", "bs", "hr", "is", "lt", "lv", "mk", "ru", "sh", "sl", "sr", "uk"])
+"""Languages in which ``one`` is said of 21 or 101 too, so that its branch needs the number."""
+
+
+class Variant(NamedTuple):
+    """What a reader may see of two messages: both texts for the same choice, with plain placeholders only."""
+
+    choice: str
+    source: str
+    text: str
+
+
+def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant]:
+    """What the two messages say for each choice that one of them knows.
+
+    The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
+    and need not have it where another word stands for it or, in a form that the source does not know, another form.
+    """
+    numbers = {argument.name for side in (source, text) for argument in arguments(side) if argument.kind != "select"}
+    few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
+    explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
+    choices = {frozenset(choice.items()): choice for side in (source, text) for choice in _choices(side, {})}
+    size = 1 + sum(len(argument.branches) for side in (source, text) for argument in arguments(side))
+    for choice in list(choices.values())[: max(1, min(_MOST_VARIANTS, _MOST_STEPS // size))]:
+        shown = [_shown(side, choice, numbers) for side in (source, text)]
+        for name in numbers:
+            sign, keyword = f"{_APART}{{{name}}}", choice.get(name, "other")
+            counts = [side.count(sign) for side in shown]
+            if keyword in few and counts[0] != counts[1]:
+                many = _shown(text, {**choice, name: "other"}, numbers)
+                words, many_words = shown[1].split(), many.replace(sign, "").split()
+                another_word = len(words) > len(many_words)  # "one book" for "3 books"
+                another_form = words != many_words and (name, keyword) not in explicit  # a dual
+                if counts[0] < counts[1] or another_word or another_form:
+                    shown = [side.replace(sign, "") for side in shown]
+        label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
+        yield Variant(label, *shown)
+
+
+def _choices(message: Message, outer: Choice) -> Iterator[Choice]:
+    for part in message:
+        if isinstance(part, Argument):
+            for keyword, branch in part.branches:
+                choice = {**outer, part.name: keyword}
+                yield choice
+                yield from _choices(branch, choice)
+
+
+def _shown(message: Message, choice: Choice, numbers: set[str]) -> str:
+    pieces = []
+    for part in message:
+        if isinstance(part, str):
+            pieces.append(part)
+        elif part.branches:
+            pieces.append(_shown(part.branch(choice.get(part.name, "other")), choice, numbers))
+        elif part.kind == "#" or (part.name in numbers and part.kind in ("", "number") and not part.style):
+            pieces.append(f"{_APART}{{{part.name}}}")
+        else:
+            pieces.append(f"{_APART}{{{', '.join(filter(None, part[:3]))}}}")
+    return "".join(pieces)
+
+
+# -- form
+
+_CARDINALS = {
+    "other": "bm bo dz id ig ii in ja jv jw kea km ko lkt lo ms my nqo sah ses sg su th to vi wo yo yue zh",
+    "one two other": "he iw iu naq sat se sma smi smj smn sms",
+    "zero one other": "ksh lag lv prg",
+    "one few other": "bs hr mo ro sh shi sr",
+    "one many other": "ca es fr it pt scn vec",
+    "one two few other": "dsb gd hsb sl",
+    "one few many other": "be cs lt pl ru sk uk",
+    "one two few many other": "br ga gv kw mt",
+    "zero one two few many other": "ar ars cy",
+}
+"""The plural forms of languages (CLDR 46); those of all others are ``one other``."""
+_ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
+
+
+@lru_cache(maxsize=256)
+def plural_forms(lang: str) -> frozenset[str]:
+    """The plural categories of a language (BCP-47); all six for one that is not known."""
+    language = language_of(lang)
+    if not language or language == "und":
+        return _ALL_FORMS
+    forms = next((forms for forms, languages in _CARDINALS.items() if language in languages.split()), "one other")
+    return frozenset(forms.split())
+
+
+def form_faults(source: Message, text: Message, lang: str, before: Message | None = None) -> Iterator[str]:
+    """What is wrong with the arguments of ``text`` that choose, and with their keywords, as one in ``lang``.
+
+    Those of a select are the source's; those of a plural the language's forms and the source's exact numbers. Of the
+    forms those may not be missing that the source has, or the translation ``before``.
+    """
+    known, own, old = (_by_argument(side) for side in (source, text, before or ()))
+    yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in known.keys() - own.keys())
+    yield from (f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in own.keys() - known.keys())
+    for argument, occurrences in own.items():
+        name, kind, _ = argument
+        wanted = {keyword for one in known.get(argument, ()) for keyword in one}
+        if kind != "select":
+            forms = plural_forms(lang) if kind == "plural" else _ALL_FORMS
+            kept = wanted if kind == "plural" else set()
+            kept = kept | {keyword for one in old.get(argument, ()) for keyword in one}
+            wanted = {keyword for keyword in wanted if keyword.startswith("=")} | (kept & forms)
+        for keywords in occurrences:
+            yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted((wanted | {"other"}) - keywords))
+            for keyword in sorted(keywords - wanted - {"other"}):
+                if kind == "select":
+                    yield f"{keyword!r} of {name!r} is not in the source"
+                elif not keyword.startswith("=") and keyword not in forms:
+                    yield f"{keyword!r} of {name!r} is no plural form of {lang}"
+
+
+def _by_argument(message: Message) -> dict[tuple[str, str, str], list[frozenset[str]]]:
+    """The keywords of each occurrence of the arguments that choose, by name, kind and offset."""
+    found: dict[tuple[str, str, str], list[frozenset[str]]] = {}
+    for argument in arguments(message):
+        found.setdefault(argument[:3], []).append(frozenset(dict(argument.branches)))
+    return found

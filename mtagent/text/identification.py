@@ -1,0 +1,142 @@
+"""Which sentences of a text are in another language than they should be, as far as that is certain.
+
+The identifier is py3langid (BSD, 139 languages), of the extra ``languages``; without it nothing is found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import regex
+
+from mtagent.records import Segment
+from mtagent.text import foreign, paragraphs, scripts
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+# With these, none of 4,435 sentences of 19 languages was taken for another language.
+_FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one says as much as three
+_LIKELY, _TIMES_LIKELIER = 0.7, 10
+_CERTAIN = 0.99
+_SHORTEST_ROW = 6  # words; fewer may be a name and what is beside it
+_CODES = {"nb": "no", "fil": "tl", "cmn": "zh", "arb": "ar"}
+_ALIKE = (
+    {"no", "nn", "da"},
+    {"hr", "bs", "sr", "sh", "cnr"},
+    {"id", "ms"},
+    {"cs", "sk"},
+    {"pt", "gl"},
+    {"en", "pcm"},
+    {"fr", "gcf", "gcr", "ht"},
+    {"he", "hbo"},
+    {"el", "grc"},
+    {"mk", "bg"},
+    {"zh", "yue", "wuu"},
+    {"ar", "ary", "arz", "apc", "ajp", "acm", "afb"},
+    {"fa", "prs", "tg"},
+    {"hi", "bho", "mai", "awa"},
+    {"xh", "zu"},
+    {"st", "nso", "tn"},
+    {"tr", "az"},
+)
+"""Languages that are not told from each other."""
+_QUOTED = regex.compile(r"[\"“”„‟«»＂][^\"“”„‟«»＂]*+[\"“”„‟«»＂]")
+_NOUNS_IN_CAPITALS = frozenset({"de", "lb", "gsw"})
+_BRACKETS = regex.compile(r"\([^()]*+\)|（[^（）]*+）|\[[^\[\]]*+\]|[「『《][^「」『』《》]*+[」』》]")
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> LanguageIdentifier | None:
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        return None
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+@lru_cache(maxsize=1024)
+def _probabilities(text: str) -> dict[str, float]:
+    """How likely each language is, the likeliest first; nothing where it cannot be known."""
+    identifier = _identifier()
+    return dict(identifier.rank(text)) if identifier else {}
+
+
+def forget() -> None:
+    """Look for the identifier again, and forget what it said."""
+    _identifier.cache_clear()
+    _probabilities.cache_clear()
+
+
+def _code(lang: str) -> str:
+    language = scripts.language_of(lang)
+    return _CODES.get(language, language)
+
+
+def _own_words(sentence: str) -> str:
+    """``sentence`` without quotations, remarks in brackets, addresses and placeholders."""
+    return _QUOTED.sub(" ", _BRACKETS.sub(" ", foreign.language_words(sentence)))
+
+
+def other_language(segment: Segment, sentence: str) -> str:
+    """The language that ``sentence`` is certainly in if that is not the target language; ``""`` = none, or too short.
+
+    Names and titles, whose words mostly begin with a capital letter (in German all of them), are in no language.
+    Where the identifier does not know the target language, only the source language is looked for.
+    """
+    text = _own_words(sentence)
+    letters = scripts.LETTER.findall(text)
+    if len(letters) < _FEWEST_LETTERS or scripts.letters("".join(letters)) < _LEAST_TEXT:
+        return ""
+    probabilities = _probabilities(text)
+    found, probability = next(iter(probabilities.items()), ("", 0.0))
+    words = scripts.words(text)
+    if foreign.is_name(words) and not (found in _NOUNS_IN_CAPITALS and any(word[0].islower() for word in words)):
+        return ""
+    target, source = _code(segment.target_lang), _code(segment.source_lang)
+    if found in ("", "zxx", target) or any({found, target} <= group for group in _ALIKE):
+        return ""
+    if target not in probabilities:
+        return found if found == source and probability >= _CERTAIN else ""
+    return found if probability >= max(_LIKELY, _TIMES_LIKELIER * probabilities[target]) else ""
+
+
+def _new_words(sentence: str, known: set[str]) -> str:
+    """The longest row of words of ``sentence`` that are not ``known``; all of it where most are not."""
+    words = sentence.split()
+    if 2 * sum(word in known for word in words) < len(words):
+        return sentence
+    rows = (list(row) for is_known, row in groupby(words, known.__contains__) if not is_known)
+    longest: list[str] = max(rows, key=len, default=[])
+    return " ".join(longest) if len(longest) >= _SHORTEST_ROW else ""
+
+
+def new_sentences(segment: Segment, before: str, after: str) -> list[tuple[str, str]]:
+    """The sentences of ``after`` that are in another language than the target's, if more are than in ``before``.
+
+    Each with its language. Of a sentence half of whose words stood in ``before``, the longest row of six new words or
+    more counts.
+    """
+    lang = segment.target_lang
+    old = [sentence.strip() for sentence in paragraphs.sentences(before, lang)]
+    known, words_before = set(old), set(before.split())
+    new_texts = (
+        _new_words(sentence, words_before)
+        for sentence in map(str.strip, paragraphs.sentences(after, lang))
+        if sentence not in known
+    )
+    suspects = [(text, found) for text in new_texts if (found := other_language(segment, text))]
+    if not suspects:
+        return []
+    former = Counter(other_language(segment, sentence) for sentence in old)
+    if _code(lang) not in _probabilities(suspects[0][0]) and former[_code(segment.source_lang)]:
+        return []  # the identifier takes this language for that of the source
+    new = []
+    for sentence, found in suspects:
+        former[found] -= 1
+        if former[found] < 0:
+            new.append((sentence, found))
+    return new

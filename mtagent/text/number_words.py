@@ -1,0 +1,351 @@
+"""Number words by language: what "six", "fifteenth", "सात हजार" and 六 are in digits; month names, parts of the day.
+
+The words are data (``number_words.json``, made from ICU's tables by ``scripts/make_number_words.py``): only those that
+:func:`compose` cannot put together itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import regex
+
+from mtagent.text.scripts import remembered
+
+_IGNORED = regex.compile(r"[\u00ad\u200b-\u200f\u0640\u064b-\u0652\u0591-\u05c7\u093c\u09bc]")  # vowel signs, joiners
+_NASAL = regex.compile(r"[ङञणनम]्(?=[क-ह])|ँ")  # पाँच, पांच; पन्द्रह, पंद्रह
+_VARIANTS = {"ё": "е", "ş": "ș", "ţ": "ț", "أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ة": "ه", "ی": "ي", "ک": "ك"}
+_PLAIN = str.maketrans(_VARIANTS)
+
+
+def fold(text: str) -> str:
+    """``text`` with variants of spelling made one: case, soft hyphens, vowel signs, nasals, hamzas."""
+    if text.isascii():
+        return text.casefold()
+    return _NASAL.sub("ं", _IGNORED.sub("", text)).translate(_PLAIN).casefold()
+
+
+class Readings(NamedTuple):
+    """How often each value is written in words: for ``certain``, or at least ``possible`` (inflected, or ambiguous)."""
+
+    certain: Counter[str]
+    possible: Counter[str]
+
+
+# -- one language
+
+_TOKEN = regex.compile(r"[\p{L}\p{M}]++|[^\p{L}\p{M}\s\-\u2010\u2011]++")
+_CONJUNCTION = "&"
+_LONGEST_WORD = 40
+_PREFIXES = {
+    "ar": regex.compile(r"^[وف]?[بلك]?(?:ال)?(?=.{2})"),
+    "he": regex.compile(r"^ו?[בלהמשכ]?(?=.{2})"),
+}
+_NOT_INFLECTED = frozenset(["en", "ko", "vi", "id", "ms"])
+_COUNTERS_KO = "개명번년월일시분초살가마층위차배대주달째권잔장곳건회"
+_MAGNITUDE = 1000
+_MINUS = ("minus", "负", "負", "零下", "マイナス", "氷点下", "영하")
+
+
+class Language:
+    """The words of one language, as in the data file."""
+
+    def __init__(self, code: str, data: Mapping[str, Any]) -> None:
+        self.code = code
+        self.conjunctions = frozenset(map(fold, data.get("and", "").split()))
+        self.values = {
+            " ".join(_TOKEN.findall(fold(phrase))): int(value)
+            for value, phrases in data.get("words", {}).items()
+            for phrase in phrases.split("|")
+        }
+        self.halves = frozenset(filter(None, fold(data.get("half", "")).split("|")))
+        self.names = {
+            name: f"{what} {number}"
+            for what in ("month", "weekday")
+            for number, names in enumerate(data.get(f"{what}s", ()), start=1)
+            for name in names.split("|")
+        }
+        for month in filter(None, data.get("more_months", "").split("|")):
+            number, _, name = month.partition(" ")
+            self.names[name] = f"month {number}"
+        self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
+        self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
+        self.unspaced = bool(data.get("unspaced"))
+        self.without_spaces = self.unspaced or code in ("zh", "yue")
+        self.magnitude_first = bool(data.get("magnitude_first"))
+        self.characters = frozenset("".join([*self.names, *self.values]))
+        self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
+
+    @cached_property
+    def _words(self) -> str:
+        single = sorted((word for word in self.values if " " not in word), key=len, reverse=True)
+        return "|".join(map(regex.escape, single)) or "(?!)"
+
+    @cached_property
+    def _compound(self) -> regex.Pattern[str]:
+        links = "|".join(map(regex.escape, self.conjunctions)) or "(?!)"
+        ending = rf"(?:[{_COUNTERS_KO}].*+)?" if self.code == "ko" else ""
+        return regex.compile(rf"(?:(?P<word>{self._words})(?P<link>{links})?)+{ending}")
+
+    @cached_property
+    def name(self) -> regex.Pattern[str]:
+        """A month or a day of the week, in its own letter case, with an ending where the language has them."""
+        forms = "|".join(map(regex.escape, sorted(self.names, key=len, reverse=True))) or "(?!)"
+        if self.without_spaces:
+            return regex.compile(f"({forms})")
+        ending = "" if self.code in _NOT_INFLECTED else r"(?:(?<=[\p{L}\p{M}]{4})[\p{L}\p{M}]{1,5}+)?"
+        return regex.compile(rf"(?<![\p{{L}}\p{{M}}])({forms}){ending}(?![\p{{L}}\p{{M}}])")
+
+    @cached_property
+    def _anywhere(self) -> regex.Pattern[str]:
+        return regex.compile(rf"(?:{self._words})++")
+
+    @cached_property
+    def _stems(self) -> dict[str, set[int]]:
+        stems: dict[str, set[int]] = {}
+        for word, value in self.values.items():
+            for cut in range(3 if len(word) >= 7 else 2 if len(word) >= 4 else 1):
+                if " " not in word and len(word) >= 3:
+                    stems.setdefault(word[: len(word) - cut], set()).add(value)
+        return stems
+
+    @lru_cache(maxsize=4096)  # noqa: B019 - there is one Language for each code
+    def word(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
+        """The values that a single folded word is made of, and whether that is certain."""
+        if token in self.values:
+            return (self.values[token],), True
+        if token in self.conjunctions:
+            return (_CONJUNCTION,), True
+        shortest = 2 if self.code == "ko" else 5
+        if shortest <= len(token) <= _LONGEST_WORD and (match := self._compound.fullmatch(token)):
+            pieces: list[tuple[int, int | str]] = [
+                (start, self.values[word]) for start, word in _captures(match, "word")
+            ]
+            pieces += [(start, _CONJUNCTION) for start, _ in _captures(match, "link")]
+            return tuple(value for _, value in sorted(pieces, key=lambda piece: piece[0])), True
+        if prefix := _PREFIXES.get(self.code):
+            bare = prefix.sub("", token)
+            if bare != token and bare in self.values:
+                link = (_CONJUNCTION,) if token[0] in "وו" else ()
+                return (*link, self.values[bare]), True
+        return None if self.code in _NOT_INFLECTED else self._inflected(token)
+
+    def _inflected(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
+        """The value of the one number word that ``token`` begins with, but for an ending: dreitägig, пятилетний."""
+        for stem in (token[:size] for size in range(len(token), 2, -1)):
+            values = self._stems.get(stem)
+            if values and (len(stem) >= 4 or len(token) - len(stem) < 4):
+                return ((next(iter(values)),), False) if len(values) == 1 else None
+        return None
+
+    def sequences(self, text: str) -> Iterator[tuple[list[int | str], bool]]:
+        """The runs of number words in ``text``, and whether each is certain."""
+        if self.unspaced:
+            for match in self._anywhere.finditer(fold(text)):
+                yield [self.values[word] for word in regex.findall(self._words, match.group())], True
+            return
+        tokens = _TOKEN.findall(fold(text))
+        run: list[int | str] = []
+        certain, after_digits = True, False
+        index = 0
+        while index < len(tokens):
+            values: tuple[int | str, ...] | None = None
+            known = True
+            for size in range(min(self.longest, len(tokens) - index), 1, -1):
+                phrase = " ".join(tokens[index : index + size])
+                if phrase in self.values:
+                    values = (self.values[phrase],)
+                    break
+            else:
+                size = 1
+                if word := self.word(tokens[index]):
+                    values, known = word
+            if values is None or (not run and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))):
+                if run:
+                    yield run, certain
+                run, certain = [], True
+                after_digits = tokens[index][-1].isdecimal()
+            else:
+                run += values
+                certain = certain and known
+                after_digits = False
+            index += size
+        if run:
+            yield run, certain
+
+    @cached_property
+    def _magnitudes(self) -> dict[str, int]:
+        powers = {word: value for word, value in self.values.items() if _is_power(value) and " " not in word}
+        long = {word[:-1]: value for word, value in powers.items() if value >= _MAGNITUDE and len(word) >= 6}
+        return {**long, **powers} if self.code not in _NOT_INFLECTED else powers
+
+    def magnitude(self, word: str) -> int:
+        """The power of ten that ``word`` multiplies a number with (million: 1,000,000); 0 = it is no such word."""
+        folded = fold(word)
+        shortest = 2 if self.unspaced else len(folded) if self.code in _NOT_INFLECTED else max(4, len(folded) - 3)
+        sizes = (len(folded), *range(len(folded) - 1, shortest - 1, -1))
+        return next((self._magnitudes[folded[:size]] for size in sizes if folded[:size] in self._magnitudes), 0)
+
+
+def _is_power(value: int | str) -> bool:
+    """Whether it is a hundred, a thousand, a million …, which stand behind a number."""
+    return isinstance(value, int) and value >= 100 and str(value).strip("0") == "1"
+
+
+def _captures(match: regex.Match[str], group: str) -> list[tuple[int, str]]:
+    return list(zip(match.starts(group), match.captures(group), strict=True))
+
+
+def compose(parts: Iterable[int | str]) -> list[int]:
+    """The numbers that a run of number words says: 2, 100, 20, 5 is 225; 5, "and", 20 is 25; 7, 8 are two numbers."""
+    numbers: list[int] = []
+    total = current = 0
+    begun = linked = False
+
+    def begin(value: int) -> None:
+        nonlocal total, current, begun
+        if begun:
+            numbers.append(total + current)
+        total, current, begun = 0, value, True
+
+    for part in parts:
+        if isinstance(part, str):
+            linked = begun
+            continue
+        if _is_power(part) and part >= _MAGNITUDE:
+            if current and (not total or total % (part * 10) == 0):
+                total, current = total + current * part, 0
+            elif begun and total + current < part:  # mil millones
+                total, current = (total + current) * part, 0
+            else:
+                begin(0)
+                total = part
+        elif part == 100 and 0 < current < 100 and not linked:
+            current *= 100
+        elif (linked and _turned(current, part)) or (begun and _fits(current or total, part)):
+            current += part
+        else:
+            begin(part)
+        linked = False
+    if begun:
+        numbers.append(total + current)
+    return numbers
+
+
+def _fits(number: int, smaller: int) -> bool:
+    """Whether ``smaller`` goes where ``number`` has its last zeros: 5 into 20 and into 100, but not into 0 or 7."""
+    return number > 0 and smaller > 0 and number % 10 ** len(str(smaller)) == 0
+
+
+def _turned(unit: int, tens: int) -> bool:
+    """Whether the unit goes before the tens, as in "ein und zwanzig"."""
+    return 0 < unit % 100 < 10 and 20 <= tens < 100 and tens % 10 == 0
+
+
+# -- Chinese numerals
+
+_HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
+_HAN_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
+_HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]{{1,24}}+")
+
+
+def han_value(numeral: str) -> int:
+    """The value of a number in Chinese numerals: 一百二十三, 三万五千, 二〇二四."""
+    if not any(character in _HAN_POWERS for character in numeral):
+        return int("".join(str(_HAN_DIGITS[character]) for character in numeral))
+    total = section = digit = 0
+    for character in numeral:
+        if character in _HAN_DIGITS:
+            digit = _HAN_DIGITS[character]
+            continue
+        power = _HAN_POWERS[character]
+        if power >= 10**4:
+            section = (section + digit) or 1
+            total, section, digit = total + section * power, 0, 0
+        else:
+            section, digit = section + (digit or 1) * power, 0
+    return total + section + digit
+
+
+# -- all languages
+
+_OTHER_NAMES = {"nb": "no", "nn": "no", "bho": "hi", "mai": "hi", "bs": "hr", "tl": "fil", "iw": "he", "in": "id"}
+_HALF = ("50", "0.5", "30")  # per cent, of one, of an hour
+_EAST_ASIAN_MONTH = regex.compile(r"(?<!\d)(1[0-2]|[1-9])[月월]")
+_HAN_MONTH = regex.compile(r"(?<![一二三四五六七八九十第个個])(十[一二]?|[一二三四五六七八九])月")
+
+
+@cache
+def _data() -> dict[str, Any]:
+    text = (files("mtagent.text") / "number_words.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+@cache
+def language(code: str) -> Language | None:
+    """The words of the language ``code`` (BCP-47); ``None`` where there is no table."""
+    bare = code.replace("_", "-").partition("-")[0].casefold()
+    bare = _OTHER_NAMES.get(bare, bare)
+    data = _data()["languages"].get(bare)
+    return Language(bare, data) if data else None
+
+
+@cache
+def separators(code: str) -> tuple[str, str]:
+    """How ``code`` (BCP-47) separates thousands, and how decimals: ``(".", ",")``; empty where that is not known."""
+    table = _data()["separators"]
+    bare = code.replace("_", "-")
+    marks: str = table.get(bare) or table.get(bare.partition("-")[0].casefold()) or "  "
+    return marks[0].strip(), marks[1].strip()
+
+
+@remembered
+def readings(text: str, lang: str) -> Readings:
+    """The numbers that ``text`` has in words, in Chinese numerals and in names of months."""
+    certain, possible = Counter[str](), Counter[str]()
+    for numeral in _HAN_NUMERAL.findall(text):
+        value = str(han_value(numeral))
+        possible[value] += 1
+        certain[value] += value != "1"
+        if len(numeral) == 2 and numeral[0] in _HAN_DIGITS and numeral[1] in _HAN_DIGITS:  # 七八十, 三四
+            possible.update(str(_HAN_DIGITS[character]) for character in numeral)
+    words = language(lang)
+    if words is None:
+        return Readings(certain, possible)
+    for parts, is_certain in words.sequences(text):
+        values = compose(parts)
+        if not is_certain and len(values) < len(parts):  # of ten three
+            possible.update(str(part) for part in parts if isinstance(part, int))
+        possible.update(map(str, values))
+        certain.update(str(value) for value in values if is_certain and value > 1)
+    if words.halves:
+        folded = fold(text)
+        tokens = folded if words.without_spaces else _TOKEN.findall(folded)
+        halves = sum(map(tokens.count, words.halves))
+        possible.update({value: halves for value in _HALF if halves})
+    names = [words.names[match] for match in words.name.findall(text)]
+    certain.update(names)
+    possible.update(name.partition(" ")[2] for name in names)
+    certain.update(f"month {month}" for month in _EAST_ASIAN_MONTH.findall(text))
+    certain.update(f"month {han_value(month)}" for month in _HAN_MONTH.findall(text))
+    return Readings(+certain, possible)
+
+
+@lru_cache(maxsize=16384)
+def is_number_word(word: str, lang: str) -> bool:
+    """Whether ``word`` is for certain a number above 1, a month or a day of the language, or has a Chinese numeral."""
+    if _HAN_NUMERAL.search(word):
+        return word != "一"
+    words = language(lang)
+    if words is None:
+        return False
+    if words.name.fullmatch(word) or (words.without_spaces and word in words.characters):
+        return True
+    reading = words.word(fold(word))
+    return reading is not None and reading[1] and reading[0] not in ((_CONJUNCTION,), (1,))
