@@ -32,10 +32,12 @@ KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
 text, and one that stands in its place."""
 COVERED = 0.85
 """Share of the text before that the pieces beside a remark have."""
+HALF_SAID = 0.6
+"""Share of the source's letters from which a text before is whole, if it has as many sentences."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
-MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.6
+MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
 """Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
 source's letters that must be left without them."""
 
@@ -215,7 +217,7 @@ class Remarks:
         self.pieces = pieces(after, lang)
         self._words = {word[:STEM] for word in words(before.casefold())}
         asked, given = len(pieces(source)), len(pieces(before, lang))
-        is_whole = letters(before) >= (LEFT if given >= asked else LONG_ENOUGH) * letters(source)
+        is_whole = letters(before) >= (HALF_SAID if given >= asked else LONG_ENOUGH) * letters(source)
         self._has_more = is_whole and len(self.pieces) > max(asked, given)
 
     def complaints(self) -> Iterator[str]:

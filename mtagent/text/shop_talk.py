@@ -23,8 +23,8 @@ _TRANSLATION = (
 # Stems by which a source speaks of translating, interpreting, wording or of what else is called by one of these words.
 _LIKE_TRANSLATING = (
     "translat|interpret|dolmetsch|übersetz|traduc|traduz|traduç|tradott|tradui|traduk|vertaal|vertal|översätt|oversæt|"
-    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|verst|překl|přelož|prekl|prelož|tłumacz|przetłum|перев|перекла|превод|"
-    "превед|prevo|preve|prijevo|prijeve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
+    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|versti|překl|přelož|prekl|prelož|tłumacz|przetłum|перевод|перевед|перевест|перевел|перевёл|перекла|превод|"
+    "превед|prevod|prevaj|preved|prijevo|prijeve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
     "cyfieith|aistri|tafsir|fassara|humush|turjum|аудар|орчуул|译|譯|訳|번역|통역|अनुवाद|भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|"
     "மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|തർജ്ജമ|පරිවර්තන|ترجم|תרגם|תרגו|แปล|ແປ|បកប្រែ|ဘာသာပြန်|თარგმ|թարգման|ተርጉ|ትርጉ|"
     "μετάφρ|tradur|tərcümə|tarjima|пераклад|പരിഭാഷ|transfer|trasfer|remit|überweis|umrechn|convert|umsetz|lokali[sz]|locali[sz]|untertit|subtit|sous-titr|字幕|汇款|转账|送金"
