@@ -16,7 +16,7 @@ import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, icu, identification, languages, markup, scripts
-from mtagent.text.commentary import grown
+from mtagent.text.commentary import bare, grown
 from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
@@ -444,8 +444,11 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
     if before.strip() and not after.strip():
         return ["the text is empty"]
-    texts, lang = (segment.source, before, after), segment.target_lang
-    return [*lost_sentences(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
+    source, lang = segment.source, segment.target_lang
+    losses = lost_sentences(source, before, after, target_lang=lang)
+    if losses:  # what was lost may be a remark
+        losses = lost_sentences(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
+    return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
