@@ -207,6 +207,7 @@ class Config(ModelSettings):
     strategy: Strategy = "located"
     fix: Fix = "offered"
     forced: bool = False
+    rules_first: bool | None = None
     stop_when_error_free: bool = True
     on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
@@ -299,10 +300,27 @@ class Config(ModelSettings):
             "model": None if offline else DEFAULT_MODEL,
         }
         decided = {k: v for k, v in open_settings.items() if getattr(self, k) is None}
+        stages = self.stages or stages
+        if "postedit" in stages and "rules" not in stages and self._has_rules_first(decided):
+            place = stages.index("postedit")
+            decided["stages"] = (*stages[:place], "rules", *stages[place:])
         if self.gate == "qe":  # the gate rate, with a judge that needs neither a model nor a reference
             judge = self.judge.model_copy(update={"evaluator": self.judge.evaluator or "qe-e5"})
             decided |= {"gate": "rate", "judge": judge}
         return self.model_copy(update=decided)
+
+    def _has_rules_first(self, decided: Mapping[str, Any]) -> bool:
+        """Whether the rules correct what is certain before a model is asked, by default wherever that does no harm.
+
+        That is, not without guards, not for the paper's method, and not before annotations of the texts as given.
+        """
+        if self.rules_first is not None:
+            return self.rules_first
+        evaluator = self.evaluator or decided["evaluator"]
+        specs = (evaluator, *self.judges)
+        given_texts = any("spans-file" in spec for spec in specs)
+        checked = (self.gate or decided["gate"]) != "none" and self.strategy == "located"
+        return checked and not given_texts and evaluator.partition(":")[0] != "rules"
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -343,7 +361,7 @@ class Config(ModelSettings):
         """The settings that results depend on, as plain data, but for what the calibration says."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        apart = {"store", "run", "limit", "calibration"}
+        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages say whether the rules go first
         added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
         if self.stages is not None:  # where there are candidates, the job says so
@@ -368,6 +386,7 @@ class Settings(TypedDict, total=False):
     proposals: int
     calibration: str | Path | None
     triage_above: float | None
+    rules_first: bool | None
     judge_model: str | None
     translate: Mapping[str, Any] | ModelSettings
     postedit: Mapping[str, Any] | ModelSettings
@@ -411,6 +430,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gate": "none",
         "strategy": "paper",
         "forced": True,
+        "rules_first": False,
         "stop_when_error_free": False,
         "temperature": 0.0,
         "max_tokens": 1024,

@@ -7,6 +7,7 @@ Unicode code points into the text that was rated, end exclusive.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -156,12 +157,22 @@ class Completion(Record):
 
 
 class Term(Record):
-    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is."""
+    """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is.
+
+    Several targets of one source are its senses, and ``note`` says which is meant where; any of them is right.
+    """
 
     source: str = Field(min_length=1)
     target: str | None = None
     forbidden: bool = False
     case_sensitive: bool = False
+    note: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The entry in one line, as prompts have it."""
+        target = "keep as it is" if self.target is None else f"{'not ' if self.forbidden else ''}{self.target}"
+        return f"{self.source} = {target}{f' ({self.note})' if self.note else ''}"
 
 
 class Segment(Record):
@@ -319,7 +330,7 @@ class Score(Record):
     digits: int = 2
 
 
-Stage = Literal["translate", "rerank", "postedit", "proofread"]
+Stage = Literal["translate", "rerank", "rules", "postedit", "proofread"]
 SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
 """What became of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
 Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
@@ -385,6 +396,7 @@ CauseKind = Literal[
     "no-translation",
     "triage",
     "error-free",
+    "found",
     "no-edit",
     "missing",
     "unplaced",
@@ -410,6 +422,7 @@ class Cause(Record):
     ``no-translation``  there is no translation, and nothing to make one with
     ``triage``          left alone: the ``score`` ``by`` an evaluator reaches the ``threshold``
     ``error-free``      the evaluator found nothing to correct
+    ``found``           the rules found errors, and no certain fix for any of them; ``detail`` says which
     ``no-edit``         the stage wants the text as it is
     ``missing``         there is no such candidate
     ``unplaced``        no edit could be made: the edits' outcomes say why
@@ -504,6 +517,8 @@ class Cause(Record):
                 return f"left alone by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
             case "error-free":
                 return "no error found"
+            case "found":
+                return f"found, and not fixed: {self.detail}"
             case "no-edit":
                 return "nothing to change"
             case "missing":
@@ -572,6 +587,23 @@ class Step(Record):
     def reason(self) -> str:
         """The cause, as people read it."""
         return self.cause.sentence
+
+    @property
+    def not_fixed(self) -> tuple[ErrorSpan, ...]:
+        """The errors by which the stage edited, or would have, for which no edit was applied."""
+
+        def key(error: ErrorSpan) -> tuple[str, ...]:  # places and suggestions may have been added to the edit's span
+            return error.text, error.category, error.severity, error.side, error.explanation or ""
+
+        rating = self.rating("editor")
+        errors = [error for error in (rating.errors or () if rating else ()) if error.severity != "neutral"]
+        fixed = Counter(key(edit.span) for edit in self.edits if edit.span and edit.outcome == "applied")
+        left = []
+        for error in errors:
+            fixed[key(error)] -= 1
+            if fixed[key(error)] < 0:
+                left.append(error)
+        return tuple(left)
 
     def rating(self, role: RatingRole) -> Rating | None:
         """The rating of the editor, or the judge's of the text before or after."""

@@ -41,7 +41,7 @@ def scripted(usages: Mapping[str, Usage], model: str = "gpt-4o-mini-2024-07-18")
 def improve(folder: Path, llm: ScriptedLLM, name: str, sources: Sequence[str], **settings: Any) -> None:
     """A run ``name`` of the whole chain in the store of ``folder``, with a model of the test's."""
     (folder / "source.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    place = {"model": llm.model, "store": folder / "store.db", "run": name, "gate": "rate"}
+    place = {"model": llm.model, "store": folder / "store.db", "run": name, "gate": "rate", "rules_first": False}
     jobs.improve(folder / "source.txt", output=folder / f"{name}.txt", llm=llm, **{**place, **settings})
 
 

@@ -221,6 +221,33 @@ def test_terms_are_verified_after_editing(before: str, after: str, refused: bool
     assert ("terms" in guards_that_see(pair, before, after)) is refused
 
 
+@pytest.mark.parametrize(
+    ("lang", "target", "before", "after", "refused"),
+    [
+        ("de", "Konto", "Ihr Konto ist gut", "Ihr Kontakt ist gut", True),
+        ("de", "Konto", "Ihr Konto ist gut", "Ihr Benutzerkonto ist gut", False),
+        ("de", "Konto", "Ihr Konto, die Kontonummer", "Ihr Zugang, die Kontonummer", True),
+        ("de", "Haus", "das Haus ist gut", "die Farbe des Hauses ist gut", False),
+        ("de", "Haus", "das Haus ist gut", "die Häuser sind gut", False),
+        ("ru", "счёт", "ваш счёт хорош", "на вашем счету хорошо", False),
+        ("ru", "счёт", "ваш счёт хорош", "ваш баланс хорош", True),
+        ("cs", "smlouva", "smlouva je tu", "se smlouvou je tu", False),
+        ("tr", "hesap", "hesap iyi", "hesabınızdan iyi", False),
+        ("tr", "hesap", "hesap iyi", "hesap yerine kart", False),
+        ("tr", "hesap", "hesap iyi", "kart iyi", True),
+        ("fi", "sopimus", "sopimus on hyvä", "sopimuksen mukaan", False),
+        ("hu", "szerződés", "a szerződés jó", "a szerződésekkel jó", False),
+        ("ar", "حساب", "حساب جديد", "والحساب جديد", False),
+        ("ar", "حساب", "حساب جديد", "بطاقة جديدة", True),
+    ],
+)
+def test_a_target_may_be_inflected_and_may_not_be_lost(
+    lang: str, target: str, before: str, after: str, refused: bool
+) -> None:
+    pair = segment("Your accounts are good", lang, terms=(Term(source="account", target=target),))
+    assert ("terms" in guards_that_see(pair, before, after)) is refused
+
+
 def test_terms_hold_in_any_script_and_only_where_the_source_has_them() -> None:
     assert damages(segment("Accountant", terms=NIKE), "Nike Konto", "Buchhalter") == ()
     chinese = segment("Open the account", "zh", terms=(Term(source="account", target="账户"),))

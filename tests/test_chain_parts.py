@@ -120,7 +120,7 @@ def test_what_comparisons_cannot_tell_is_not_tried_in_parts() -> None:
 
 # -- the step
 
-TEXT = "Uno malo y dos malo y tres malo y cuatro bueno."
+TEXT = "Casa malo y mesa malo y silla malo y puerta bueno."
 
 
 class Reviewer:
@@ -157,8 +157,8 @@ class Judge:
         return Rating(evaluator=self.name, score=score, errors=tuple(errors) if self.spans else None, calls=(call,))
 
 
-CHANGES = {"Uno": "Un", "dos": "doz", "tres": "trez", "cuatro": "catorce"}
-POINTS = {"Un": 1, "doz": 1, "trez": 1, "catorce": -9}
+CHANGES = {"Casa": "Caso", "mesa": "mozo", "silla": "sello", "puerta": "portal"}
+POINTS = {"Caso": 1, "mozo": 1, "sello": 1, "portal": -9}
 
 
 def segment(text: str = TEXT, source: str = "One bad and two bad and three bad and four good.") -> Segment:
@@ -174,12 +174,12 @@ async def test_one_bad_edit_does_not_sink_the_good_ones() -> None:
     judge = Judge(**POINTS)
     chain = await postedited(judge)
     (step,) = chain.steps
-    assert chain.text == "Un malo y doz malo y trez malo y cuatro bueno."
+    assert chain.text == "Caso malo y mozo malo y sello malo y puerta bueno."
     assert (step.verdict, step.cause.edits_kept, step.cause.edits_tried) == ("kept", 3, 4)
     assert step.reason == "3 of 4 edits kept: judge 0 -> 3: better"
     assert [edit.outcome for edit in step.edits] == ["applied", "applied", "applied", "rejected"]
     assert step.edits[3].detail == "with 3 other edits: judge 0 -> -6: worse"
-    assert step.proposed == "Un malo y doz malo y trez malo y catorce bueno."
+    assert step.proposed == "Caso malo y mozo malo y sello malo y portal bueno."
     assert len(step.calls) == len(judge.rated) == 4, "before, whole, and two tries"
 
 
@@ -195,12 +195,12 @@ async def test_the_rating_after_is_that_of_the_text_that_was_kept() -> None:
 async def test_a_judge_that_marks_the_new_error_saves_tries() -> None:
     judge = Judge(spans=True, **POINTS)
     chain = await postedited(judge)
-    assert chain.text == "Un malo y doz malo y trez malo y cuatro bueno."
+    assert chain.text == "Caso malo y mozo malo y sello malo y puerta bueno."
     assert len(judge.rated) == 3, "before, whole, and the whole without the edit that is marked"
 
 
 async def test_where_nothing_can_be_kept_the_step_is_rejected_and_every_edit_says_by_what() -> None:
-    (step,) = (await postedited(Judge(Un=-1, doz=-1, trez=-1, catorce=-1))).steps
+    (step,) = (await postedited(Judge(Caso=-1, mozo=-1, sello=-1, portal=-1))).steps
     assert (step.text, step.verdict) == (TEXT, "rejected")
     assert step.reason == "none of 4 edits kept: judge 0 -> -4: worse"
     assert {edit.outcome for edit in step.edits} == {"rejected"}
@@ -222,7 +222,7 @@ async def test_no_more_than_the_calls_that_are_allowed(calls: int, ratings: int)
 
 async def test_a_single_edit_is_not_tried_again() -> None:
     judge = Judge(**POINTS)
-    (step,) = (await postedited(judge, {"cuatro": "catorce"})).steps
+    (step,) = (await postedited(judge, {"puerta": "portal"})).steps
     assert (len(judge.rated), step.reason) == (2, "judge 0 -> -9: worse")
     assert step.edits[0].detail == step.reason
 
@@ -239,14 +239,14 @@ async def test_edits_that_are_only_good_together_stay_together() -> None:
 
 async def test_the_judge_is_shown_no_part_that_does_damage() -> None:
     """Two edits move a number; one alone would lose it, or have it twice."""
-    judge = Judge(doz=1, catorce=-9)
-    changes = {"dos": "doz", "cuatro": "catorce", "Uno 5": "Uno", "tres": "tres 5"}
+    judge = Judge(mozo=1, portal=-9)
+    changes = {"mesa": "mozo", "puerta": "portal", "Casa 5": "Casa", "silla": "silla 5"}
     plan = Plan(("postedit",), evaluator=Reviewer(**changes), gate=RateGate(judge))
-    text = "Uno 5 malo y dos malo y tres malo y cuatro bueno."
+    text = "Casa 5 malo y mesa malo y silla malo y puerta bueno."
     chain = await improve(segment(text, "One bad and two bad and three 5 bad and four good."), plan)
     assert all(text.count("5") == 1 for text in judge.rated)
     assert chain.text.count("5") == 1
-    assert "catorce" not in chain.text
+    assert "portal" not in chain.text
 
 
 async def test_pairwise_takes_two_calls_a_try() -> None:
@@ -258,7 +258,7 @@ async def test_pairwise_takes_two_calls_a_try() -> None:
     llm = ScriptedLLM(reply)
     plan = Plan(("postedit",), evaluator=Reviewer(**CHANGES), gate=PairwiseGate(llm))
     chain = await improve(segment(), plan)
-    assert chain.text == "Un malo y doz malo y trez malo y cuatro bueno."
+    assert chain.text == "Caso malo y mozo malo y sello malo y puerta bueno."
     assert len(llm.requests) == len(chain.steps[0].calls) == 6
 
 
@@ -282,7 +282,7 @@ async def test_a_rejected_rewording_is_tried_sentence_by_sentence() -> None:
 async def test_what_was_kept_in_part_can_be_reverted_reported_and_stored(tmp_path: Path) -> None:
     chain = await postedited(Judge(**POINTS))
     (step,) = chain.steps
-    assert revert(chain, 2).text == "Un malo y dos malo y trez malo y cuatro bueno."
+    assert revert(chain, 2).text == "Caso malo y mesa malo y sello malo y puerta bueno."
     with pytest.raises(ConfigError, match="rejected"):
         revert(chain, 4)
     assert fate(step).reason == "in part: the gate rejected some edits"
@@ -320,7 +320,7 @@ async def test_the_papers_substitution_is_rejected_as_a_whole() -> None:
 
 async def test_the_guards_look_at_the_papers_text_as_a_whole() -> None:
     judge = Judge()
-    step = await substituted(RateGate(judge), bueno="bueno [", Uno="Un")
+    step = await substituted(RateGate(judge), bueno="bueno [", Casa="Caso")
     assert (step.verdict, step.text, step.cause.guards, judge.rated) == ("rejected", TEXT, ("brackets",), [])
     assert {edit.outcome for edit in step.edits} == {"refused"}
     assert step.edits[0].detail == "the whole text: brackets: [ has no partner"

@@ -198,7 +198,7 @@ async def test_then_the_step_fails_with_the_guard_named_and_a_system_that_breaks
         ("```\n\n```", "it holds no text"),
         ("100", "words: the source has words"),
         (
-            "You translate everything that the source says, and nothing else. The text to translate stands between",
+            "Keep placeholders, tags, URLs, e-mail addresses, code and line breaks exactly as they are.",
             "it repeats the instructions",
         ),
     ],

@@ -96,8 +96,9 @@ def test_a_dry_run_shows_the_requests_with_terms_and_context_and_touches_no_stor
     shell.write("keep.txt", "Pay")
     line = "--dry-run --base-url http://127.0.0.1:9/v1 --glossary terms.csv --keep keep.txt --context 2"
     done = shell.postedit(f"{line} --stages pe")
-    first, second, third = done.out.split("--- segment")[1:]
+    first, terms, second, kept, third = done.out.split("--- segment")[1:]
     assert TRANSLATIONS[0] in first
+    assert (terms, kept) == (" 2, terms\nworld = orbe\n\n", " 3, terms\nPay = keep as it is\n\n")
     assert ("orbe" in first, "orbe" in second) == (False, True)
     assert SOURCES[0] in third
     assert SOURCES[1] in third
@@ -106,7 +107,9 @@ def test_a_dry_run_shows_the_requests_with_terms_and_context_and_touches_no_stor
     pages = shell(f"translate -s en.txt -l en-es --stages tpp --limit 1 {line}").out.split("--- segment")[1:]
     stages = ["translate, translate", "postedit, rate", "proofread, proofread"]
     assert [page.split("\n")[0] for page in pages] == [f" 1, {stage}" for stage in stages]
-    assert shell(f"translate -s en.txt -l en-es --stages t --translator command:cat {line}").out == ""
+    assert shell(f"translate -s en.txt -l en-es --stages t --translator command:cat {line}").out == "--- segment".join(
+        ["", terms, kept]
+    )
     assert shell.runs() == {}
 
 
@@ -234,7 +237,7 @@ def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
 
 @pytest.mark.loopback
 def test_an_address_where_nobody_answers_fails_the_segments_soon_and_keeps_their_text(shell: Shell) -> None:
-    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2")
+    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2 --no-rules-first")
     assert (done.code, done.lines) == (3, TRANSLATIONS[:2])
     assert "nobody answers there: check the base URL" in done.err
     assert "the same command again retries only them" in done.err

@@ -99,7 +99,7 @@ def edited(*replies: str, source: str = "A bad word.", text: str = "Una bad pala
     """The post-edit step of a text in the gate ``rate``."""
     agent = Agent(llm=ScriptedLLM(replies), stages="pe", model="m", **{"gate": "rate", **settings})
     (chain,) = agent.postedit([source], [text], "en", "es")
-    return chain.steps[0]
+    return chain.by_stage()["postedit"]
 
 
 class Own:
@@ -174,7 +174,7 @@ def test_an_empty_name_is_no_name() -> None:
 
 def test_an_option_may_hold_several_values_and_is_given_once() -> None:
     rules = named_evaluator(Config(), "rules:skip=final-mark+double-spaces", None)
-    assert signature_of(rules).startswith("rules|v:1|weights:himate|skip:double-spaces,final-mark|")
+    assert signature_of(rules).startswith("rules|v:2|weights:himate|skip:double-spaces,final-mark|")
     with pytest.raises(ConfigError, match="unknown rule 'finalmark'"):
         named_evaluator(Config(), "rules:skip=finalmark", None)
     with pytest.raises(ConfigError, match="the option rounds is given twice"):

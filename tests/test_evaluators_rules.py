@@ -141,6 +141,47 @@ def test_correct_translations_are_left_alone(lang: str, source: str, translation
     assert find(source, translation, lang) == ()
 
 
+PLURAL = "{n, plural, one {# file} other {# files}}"
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "marked"),
+    [
+        ("%s has %d files.", "%d Dateien hat %s.", "%d Dateien hat %s"),
+        ("%s has %d files.", "%s hat %d Dateien.", None),
+        ("%1$s has %2$d files.", "%2$d Dateien hat %1$s.", None),
+        ("%s and %s.", "%s und %s.", None),
+        (PLURAL, "{n, plural, one {# Datei} other {# Dateien}}", None),
+        (PLURAL, "{n, plural, one {# Datei} other {# Dateien}", "{n, plural, one {# Datei} other {# Dateien}"),
+        (PLURAL, "{n, plural, one {# Datei} sonst {# Dateien}}", "{n, plural, one {# Datei} sonst {# Dateien}}"),
+        (PLURAL, "{n, plural, one {# '{' Datei} other {# Dateien}}", None),
+        ("Save file", "Save file", "Save file"),
+        ("New York", "New York", None),
+        ("Windows 11", "Windows 11", None),
+        (
+            "It rains. The old bridge was closed for six months. We wait.",
+            "Es regnet. The old bridge was closed for six months. Wir warten.",
+            "The old bridge was closed for six months",
+        ),
+        ("I read The old man and the young sea twice.", "Ich las The old man and the young sea zweimal.", None),
+    ],
+)
+def test_broken_messages_arguments_and_copied_sentences_are_found_without_a_suggestion(
+    source: str, translation: str, marked: str | None
+) -> None:
+    kinds = ("arguments are in another order", "ICU message", "copied")
+    spans = [s for s in find(source, translation, "de") if any(kind in (s.explanation or "") for kind in kinds)]
+    assert [span.text for span in spans] == ([] if marked is None else [marked])
+    assert all(span.suggestion is None and span.severity in ("major", "critical") for span in spans)
+
+
+def test_several_senses_and_inflected_words_are_right() -> None:
+    senses = (Term(source="bank", target="Bank"), Term(source="bank", target="Ufer"))
+    assert find("The banks are green.", "Die Ufern sind grün.", "de", senses) == ()
+    (missing,) = find("The banks are green.", "Die Hänge sind grün.", "de", senses)
+    assert missing.explanation == "the glossary has 'Bank' or 'Ufer' for 'bank'"
+
+
 TERMS = (
     Term(source="Nike", target=None),
     Term(source="account", target="Konto"),
@@ -173,7 +214,7 @@ async def test_the_rating_is_signed_and_its_score_is_the_sum_of_the_weights() ->
     assert isinstance(rules, Evaluator)
     rating = await rules.rate(segment("Well, he was here in 2015.", "de"), "Nun , er war 2016 hier.")
     assert rating.score == pytest.approx(-5.1)
-    assert rating.signature == f"rules|v:1|weights:himate|version:{mtagent.__version__}"
+    assert rating.signature == f"rules|v:2|weights:himate|version:{mtagent.__version__}"
     clean = await rules.rate(segment("Yes.", "de"), "Ja.")
     assert (clean.score, clean.errors, clean.calls) == (0.0, (), ())
 

@@ -27,9 +27,9 @@ def terms_in(text: str, sources: list[str], case_sensitive: bool = False) -> lis
 def test_a_glossary_with_all_columns_is_read(tmp_path: Path) -> None:
     content = "source,target,pos,case,note,forbidden\nbank,Bank,noun,,money,\nApple,Apple,,sensitive,,no\n"
     assert read_glossary(file(tmp_path, content + 'bank,"Ufer, das",,insensitive,river,yes\n')) == (
-        Term(source="bank", target="Bank"),
+        Term(source="bank", target="Bank", note="money"),
         Term(source="Apple", target="Apple", case_sensitive=True),
-        Term(source="bank", target="Ufer, das", forbidden=True),
+        Term(source="bank", target="Ufer, das", forbidden=True, note="river"),
     )
 
 

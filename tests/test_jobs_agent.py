@@ -411,7 +411,7 @@ def test_a_failure_in_a_part_of_the_users_is_logged_with_its_traceback(caplog: p
 
 
 def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
-    llm, texts = improving(), [f"Phrase {n} end." for n in range(6)]
+    llm, texts = improving(), [f"phrase {n} end." for n in range(6)]
     segments = make_segments(texts, [f"frase {n} errado fin." for n in range(6)], "en", "es")
     agent = Agent(llm=llm, store=tmp_path / "s.db")
     with agent.run("job-17") as run:

@@ -81,6 +81,6 @@ async def test_the_server_receives_0_for_ratings_and_nothing_for_what_is_written
     async with Simulator(Settings(behaviour=answer)) as server:
         agent = Agent(base_url=server.base_url, model="m", stages="tpp", evaluator="gemba-mqm")
         segment = Segment(id="1", source="A cat errado.", source_lang="en", target_lang="es")
-        _ = [chain async for chain in agent.stream([segment])]
+        _ = [chain async for chain in agent.astream([segment])]
     sent = {question.prompt: body.get("temperature") for body in server.requests if (question := asked(body))}
     assert sent == {"translate": None, "gemba-mqm": 0.0, "fix": None, "proofread": None, "compare": 0.0}

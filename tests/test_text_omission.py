@@ -118,6 +118,19 @@ KEPT = {
         "\n\n".join([SOURCE, *TEXT_SOURCES]), "\n\n".join([GERMAN, *TEXTS]), " ".join([GERMAN, *TEXTS])
     ),
     "an empty text before": (SOURCE, "", GERMAN),
+    "a short sentence in quite other words": (
+        "Der Winter war in den Tälern am mildesten.", "The most of the winter in valleys was being occurring mildly.",
+        "Winters were mildest down in the valleys.",
+    ),
+    "a noisy sentence written anew": (
+        "Der Müller lieferte das Mehl jeden Morgen an drei Dörfer.",
+        "Of the mill thing delivers flour which mornings at three of them villages.",
+        "Each day three villages got their bread flour from Miller's cart.",
+    ),
+    "two sentences that become one": (
+        "This law is old. It holds in all towns of the north.", "Dieses Gesetz ist alt. Es gilt in allen Städten im Norden.",
+        "Dieses alte Gesetz gilt für sämtliche Städte des Nordens.",
+    ),
 }  # fmt: skip
 LOST = {
     "the proofread text of the paper's table 6": (
@@ -136,6 +149,13 @@ LOST = {
     ),
     "everything": (SOURCE, GERMAN, "", "Der Hafen"),
     "everything but white space": (SOURCE, GERMAN, " \n", "Der Hafen"),
+    "a short sentence, the others reworded": (
+        f"{SOURCE} Nobody was hurt.", f"{GERMAN} Niemand wurde verletzt.", REWORDED, "Niemand wurde verletzt"
+    ),
+    "half a sentence, the others reworded": (
+        SOURCE, GERMAN, REWORDED.replace(" beklagte sich beim Ministerium. Bis zum Donnerstag", ". Bis zum Donnerstag"),
+        "beschwerte sich beim Ministerium",
+    ),
     "a torn word": (
         "You're pulling my leg.", "Você está puxando minha perna.", "Você está puxan.", "“puxando minha perna”"
     ),
@@ -335,5 +355,5 @@ def test_the_example_of_the_documentation_says_what_it_prints() -> None:
 @pytest.mark.data
 def test_the_experiment_prints_its_tables(data: Path) -> None:
     printed = "\n".join(tables(data, limit=2))
-    assert printed.count("###") == 4
+    assert printed.count("###") == 5
     assert "| +0 |" in printed

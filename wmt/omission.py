@@ -1,6 +1,6 @@
 """How often the omission guard refuses good texts, and how often it catches dropped text.
 
-Prints the four tables of ``docs/safety.md`` as Markdown::
+Prints the five tables of ``docs/safety.md`` as Markdown::
 
     python -m wmt.omission [--data DIR] [--limit N]
 """
@@ -72,16 +72,30 @@ def is_held_out(document: str) -> bool:
 
 def post_edits(data: Path, limit: int | None) -> Iterator[Trial]:
     """Paragraphs of five human post-edits: as they are, less one sentence, less half of a sentence."""
-    by_pair: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_pair: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for record in records(data / "mlqe_pe.jsonl"):
-        by_pair[record["lp"]].append(record)
+        by_pair[record["lp"]].append((record["src"], record["mt"], record["pe"]))
     for lp, found in by_pair.items():
-        for number, start in enumerate(islice(range(0, len(found) - 4, 5), limit)):
-            five = found[start : start + 5]
-            edited = [record["pe"] for record in five]
-            source, before = (" ".join(record[field] for record in five) for field in ("src", "mt"))
-            for kind, after in damaged(edited):
-                yield try_out(kind, Pair(lp, number % 2 == 1, source, before, after))
+        yield from fives(lp, found, limit)
+
+
+def more_post_edits(data: Path, limit: int | None) -> Iterator[tuple[str, list[Trial]]]:
+    """The same of the sets of ``real/human_postedits.jsonl``, by language pair; en-ta has misaligned rows."""
+    by_pair: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for record in records(data / "real" / "human_postedits.jsonl"):
+        pair = f"{record['source_lang']}-{record['target_lang']}"
+        if pair != "en-ta":
+            by_pair[pair].append((record["source"], record["translation"], record["pe"]))
+    for lp in sorted(by_pair):
+        yield lp, list(fives(lp, by_pair[lp], limit))
+
+
+def fives(lp: str, edits: Sequence[tuple[str, str, str]], limit: int | None) -> Iterator[Trial]:
+    """Trials of five sentences at a time."""
+    for number, start in enumerate(islice(range(0, len(edits) - 4, 5), limit)):
+        sources, before, edited = zip(*edits[start : start + 5], strict=True)
+        for kind, after in damaged(edited):
+            yield try_out(kind, Pair(lp, number % 2 == 1, " ".join(sources), " ".join(before), after))
 
 
 def damaged(edited: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -240,12 +254,19 @@ SINGLES = {
 
 
 def tables(data: Path, limit: int | None) -> Iterator[str]:
-    """The four tables, line by line."""
+    """The five tables, line by line."""
     edits = list(post_edits(data, limit))
     yield "### Human post-edits, five sentences\n"
     yield HEAD
     yield from rows(edits, EDITS, is_lost)
     yield from rows(edits, {"good": "good post-edits refused for growth"}, lambda trial: trial.grown)
+    yield "\n### Human post-edits, five sentences, by language pair\n"
+    yield "| pair | texts | good refused | sentence dropped | second half | first half |\n|---|---|---|---|---|---|"
+    every: list[Trial] = []
+    for lp, trials in (*more_post_edits(data, limit), ("all", every)):
+        shares = [share([trial for trial in trials if trial.kind == kind], is_lost) for kind in EDITS]
+        yield f"| {lp} | {sum(trial.kind == 'good' for trial in trials)} | {' | '.join(shares)} |"
+        every += trials if lp != "all" else []
     yield "\n### Human post-edits, one sentence\n"
     yield HEAD
     yield from rows(list(single_edits(data, limit)), SINGLES, is_lost)

@@ -24,6 +24,7 @@ from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
+from mtagent.evaluators.rules import Rules
 from mtagent.llm.dialogue import finished
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
@@ -49,6 +50,7 @@ class Plan:
     corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
     stop_when_error_free: bool = True
+    rules: Rules = field(default_factory=Rules)
     thresholds: tuple[Threshold, ...] = ()
     triage: Threshold | None = None
     gate_calls: int = 12
@@ -58,6 +60,7 @@ class Plan:
         needs = {
             "translate": self.translator,
             "rerank": self.gate,
+            "rules": self.rules,
             "postedit": self.evaluator,
             "proofread": self.proofreader,
         }
@@ -128,6 +131,7 @@ async def improve(
     take = {
         "translate": work.translate,
         "rerank": work.rerank,
+        "rules": work.rules,
         "postedit": work.postedit,
         "proofread": work.proofread,
     }
@@ -135,8 +139,7 @@ async def improve(
     for stage in stages:
         if stage == "translate" and segment.translation is not None:
             continue
-        began, work.calls, work.ratings = time.perf_counter(), [], ()
-        clock = asyncio.timeout_at(end)
+        began, clock = time.perf_counter(), asyncio.timeout_at(end)
         try:
             async with clock:
                 step = await work.triage(stage) or await take[stage]()
@@ -148,9 +151,11 @@ async def improve(
             logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
             cause = Cause.of_error(error, f"not done within {within:g} s" if late else None)
             step = work.step(stage, "failed", cause).raised(error)
+        if step is None:
+            continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         on_step(segment, steps[-1])
-        work.text = step.text
+        work.text, work.calls, work.ratings = step.text, [], ()
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
@@ -272,6 +277,27 @@ class _Work:
                 cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
         changes = [] if cause else edits.between(self.text, text, self.segment.target_lang)
         return _Proposal(text, text, changes, cause)
+
+    async def rules(self) -> Step | None:
+        """Correct what the rules are sure of. The guards decide alone: no judge is asked about what is certain.
+
+        The step says what was found besides; there is none where nothing was.
+        """
+        rating = await self._rate(self.plan.rules, self.text, "editor")
+        if not rating.errors:
+            return None
+        changes = edits.locate(self.text, rating.errors)
+        best = self._screened(edits.apply(self.text, changes), changes)
+        cause = best.cause or Cause(kind="guards")
+        verdict: Verdict = "rejected" if cause.kind in ("guards", "lines") else "unchanged"
+        if best.cause is None:
+            verdict = "kept"
+        elif not changes:
+            why = (error.explanation or error.category for error in rating.errors)
+            cause = Cause(kind="found", detail="; ".join(dict.fromkeys(why)))
+        text = best.text if verdict == "kept" else self.text
+        fields = {"text": text, "proposed": best.proposed, "edits": tuple(best.edits)}
+        return self.step("rules", verdict, cause, ratings=(rating,), **fields)
 
     async def postedit(self) -> Step:
         """Have the text rated, and correct what is marked. No error means no edit.

@@ -16,12 +16,13 @@ import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import foreign, icu, identification, languages, markup, scripts
-from mtagent.text.commentary import grown
+from mtagent.text.commentary import bare, grown
 from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import lost as lost_sentences
+from mtagent.text.terms import lost_targets, term_faults
 from mtagent.text.units import quantities, units_named
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
@@ -277,23 +278,23 @@ def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
     )
 
 
-def terms(segment: Segment, text: str) -> list[str]:
-    """Do-not-translate terms stay, glossary targets stay, and forbidden words stay out."""
-    faults = []
-    for term in segment.terms:
-        exact = term.case_sensitive
-        in_source = len(markup.occurrences(term.source, segment.source, case_sensitive=exact))
-        if not in_source:
-            continue
-        if term.forbidden:
-            word = term.target or term.source
-            faults += [f"forbidden word {word!r}"] * len(markup.occurrences(word, text, case_sensitive=exact))
-        elif term.target is None:
-            in_text = len(markup.occurrences(term.source, text, case_sensitive=True, suffixes=True))
-            faults += [f"do-not-translate term {term.source!r} is missing"] * (in_source - in_text)
-        elif not markup.occurrences(term.target, text, case_sensitive=exact, suffixes=True, inflected=True):
-            faults.append(f"glossary term {term.target!r} is missing")
-    return faults
+def terms(segment: Segment, before: str, after: str) -> list[str]:
+    """Do-not-translate terms stay, one of the glossary's targets stays, and forbidden words stay out."""
+    if not segment.terms:
+        return []
+    faults = new_faults(_term_faults)(segment, before, after)
+    left = (" or ".join(map(repr, targets)) for targets in lost_targets(segment, before, after))
+    return [*faults, *(f"glossary term {targets} is left in compounds only" for targets in left)]
+
+
+def _term_faults(segment: Segment, text: str) -> Iterator[str]:
+    for fault in term_faults(segment, text):
+        if fault.kind == "forbidden":
+            yield f"forbidden word {fault.term.target or fault.term.source!r}"
+        elif fault.kind == "missing":
+            yield f"glossary term {' or '.join(map(repr, fault.targets))} is missing"
+        else:
+            yield f"do-not-translate term {fault.term.source!r} is missing"
 
 
 # -- lines and white space
@@ -443,8 +444,11 @@ def length(segment: Segment, before: str, after: str) -> list[str]:
     """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
     if before.strip() and not after.strip():
         return ["the text is empty"]
-    texts, lang = (segment.source, before, after), segment.target_lang
-    return [*lost_sentences(*texts, target_lang=lang), *grown(*texts, target_lang=lang)]
+    source, lang = segment.source, segment.target_lang
+    losses = lost_sentences(source, before, after, target_lang=lang)
+    if losses:  # what was lost may be a remark
+        losses = lost_sentences(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
+    return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
@@ -468,7 +472,7 @@ GUARDS: dict[str, Guard] = {
     "markdown": new_faults(markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
-    "terms": new_faults(terms),
+    "terms": terms,
     "brackets": new_faults(brackets),
     "quotes": new_faults(quotes),
     "script": script,

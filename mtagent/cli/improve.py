@@ -118,7 +118,7 @@ def _print_prompts(config: Config, files: Files) -> None:
     total = requests = 0
     for request in rendered_requests(config, files):
         display(request.shown)
-        total, requests = total + request.tokens, requests + 1
+        total, requests = total + request.tokens, requests + request.requests
     estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
     gate = "" if config.effective().gate in ("none", "guards") else "; the gate's requests come on top"
     say(f"{estimate}{gate}. Nothing was sent.")

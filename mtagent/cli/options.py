@@ -149,7 +149,7 @@ OWN_PROMPTS_OPTION = [
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line.")]
 SURROUNDING_OPTIONS = [
-    option(TEXTS, "--glossary", type=FILE, help="CSV or TSV: source,target[,case,forbidden,…]."),
+    option(TEXTS, "--glossary", type=FILE, help="TBX, CSV or TSV: source,target[,note,case,forbidden]."),
     option(
         TEXTS,
         "--context",
@@ -195,6 +195,12 @@ EDIT_OPTIONS = [
     ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
+    option(
+        CHAIN,
+        "--rules-first/--no-rules-first",
+        default=None,
+        help="Correct by rules, before a model is asked, what is certain.  [default: yes; not with the paper's method]",
+    ),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
     option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),

@@ -173,7 +173,7 @@ async def _print_requests(config: Config, what: RatingInputs | str, systems: tup
     with _candidates(config, what, systems) as candidates:
         async for request in first_requests(config, candidates):
             display(request.shown)
-            total, requests = total + request.tokens, requests + 1
+            total, requests = total + request.tokens, requests + request.requests
     estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
     say(f"{estimate}; what is asked after the first replies comes on top. Nothing was sent.")
 

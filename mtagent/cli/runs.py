@@ -104,6 +104,9 @@ def _show_chain(chain: Chain) -> str:
             lines.append(
                 f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
             )
+        for error in step.not_fixed if step.stage == "rules" else ():
+            shown = f"  not fixed: {error.severity} {error.category} {error.text!r}: {error.explanation}"
+            lines.append(visible(shown, one_line=True))
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")
     return "\n".join([*lines, f"text     {chain.text}"])

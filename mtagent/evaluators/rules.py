@@ -12,9 +12,10 @@ import regex
 from mtagent import __version__
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import markup, mqm, scripts
+from mtagent.text import foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
 from mtagent.text.number_words import readings
+from mtagent.text.terms import occurrences, term_faults
 
 Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
 """``rule(segment, translation)`` marks errors, with a suggestion only where the fix is certain."""
@@ -298,59 +299,99 @@ def apertium_marks(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown, match.group("word"))
 
 
-_ENOUGH_WORDS = 4
+_CONVERSION = regex.compile(r"%[-+#0 ]*+\d*+(?:\.\d++)?+(?:hh?|ll?|z)?+(?P<kind>[sd@iouxXeEfFgGcraA])")
+
+
+def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """printf arguments of several kinds in another order than the source's, and without numbers that say so."""
+    originals, copies = (
+        [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
+        for text in (segment.source, translation)
+    )
+    wrong = [copy for original, copy in zip(originals, copies, strict=False) if original.key != copy.key]
+    if len(copies) > 1 and wrong and Counter(m.key for m in originals) == Counter(m.key for m in copies):
+        why = "the arguments are in another order than in the source; number them, as in %2$s"
+        yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
+
+
+def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """An ICU message that cannot be read, or lacks an argument or a branch, where the source is whole."""
+    source = icu.message(segment.source)
+    if source is None or not translation.strip():
+        return
+    start, end = len(translation) - len(translation.lstrip()), len(translation.rstrip())
+    try:
+        faults = [*icu.form_faults(source, icu.parse(translation), segment.target_lang)]
+        shown = "the ICU message does not fit its source"
+    except icu.IcuError as error:
+        shown, faults = "the ICU message cannot be read", [str(error)]
+    if faults:
+        why = f"{shown}: {'; '.join(faults)}"
+        yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
+
+
+_UNTRANSLATED = "accuracy/untranslated text"
+_ENOUGH_WORDS, _FEWEST_WORDS = 4, 2
+_ENDS_BEFORE = regex.compile(r"(?:\A|[.!?…:。！？]|\n)[\p{P}\s]*+\Z")
+_ENDS_AFTER = regex.compile(r"[\p{Pe}\p{Pf}\"'\s]*+(?:[.!?…:。！？]|\n|\Z)")
 
 
 def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A translation that is a copy of its source, and words in a script that the target language does not use."""
-    if scripts.language_of(segment.source_lang) == scripts.language_of(segment.target_lang):
+    """A translation that is its source, sentences copied from it, and words in a script of another language."""
+    if foreign.is_within_language(segment):
         return
-    copied = scripts.words(markup.prose(translation))
-    small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
-    if (
-        len(copied) >= _ENOUGH_WORDS
-        and 2 * small >= len(copied)
-        and copied == scripts.words(markup.prose(segment.source))
-    ):
-        shown = "the source is copied"
-        yield located(translation, 0, len(translation), "accuracy/untranslated text", "major", shown)
-        return
+    words = [*scripts.word_pattern(translation).finditer(markup.prose(translation))]
+    copied = [word.group() for word in words]
+    if len(copied) >= _FEWEST_WORDS and tuple(copied) == scripts.words(markup.prose(segment.source)):
+        small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
+        label = min(map(len, copied)) > 1 and all(
+            word.isalpha() and word.islower() for word in copied[1:]
+        )  # Save file; not New York, Windows 11
+        if 2 * small >= len(copied) if len(copied) >= _ENOUGH_WORDS else label:
+            yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
+            return
+    stretch: tuple[int, int] = (0, 0)
+    stretches = []
+    for first, run in foreign.copied_runs(segment, translation):
+        if first > stretch[1] or not stretch[1]:
+            stretches.append((first, first + len(run)))
+        else:
+            stretches[-1] = (stretch[0], first + len(run))
+        stretch = stretches[-1]
+    for first, last in stretches:
+        start, end = words[first].start(), words[last - 1].end()
+        if _ENDS_BEFORE.search(translation[:start][-20:]) and _ENDS_AFTER.match(translation, end):
+            yield located(translation, start, end, _UNTRANSLATED, "major", "a sentence of the source is copied")
     pattern = scripts.foreign_words_of(scripts.script_of(segment.target_lang))
     if not scripts.script_of(segment.target_lang) or pattern is None or translation.isascii():
         return
     for match in pattern.finditer(translation):
         if match.group() in segment.source:
             shown = f"not in the script of {segment.target_lang}"
-            yield located(translation, *match.span(), "accuracy/untranslated text", "minor", shown)
+            yield located(translation, *match.span(), _UNTRANSLATED, "minor", shown)
 
 
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Do-not-translate terms, glossary terms and forbidden words."""
     wrong_term = "terminology/inappropriate for context"
-    for term in segment.terms:
-        cased = term.case_sensitive
-        sources = markup.occurrences(term.source, segment.source, case_sensitive=cased)
-        if not sources:
-            continue
-        if term.forbidden:
-            word = term.target or term.source
-            for mark in markup.occurrences(word, translation, case_sensitive=cased):
-                shown = f"the glossary forbids {word!r} for {term.source!r}"
-                yield located(translation, mark.start, mark.end, wrong_term, "major", shown)
-        elif term.target is None:
-            kept = markup.occurrences(term.source, translation, case_sensitive=True, suffixes=True)
-            other_case = [mark for mark in markup.occurrences(term.source, translation) if mark.key != term.source]
-            shown = f"{term.source!r} must not be translated"
-            lost = max(0, len(sources) - len(kept))
-            for mark in other_case[:lost]:
-                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, term.source)
-            for _ in range(lost - len(other_case)):
-                yield omitted(term.source, wrong_term, "major", shown)
-        elif not markup.occurrences(
-            term.target or term.source, translation, case_sensitive=cased, suffixes=True, inflected=True
-        ):
-            shown = f"the glossary has {term.target!r} for {term.source!r}"
-            yield omitted(term.source, wrong_term, "major", shown)
+    other_case = dict[str, list[scripts.Mark]]()
+    for fault in term_faults(segment, translation) if segment.terms else ():
+        source = fault.term.source
+        if fault.mark is not None:
+            shown = f"the glossary forbids {fault.term.target or source!r} for {source!r}"
+            yield located(translation, fault.mark.start, fault.mark.end, wrong_term, "major", shown)
+        elif fault.kind == "missing":
+            shown = f"the glossary has {' or '.join(map(repr, fault.targets))} for {source!r}"
+            yield omitted(source, wrong_term, "major", shown)
+        else:
+            shown = f"{source!r} must not be translated"
+            if source not in other_case:
+                other_case[source] = [mark for mark in occurrences(source, translation) if mark.key != source]
+            if other_case[source]:
+                mark = other_case[source].pop(0)
+                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, source)
+            else:
+                yield omitted(source, wrong_term, "major", shown)
 
 
 # Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
@@ -400,6 +441,8 @@ _ALIGNED = regex.compile(r"[`|\t]|^ {2,}", regex.MULTILINE)
 def double_spaces(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """More than one space between words, where the source has none and nothing is aligned by spaces."""
     if "  " not in translation or "  " in segment.source or _ALIGNED.search(translation):
+        return
+    if not scripts.has_spaces(segment.target_lang):  # such text is tokenised
         return
     for match in _SPACES.finditer(translation):
         yield located(translation, *match.span(), "fluency/punctuation", "minor", "more than one space", " ")
@@ -468,6 +511,8 @@ RULES: dict[str, Rule] = {
     "empty": empty,
     "taken-over": taken_over,
     "numbers": numbers,
+    "argument-order": argument_order,
+    "message-form": message_form,
     "apertium-marks": apertium_marks,
     "untranslated": untranslated,
     "terms": terms,
@@ -510,7 +555,7 @@ class Rules:
     def signature(self) -> str:
         """What a score depends on."""
         left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:1|weights:{self.weights}|{left_out}version:{__version__}"
+        return f"rules|v:2|weights:{self.weights}|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
         """The errors in the order of the text; those without a place come last.

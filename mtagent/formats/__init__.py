@@ -52,7 +52,7 @@ UNSUPPORTED = {
     "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", "convert it to csv with the columns id, source and translation"),
     "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
-    "tbx": ("a termbase", "convert it to csv with the columns source and target, for --glossary"),
+    "tbx": ("a termbase", "it is no text to translate: give it with --glossary"),
     "doc docx odt rtf pdf": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, opened
 from mtagent.formats.tables import Dialect, rows
 from mtagent.records import Term
-from mtagent.text.scripts import UNSPACED
+from mtagent.text.scripts import UNSPACED, language_of
+from mtagent.text.terms import beginnings, roots, stands_at, words_of, words_of_term
 
 _COLUMNS = ("source", "target", "pos", "case", "note", "forbidden")
 _YES_NO = {"yes": True, "true": True, "1": True, "x": True, "no": False, "false": False, "0": False, "": False}
@@ -28,6 +29,7 @@ class Glossary:
 
     A term is found where it stands as whole words, in scripts that have them; a Korean term may carry an ending. Upper
     and lower case are the same unless the term is ``case_sensitive``, and so are composed and decomposed characters.
+    Where the language is known, a term that is to be translated is found inflected too (:mod:`mtagent.text.terms`).
     """
 
     def __init__(self, terms: Iterable[Term]) -> None:
@@ -36,10 +38,15 @@ class Glossary:
         for number, term in enumerate(self.terms):
             index = self._exact if term.case_sensitive else self._folded
             index.add(_view(term.source, term.case_sensitive), number)
+        self._inflected: dict[str, _Inflected] = {}
 
-    def relevant(self, source: str) -> tuple[Term, ...]:
+    def relevant(self, source: str, lang: str = "") -> tuple[Term, ...]:
         """The terms that occur in ``source``, in the glossary's order; takes time linear in the text's length."""
         numbers = self._exact.within(_view(source, exact=True)) | self._folded.within(_view(source, exact=False))
+        if lang := language_of(lang):
+            if lang not in self._inflected:
+                self._inflected[lang] = _Inflected(self.terms, lang)
+            numbers |= self._inflected[lang].within(source)
         return tuple(self.terms[number] for number in sorted(numbers))
 
 
@@ -72,11 +79,43 @@ class _Index:
         return numbers
 
 
+class _Inflected:
+    """The terms of a glossary by how the forms of their first words begin in one language."""
+
+    def __init__(self, terms: Sequence[Term], lang: str) -> None:
+        self._terms, self._lang = terms, lang
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        for number, term in enumerate(terms):
+            if term.target is not None and (words := words_of_term(term.source)):
+                for root in roots(words[0].text, lang):
+                    self._numbers[root].append(number)
+        self._lengths = sorted(set(map(len, self._numbers)))
+
+    def within(self, text: str) -> set[int]:
+        """The numbers of the terms that stand in ``text``, inflected or not."""
+        numbers: set[int] = set()
+        words = words_of(text) if self._numbers else ()
+        for place, word in enumerate(words):
+            for root in beginnings(word.text, self._lang, self._lengths):
+                for number in self._numbers.get(root, ()):
+                    term = self._terms[number]
+                    wanted, exact = words_of_term(term.source), term.case_sensitive
+                    if number not in numbers and stands_at(wanted, words, place, self._lang, case_sensitive=exact):
+                        numbers.add(number)
+        return numbers
+
+
+def is_tbx(path: Path) -> bool:
+    """Whether a glossary is XML, which no table begins like."""
+    with opened(path) as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<")
+
+
 def read_glossary(path: Path) -> tuple[Term, ...]:
     """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
 
     The delimiter is the one in the header: comma, semicolon or tab; a ``.tsv`` is read without quoting. Raises
-    :class:`InputError`, beginning with ``file:line``.
+    :class:`InputError`, beginning with ``file:line``. TBX has several languages: :func:`mtagent.formats.tbx.read_tbx`.
     """
     lines = lines_of(path)
     header = next(lines, None)
@@ -99,7 +138,8 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
         if not target:
             raise InputError(f"{where}: {source!r} has no target; a term to keep belongs on a do-not-translate list")
         forbidden, case_sensitive = _choice(cells, "forbidden", _YES_NO, where), _choice(cells, "case", _CASE, where)
-        terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive))
+        note = cells.get("note") or None
+        terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive, note=note))
     return tuple(terms)
 
 

@@ -237,6 +237,7 @@ def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
             "text": step.text,
             "proposed": step.proposed,
             "edits": [edit.model_dump() for edit in step.edits],
+            "not_fixed": [error.model_dump(exclude_none=True) for error in step.not_fixed],
             # The calls stand with the step, which paid for them.
             "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
             "calls": [_call(call, messages) for call in step.calls],

@@ -444,7 +444,7 @@ def _segments(
     known = {name: about.get(name) for name in ("context", "domain")} | {"notes": about.get("instructions")}
     known = {name: value for name, value in known.items() if value}
     terms = Glossary(terms_of(about.get("terms")))
-    return list(with_terms((segment.model_copy(update=known) for segment in segments), terms))
+    return list(with_terms((segment.model_copy(update=known) for segment in segments), lambda *_: terms))
 
 
 def make_segments(

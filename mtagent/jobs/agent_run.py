@@ -11,10 +11,9 @@ from typing import Self
 from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import MtagentError
-from mtagent.formats.glossary import Glossary
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import content_hashes, with_terms
+from mtagent.jobs.inputs import GlossaryFor, content_hashes, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop
@@ -31,7 +30,7 @@ class AgentRun:
     :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
     """
 
-    def __init__(self, config: Config, own: OwnParts, terms: Glossary) -> None:
+    def __init__(self, config: Config, own: OwnParts, terms: GlossaryFor) -> None:
         self._config, self._own, self._terms = config, own, terms
         self.name = str(config.run)
 

@@ -86,7 +86,7 @@ def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[StoredPair]:
 
 
 def _is_edit(step: Step) -> bool:
-    return step.stage != "translate" and step.verdict in ("kept", "rejected")
+    return step.stage not in ("translate", "rules") and step.verdict in ("kept", "rejected")
 
 
 def _is_refused(step: Step) -> bool:

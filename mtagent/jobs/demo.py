@@ -83,7 +83,7 @@ class DemoModel:
 def run_demo() -> list[Chain]:
     """The chains of the demo's segments, with the pairwise gate."""
     model = DemoModel()
-    return Agent(llm=model, stages="tpp", gate="pairwise").improve(model.segments.values())
+    return Agent(llm=model, stages="tpp", gate="pairwise", rules_first=False).improve(model.segments.values())
 
 
 def _sample() -> Iterator[Segment]:

@@ -83,10 +83,11 @@ PLACEHOLDER = "(the translation of the stage before)"
 
 
 class Rendered(NamedTuple):
-    """A request as text to read, and about how many input tokens it has."""
+    """What a dry run shows: a request and about how many input tokens it has, or the terms of a segment."""
 
     shown: str
-    tokens: int
+    tokens: int = 0
+    requests: int = 1
 
 
 class Heard(NamedTuple):
@@ -102,6 +103,13 @@ class Heard(NamedTuple):
         shown = "\n".join(f"[{message.role}]\n{message.content}" for message in self.messages)
         tokens = by_length("".join(message.content for message in self.messages))
         return Rendered(f"--- {about}, {self.purpose}\n{shown}\n", tokens)
+
+
+def rendered_terms(segment: Segment) -> Iterator[Rendered]:
+    """The terms that the glossary has for ``segment``, if there are any, one a line."""
+    if segment.terms:
+        lines = "\n".join(term.shown for term in segment.terms)
+        yield Rendered(f"--- segment {segment.id}, terms\n{lines}\n", requests=0)
 
 
 class Listener:
@@ -148,12 +156,13 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
             triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
         for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
+            yield from rendered_terms(segment)
             if triage is not None:
                 for request in asyncio.run(listener.requests_of(rating_by(triage, segment, text))):
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
-                if stage == "rerank":  # its requests are the gate's
+                if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
                     work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(segment, text)
@@ -172,6 +181,8 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
     listener = Listener(config)
     async with assembled_evaluator(config, OwnParts() if config.offline else OwnParts(llm=listener)) as evaluator:
         for candidate in candidates:
+            for terms in rendered_terms(candidate.segment):
+                yield terms
             for request in await listener.requests_of(rate_segment(candidate, evaluator)):
                 yield request.rendered(f"segment {candidate.segment.id}")
 
@@ -305,7 +316,7 @@ class Estimator:
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """A row per stage; none for rerank where there is no candidate."""
         stages = self._config.stages or ()
-        total: dict[str, Range] = {stage: Range() for stage in stages}
+        total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
         for segment in segments:
             if not segment.source.strip():

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -20,10 +20,11 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.formats.files import lines_of
-from mtagent.formats.glossary import Glossary, read_do_not_translate, read_glossary
+from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary
 from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
+from mtagent.formats.tbx import read_tbx
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.records import Segment, Term
 from mtagent.store.store import default_path
@@ -327,22 +328,40 @@ def segment_defaults(config: Config) -> formats.SegmentDefaults:
     return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
 
 
-def read_terms(config: Config, glossary: Sequence[Term] = (), keep: Sequence[Term] = ()) -> Glossary:
-    """The terms of the files that ``config`` names, and those of ``glossary`` and ``keep``."""
-    glossary = (*(read_glossary(config.glossary) if config.glossary else ()), *glossary)
+GlossaryFor = Callable[[str, str], Glossary]
+"""The terms for a source and a target language."""
+
+
+def read_terms(config: Config, glossary: Sequence[Term] = (), keep: Sequence[Term] = ()) -> GlossaryFor:
+    """The terms of the files that ``config`` names, and those of ``glossary`` and ``keep``, for each language pair."""
     keep = (*(read_do_not_translate(config.keep) if config.keep else ()), *keep)
     kept = {term.source for term in keep}
-    for term in glossary:
-        if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
-            where, other = config.keep or "keep", config.glossary or "the glossary"
-            raise ConfigError(f"{where}: {term.source!r} is to be kept, but {other} has a translation of it")
-    return Glossary((*glossary, *keep))
+    tbx = config.glossary if config.glossary is not None and is_tbx(config.glossary) else None
+    if config.glossary is not None and tbx is None:
+        glossary = (*read_glossary(config.glossary), *glossary)
+
+    def unambiguous(terms: Sequence[Term]) -> Sequence[Term]:
+        for term in terms:
+            if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
+                where, other = config.keep or "keep", config.glossary or "the glossary"
+                raise ConfigError(f"{where}: {term.source!r} is to be kept, but {other} has a translation of it")
+        return terms
+
+    always = (*unambiguous(glossary), *keep)
+
+    @cache
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        terms = unambiguous(read_tbx(tbx, source_lang, target_lang)) if tbx is not None else ()
+        return Glossary((*terms, *always))
+
+    return glossary_for
 
 
-def with_terms(segments: Iterable[Segment], terms: Glossary) -> Iterator[Segment]:
-    """``segments``, each with those of ``terms`` that its source has."""
+def with_terms(segments: Iterable[Segment], glossary_for: GlossaryFor) -> Iterator[Segment]:
+    """``segments``, each with those of the terms for its languages which its source has."""
     for segment in segments:
-        relevant = terms.relevant(segment.source) if terms.terms else ()
+        glossary = glossary_for(segment.source_lang, segment.target_lang)
+        relevant = glossary.relevant(segment.source, segment.source_lang) if glossary.terms else ()
         yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 

@@ -99,6 +99,8 @@ def effective(config: Config, own: OwnParts) -> Config:
         config = config.model_copy(update={"gate": "gain"})
     elif config.gate is None and own.judge is not None:
         config = config.model_copy(update={"gate": "rate"})
+    if own.evaluator is not None and config.rules_first is None:  # it may know the given texts only
+        config = config.model_copy(update={"rules_first": False})
     has_model = own.llm is not None or bool(own.llms) or own.api_key is not None or own.http_client is not None
     return config.effective(offline=config.offline and not has_model, translator=translator)
 

@@ -226,11 +226,6 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
-    glossary = [
-        f"{term.source} = "
-        + ("keep as it is" if term.target is None else f"{'not ' if term.forbidden else ''}{term.target}")
-        for term in segment.terms
-    ]
     notes = [segment.notes] if segment.notes else []
     if segment.max_length:
         notes.append(f"The translation must have at most {segment.max_length} characters.")
@@ -243,6 +238,6 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": "\n".join(notes) or None,
-        "glossary": "\n".join(glossary) or None,
+        "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }

@@ -47,7 +47,12 @@ _ERRORS = {
 }
 
 
-_UNTOUCHED = {"blank": "nothing to translate", "triage": "left alone by triage", "error-free": "no error found"}
+_UNTOUCHED = {
+    "blank": "nothing to translate",
+    "triage": "left alone by triage",
+    "error-free": "no error found",
+    "found": "found, and no fix is certain",
+}
 
 
 class Fate(NamedTuple):
@@ -127,6 +132,8 @@ def idle_fate(chain: Chain, stage: str) -> Fate:
         return Fate("idle", "a translation was given")
     if chain.failed is not None:
         return Fate("idle", "an earlier stage failed")
+    if stage == "rules":
+        return Fate("idle", "the rules found nothing")
     if stage == "rerank" and not any(chain.segment.candidates):
         return Fate("idle", "no candidate was given")
     if any(step.stage in ("rerank", "postedit") for step in chain.steps):

@@ -32,7 +32,7 @@ _IN_MEMORY = 2**24
 _NONE = "–"
 _DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WORK = {"rerank": "reranking", "postedit": "post-editing", "proofread": "proofreading"}
+_WORK = {"rerank": "reranking", "rules": "rules", "postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
 

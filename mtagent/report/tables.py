@@ -16,6 +16,7 @@ STAGES = {
     "given": "as given",
     "translate": "translate",
     "rerank": "rerank",
+    "rules": "rules",
     "postedit": "post-edit",
     "proofread": "proofread",
     "final": "in the end",
@@ -24,6 +25,7 @@ STAGES = {
 _AFTER = {
     "translate": "after translation",
     "rerank": "after reranking",
+    "rules": "after the rules",
     "postedit": "after post-editing",
     "proofread": "after proofreading",
     "final": "in the end",

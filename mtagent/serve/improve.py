@@ -11,12 +11,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from mtagent.formats.glossary import Glossary
-from mtagent.jobs.inputs import with_terms
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Service, is_late
+from mtagent.serve.service import EXCHANGE, Service, is_late, marked
 from mtagent.translators.tags import Markup
 
 NDJSON = "application/x-ndjson"
@@ -105,7 +103,6 @@ def _segments(service: Service, wanted: ImproveRequest) -> list[Segment]:
     general = _terms(wanted.terms)
     notes = "\n".join(filter(None, (wanted.instructions, wanted.notes))) or None
     service.check_size([], [wanted.context, notes], general)
-    glossary = Glossary(general)
     segments: list[Segment] = []
     texts: list[str] = []
     for number, one in enumerate(wanted.segments, 1):
@@ -132,9 +129,9 @@ def _segments(service: Service, wanted: ImproveRequest) -> list[Segment]:
             context=one.context or wanted.context,
             notes="\n".join(filter(None, (notes, one.notes))) or None,
         )
-        segments += with_terms([segment], Glossary(own)) if own else [segment]
+        segments += marked([segment], own)
     service.check_size(texts, [], [])
-    return list(with_terms(segments, glossary)) if general else segments
+    return marked(segments, general)
 
 
 def _terms(terms: dict[str, str | None] | list[Term]) -> tuple[Term, ...]:

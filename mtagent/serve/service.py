@@ -239,7 +239,7 @@ class Service:
             Segment(id=str(number), source=text, source_lang=pair[0], target_lang=pair[1], **about)
             for number, (text, pair) in enumerate(zip(texts, pairs, strict=True), 1)
         ]
-        return list(with_terms(segments, Glossary(terms))) if terms else segments
+        return marked(segments, terms)
 
     def check_size(self, texts: Sequence[str], around: Sequence[str | None], terms: Sequence[Term]) -> None:
         """Raise :class:`ServiceError` for more than the operator allows."""
@@ -312,6 +312,12 @@ class Service:
         if late:
             self.metrics.late.labels(exchange.key.name).inc()
         self.state.keep(exchange.key.name, [chain])
+
+
+def marked(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
+    """The segments, each with those of the ``terms`` that its source has."""
+    glossary = Glossary(terms)
+    return list(with_terms(segments, lambda *pair: glossary)) if terms else segments
 
 
 def is_late(chain: Chain) -> bool:

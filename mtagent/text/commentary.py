@@ -6,10 +6,18 @@ are looked for in all languages, since a model comments in any.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
 import regex
 
-from mtagent.text.omission import Units, difference, match, quoted
-from mtagent.text.scripts import letters
+from mtagent.text.alignment import difference, grams
+from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
+from mtagent.text.paragraphs import sentences
+from mtagent.text.scripts import letters, words
+from mtagent.text.shop_talk import may_be_on_translating, on_translating, subjects
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -17,25 +25,21 @@ SMALL_ADDITION = 16
 """Letters and spaces that an edit may add in one place without a closer look."""
 SLACK = 40
 """Letters that a text may grow by whatever its length: one word may become three."""
-ADDED_LINE = 15
-"""Letters of a line at the beginning or end that make it a line of commentary if nothing before matches it."""
-KEPT_OF_LINE = 0.3
-"""Share of such a line that must be matched in the text before."""
-
-_TRANSLATION = (
-    "übersetzung|traducción|tradução|traduzione|traduction|vertaling|översättning|oversættelse|oversettelse|þýðing|"
-    "käännös|tõlge|tulkojums|vertimas|překlad|preklad|tłumaczenie|перевод|переклад|превод|prijevod|prevod|fordítás|"
-    "traducere|μετάφραση|çeviri|bản dịch|terjemahan"
-)
-_TRANSLATION_ELSEWHERE = "翻译|翻譯|译文|譯文|翻訳|訳文|訳|번역|अनुवाद|الترجمة|ترجمة|תרגום|คำแปล"
-# Stems by which a source speaks of translating, or of interpreting, itself.
-_TRANSLATE = (
-    "translat|interpret|dolmetsch|übersetz|traduc|traduz|traduç|tradott|tradui|traduk|vertaal|vertal|översätt|oversæt|"
-    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|verst|překl|přelož|prekl|prelož|tłumacz|przetłum|перев|перекла|превод|"
-    "превед|prevo|preve|prije?vo|prije?ve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
-    "cyfieith|aistri|tafsir|fassara|humush|turjum|аудар|орчуул|译|譯|訳|번역|통역|अनुवाद|भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|"
-    "மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|തർജ്ജമ|පරිවර්තන|ترجم|תרגם|תרגו|แปล|ແປ|បកប្រែ|ဘာသာပြန်|თარგმ|թարգման|ተርጉ|ትርጉ"
-)
+ADDED_PIECE = 12
+"""Letters of a first or last sentence from which it is a remark if the text before is whole without it."""
+KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
+"""Share of a piece, by groups of letters, from which it is no remark, since the text before has it too: one beside the
+text, and one that stands in its place."""
+COVERED = 0.85
+"""Share of the text before that the pieces beside a remark have."""
+HALF_SAID = 0.6
+"""Share of the source's letters from which a text before is whole, if it has as many sentences."""
+SPEAKS = "the text speaks of translating"
+SUBJECTS = 2
+"""Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
+MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
+"""Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
+source's letters that must be left without them."""
 
 _FENCE = regex.compile(r"```|~~~")
 _TAG = regex.compile(
@@ -50,10 +54,8 @@ _ENUMERATOR = regex.compile(
 )
 _LINE_START = r"^[^\S\n]*+[*_#>(\[（【\"“-]*+[^\S\n]*+"
 _LABEL = regex.compile(
-    _LINE_START + r"(?:[\w'’ ]{0,40}?(?:translation|translated\ text|post-?edit\w*+|proofread\w*+|"
-    rf"(?:corrected|revised|improved|final|edited)\ (?:text|version|sentence)|{_TRANSLATION})"
-    rf"[\w'’ ()-]{{0,30}}+|[^\s:：]{{0,12}}(?:{_TRANSLATION_ELSEWHERE})[^\s:：]{{0,12}})"
-    r"[*_\"”)\]】]*+\s?[:：]",
+    _LINE_START + r"[\w'’ ]{0,40}?(?:post-?edit\w*+|proofread\w*+|(?:corrected|revised|improved|final|edited)\ "
+    r"(?:text|version|sentence))[\w'’ ()-]{0,30}+[*_\"”)\]】]*+\s?[:：]",
     regex.MULTILINE | regex.IGNORECASE,
 )
 _OPENING = regex.compile(
@@ -79,28 +81,28 @@ _ASIDE = regex.compile(
     r"(?:this|the|my)\ (?:\w+\ )?translation\b)",
     regex.MULTILINE | regex.IGNORECASE,
 )
-_LINE = regex.compile(r"\S[^\n]*+")
-
-_ON_TRANSLATING = regex.compile(
-    rf"(?:here(?:'s|’s| is| are)|this is|below is|following is)\b[^.!?\n]{{0,60}}\btranslations?\b"
-    r"|\btranslat(?:ions?|es|ed)\b[^.!?\n:\"“]{0,60}:|\A\W*the translation of\b"
-    r"|\b(?:ca(?:nnot|n't|n’t)|can not|unable|not able|comfortable|sorry|apologi[sz]e)\b[^.!?\n]{0,80}\btranslat"
-    r"|\b(?:require|need)(?:s|d)?\b[^.!?\n]{0,20}\btranslation\b|\btranslate the following\b"
-    r"|\b(?:provide|like)\b[^.!?\n]{0,60}\btranslated?\b"
-    r"|\b(?:this|provided|current|original|human) (?:\w+ )?translation\b"
-    r"|(?:\b(?:hier (?:ist|sind|folgt|is)|aquí (?:está|tiene)|aqui (?:está|vai)|ecco|voici|här är|her er|zde je|tu je"
-    r"|oto|вот|ось|ето|íme|iată|ορίστε|işte|đây là|berikut)\b|以下是|以下は|这是|這是|다음은"
-    r"|यहाँ|هذا هو|هذه هي|إليك|להלן|הנה)"
-    rf"[^.!?。！？\n]{{0,60}}?(?:{_TRANSLATION}|{_TRANSLATION_ELSEWHERE})"
-    r"|\bdiese? (?:\w+ )?übersetzung (?:klingt|ist|lautet|wirkt)\b|\bkann\b[^.!?\n]{0,60}\bnicht übersetzen\b"
-    r"|\b(?:no puedo traducir|não posso traduzir|non posso tradurre|ne (?:peux|puis) pas traduire|"
-    r"kan [^.!?\n]{0,40}niet vertalen|не (?:могу|можу) пере(?:вести|класти))\b"
-    r"|(?:无法|不能|無法)(?:提供)?(?:翻译|翻譯)|翻訳(?:することは|は)?でき(?:ません|ない)|번역할 수 없|अनुवाद नहीं कर"
-    r"|لا (?:يمكنني|أستطيع) (?:ترجمة|أن أترجم)|לא (?:יכול|יכולה|אוכל) לתרגם",
+_BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])")
+_ABBREVIATED = regex.compile(r"\b\p{Lu}\p{L}{0,3}\s?\.\s*\Z")
+_AGREES = regex.compile(
+    r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|"
+    r"definitely|indeed|clearly|obviously|yes|no doubt|"
+    r"natürlich|klar|sicher\w*|gewiss|freilich|selbstverständlich|zweifellos|"
+    r"unbedingt|absolut|bien sûr|certes|bien entendu|"
+    r"évidemment|certainement|naturellement|claro|por supuesto|desde luego|"
+    r"ciertamente|sin duda|seguro|com certeza|certamente|"
+    r"evidentemente|naturalmente|certo|ovviamente|d'accordo|natuurlijk|uiteraard|zeker|självklart|naturligtvis|givetvis|"
+    r"selvfølgelig|naturligvis|selvsagt|auðvitað|vissulega|tietysti|toki|varmasti|muidugi|loomulikult|protams|žinoma|"
+    r"oczywiście|pewnie|jasne|samozřejmě|jistě|určitě|samozrejme|iste|seveda|naravno|sigurno|svakako|конечно|"
+    r"разумеется|естественно|безусловно|хорошо|ладно|звичайно|авжеж|певна річ|"
+    r"вядома|разбира се|наравно|persze|természetesen|"
+    r"desigur|bineînțeles|sigur|βέβαια|φυσικά|βεβαίως|tabii\w*|elbette|kesinlikle|"
+    r"tentu|pasti|tất nhiên|dĩ nhiên|chắc chắn|bila shaka)\b"
+    r"|当然|當然|好的|没问题|一定|肯定|もちろん|当たり前|確かに|물론|당연|बेशक|ज़रूर|निश्चित|অবশ্যই|நிச்சய|ఖచ్చిత|بالطبع|طبعا|بالتأكيد|البته|حتما|یقینا|"
+    r"כמובן|בטח|ודאי|แน่นอน|რა თქმა უნდა|իհարկե",
     regex.IGNORECASE,
 )
+
 _COLON = regex.compile("[:：]")
-_SPEAKS_OF_TRANSLATING = regex.compile(_TRANSLATE, regex.IGNORECASE)
 _DECLINES = regex.compile(
     r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
     r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
@@ -138,18 +140,16 @@ _SPEAKS_OF_HELP = regex.compile(
 def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``text`` says beyond a translation of ``source``, where there is no text before it.
 
-    Only signs that real translations practically never have: a code fence, a model's tag, a label, a text that speaks
-    of its own translation or declines to help. A sign that the source shows itself, in any language, is no complaint.
+    Only signs that real translations practically never have: a code fence, a model's tag, a text that speaks of its own
+    translation or declines to help. A sign that the source shows itself, in any language, is no complaint.
     """
     complaints = []
     for sign, name in ((_FENCE, "a code fence"), (_TAG, "a tag of the model")):
         if len(sign.findall(text)) > len(sign.findall(source)):
             complaints.append(f"the text has {name}")
-    spoken = _LABEL.search(text) or _ON_TRANSLATING.search(text)
-    # "Transfer:" is "Перевод:" too, and so a label that the source may have as well.
-    own_label = spoken and spoken.group()[-1] in ":：" and len(_COLON.findall(text)) <= len(_COLON.findall(source))
-    if spoken and not own_label and not _SPEAKS_OF_TRANSLATING.search(source):
-        complaints.append(f"the text speaks of translating: {quoted(spoken.group())}")
+    if spoken := _own_talk(source, text):
+        start, end = spoken[0].span()
+        complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
     declined = _DECLINES.search(text)
     if declined and not _DECLINES.search(source):
         foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
@@ -158,23 +158,30 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     return tuple(complaints)
 
 
-_ADDED = {
-    "a code fence": _FENCE,
-    "a tag of the model": _TAG,
-    "a label": _LABEL,
-    "an opening remark": _OPENING,
-    "a note": _NOTE,
-    "a remark to the user": _ASIDE,
-}
+def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
+    """Where ``text`` speaks of translating, if ``source`` does not.
+
+    "Transfer:" is "Перевод:" too, and so a label that the source may have as well.
+    """
+    spoken = on_translating(text)
+    if not spoken or may_be_on_translating(source):
+        return []
+    own_label = _COLON.match(text, spoken[0].end()) and len(_COLON.findall(text)) <= len(_COLON.findall(source))
+    return [] if own_label else spoken
+
+
+# -- what an edit added
+
+_MARKED = {"a code fence": _FENCE, "a tag of the model": _TAG, "a label": _LABEL, "a note": _NOTE}
+_SPOKEN = {"an opening remark": _OPENING, "a remark to the user": _ASIDE}
 
 
 def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``after`` newly says beyond a translation of ``source``; ``()`` = fine.
 
-    These are commentary at the beginning or end, labels, notes, code fences, lists of alternatives, reasoning, and a
-    text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
+    These are remarks around or in place of the text, labels, notes, code fences, lists of alternatives, reasoning, and
+    a text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
     """
-    del target_lang  # the signs are looked for in all languages
     _, added = difference(before, after)
     if before.split() == after.split() or (len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha()):
         return ()
@@ -182,27 +189,108 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     size, allowed = letters(after), LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK
     if size > allowed:
         complaints.append(f"the text grew to {size:.0f} letters, where source and text before allow {allowed:.0f}")
-    for name, sign in _ADDED.items():
-        signs = [match.group() for match in sign.finditer(after)]
-        if len(signs) > max(len(sign.findall(source)), len(sign.findall(before))):
-            complaints.append(f"the edit added {name}: {quoted(signs[-1])}")
+    for name, sign in _MARKED.items():
+        if signs := _new(sign, source, before, after):
+            complaints.append(f"the edit added {name}: {quoted(signs[-1].group())}")
     numbered = [len(_ENUMERATOR.findall(text)) for text in (source, before, after)]
     if numbered[2] >= 2 + max(numbered[:2]):
         complaints.append(f"the edit added a list of {numbered[2]} numbered lines")
-    return (*complaints, *_comment_lines(source, before, after))
+    known = {complaint.partition(":")[0] for complaint in commentary(source, before, target_lang=target_lang)}
+    if SPEAKS in known and len(_own_talk(source, after)) > len(_own_talk(source, before)):
+        known.remove(SPEAKS)
+    found = commentary(source, after, target_lang=target_lang)
+    complaints += [complaint for complaint in found if complaint.partition(":")[0] not in known]
+    return tuple(complaints or dict.fromkeys(Remarks(source, before, after, target_lang).complaints()))
 
 
-def _comment_lines(source: str, before: str, after: str) -> list[str]:
-    """A first or last line that nothing in ``before`` matches, where source and ``before`` have fewer lines."""
-    counts = [len(_LINE.findall(text)) for text in (source, before, after)]
-    lines = Units(after, _LINE.findall(after))
-    if counts[2] <= max(*counts[:2], 1) or not lines.units:
-        return []
-    matched = {j for _, j in match(Units(before, [before]).keys, lines.keys)}
-    complaints = []
-    for line in dict.fromkeys((lines.units[0], lines.units[-1])):
-        size = lines.size_of(line.low, line.high)
-        kept = sum(lines.size_of(k, k + 1) for k in range(line.low, line.high) if k in matched)
-        if size >= ADDED_LINE and kept < KEPT_OF_LINE * size:
-            complaints.append(f"the edit added a line: {quoted(line.text)}")
-    return complaints
+def _new(sign: regex.Pattern[str], source: str, before: str, after: str) -> list[regex.Match[str]]:
+    """The places of ``sign`` in ``after``, if it has more of them than ``source`` and ``before``."""
+    signs = list(sign.finditer(after))
+    return signs if signs and len(signs) > max(len(sign.findall(source)), len(sign.findall(before))) else []
+
+
+class Remarks:
+    """The pieces of a text after: its sentences, and what stands before a colon. Which of them say something new?"""
+
+    def __init__(self, source: str, before: str, after: str, lang: str) -> None:
+        self.source, self.before, self.after = source, before, after
+        self.pieces = pieces(after, lang)
+        self._words = {word[:STEM] for word in words(before.casefold())}
+        asked, given = len(pieces(source)), len(pieces(before, lang))
+        is_whole = letters(before) >= (HALF_SAID if given >= asked else LONG_ENOUGH) * letters(source)
+        self._has_more = is_whole and len(self.pieces) > max(asked, given)
+
+    def complaints(self) -> Iterator[str]:
+        """What the edit added beyond the text, by signs, by what it speaks of, and by its place."""
+        limit = KEPT_OF_REMARK if self._has_more else KEPT_IN_PLACE
+        new = [index for index in range(len(self.pieces)) if self._kept(index) < limit]
+        for name, sign in _SPOKEN.items():
+            for found in _new(sign, self.source, self.before, self.after)[-1:]:
+                if self._is_spoken(found, new):
+                    yield f"the edit added {name}: {quoted(found.group())}"
+        if not new:
+            return
+        usual = subjects(self.source) | subjects(self.before)
+        for index in new:
+            if len(subjects(self.pieces[index]) - usual) >= SUBJECTS:
+                yield f"the edit speaks of the text: {quoted(self.pieces[index])}"
+            elif index in (0, len(self.pieces) - 1) and self._is_beside(index):
+                yield f"the edit added beside the text: {quoted(self.pieces[index])}"
+
+    @cached_property
+    def _known(self) -> Counter[str]:
+        return Counter(grams(self.before))
+
+    def _kept(self, index: int) -> float:
+        """The share of the piece that the text before has too: by words, and where they are other words, by letters."""
+        own = words(self.pieces[index].casefold())
+        if sum(word[:STEM] in self._words for word in own if len(word) > 1) >= KEPT_OF_REMARK * len(own):
+            return 1.0
+        parts = Counter(grams(self.pieces[index]))
+        return (parts & self._known).total() / max(1, parts.total())
+
+    def _is_spoken(self, found: regex.Match[str], new: Sequence[int]) -> bool:
+        """Whether the words ``found`` are not the text's own."""
+        ends = accumulate(map(len, self.pieces))
+        index = next(index for index, end in enumerate(ends) if found.start() < end)
+        if index in new and self._has_more:
+            return True
+        agrees = _AGREES.search(found.group())
+        return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
+
+    def _is_beside(self, index: int) -> bool:
+        """Whether the other pieces say all that the text before said."""
+        piece = self.pieces[index]
+        if not self._has_more or letters(piece) < ADDED_PIECE or _ABBREVIATED.search(piece):
+            return False
+        rest = Counter(grams(" ".join([*self.pieces[:index], *self.pieces[index + 1 :]])))
+        return (self._known & rest).total() >= COVERED * self._known.total()
+
+
+def pieces(text: str, lang: str = "") -> list[str]:
+    """``text`` cut at the ends of sentences and behind colons; nothing is lost."""
+    return [piece for sentence in sentences(text, lang) for piece in _BEHIND_COLON.split(sentence) if piece]
+
+
+# -- a text without its remarks
+
+
+def bare(source: str, text: str, lang: str = "") -> str:
+    """``text`` without the remarks at its two ends, if what is left may be a whole translation of ``source``."""
+    parts = pieces(text, lang)
+    if len(parts) > MOST_PIECES:
+        return text
+    usual, is_quiet = subjects(source), not may_be_on_translating(source)
+    signs = [sign for sign in (_LABEL, _NOTE, _OPENING, _ASIDE) if not sign.search(source)]
+    are_remarks = [
+        (is_quiet and bool(on_translating(part)))
+        or any(sign.search(part) for sign in signs)
+        or len(subjects(part) - usual) >= SUBJECTS
+        for part in parts
+    ]
+    low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
+    while low and not (2 * are_remarks[:low].count(True) > low or parts[low - 1].rstrip()[-1:] in ":："):
+        low -= 1
+    high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
+    rest = "".join(parts[low:high]).strip()
+    return rest if letters(rest) >= LEFT * letters(source) else text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from mtagent.errors import ConfigError
-from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, script_of
+from mtagent.text.scripts import IN_SEVERAL_SCRIPTS, known_language, language_of, script_of
 
 UNKNOWN = "und"
 """The code of a source language that the system is to find out itself."""
@@ -80,6 +81,20 @@ def normalise(code: str) -> str:
     if canonical is None:
         raise ConfigError(f"unknown language {code!r}{_suggestion(code)}; use a BCP-47 code such as 'en' or 'pt-BR'")
     return canonical
+
+
+_ANOTHER_REGION = 9  # in langcodes' distances
+
+
+def closest(lang: str, offered: Sequence[str]) -> str | None:
+    """The one of ``offered`` codes that stands for ``lang``: itself, or the same language and script elsewhere."""
+    from langcodes import tag_distance
+
+    def kind(code: str) -> tuple[str, str]:
+        return language_of(code), script_of(code)
+
+    near = [(tag_distance(lang, code), code) for code in offered if known_language(code) and kind(code) == kind(lang)]
+    return min((pair for pair in near if pair[0] <= _ANOTHER_REGION), default=(0, None))[1]
 
 
 @lru_cache(maxsize=1024)

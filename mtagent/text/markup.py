@@ -1,15 +1,14 @@
-"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes, terms."""
+"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
-from functools import lru_cache
 from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, alphabet, remembered
+from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
 
 # -- placeholders
 
@@ -431,32 +430,3 @@ def prose(text: str) -> str:
             pieces.append(text[done : max(start, done)] + " " * (end - max(start, done)))
             done = end
     return "".join(pieces) + text[done:]
-
-
-_SHORTEST_STEM = 4
-_ENDING = 2
-
-
-@lru_cache(maxsize=4096)
-def _pattern(term: str, case_sensitive: bool, suffixes: bool, inflected: bool) -> regex.Pattern[str]:
-    parts = []
-    for word in term.split():
-        stem = word[: max(_SHORTEST_STEM, len(word) - _ENDING)] if inflected and word.isalpha() else word
-        parts.append(regex.escape(stem) + (r"\w*+" if suffixes and SPACED_LETTER.match(word[-1]) else ""))
-    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
-    right = r"(?![\p{L}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
-    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
-
-
-def occurrences(
-    term: str, text: str, *, case_sensitive: bool = False, suffixes: bool = False, inflected: bool = False
-) -> list[Mark]:
-    """Where ``term`` occurs as a word in ``text``; in scripts without spaces anywhere.
-
-    ``suffixes``: the word may go on (Googles, iPhone-ում). ``inflected``: the last two letters of a longer word may be
-    others too (Konto, Konten); a case-sensitive term is not bent.
-    """
-    if not term.strip():
-        return []
-    pattern = _pattern(term.strip(), case_sensitive, suffixes, inflected and not case_sensitive)
-    return [Mark(match.group(), *match.span()) for match in pattern.finditer(text)]

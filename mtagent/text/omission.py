@@ -7,17 +7,18 @@ an edit added that is no translation is the matter of :mod:`mtagent.text.comment
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from math import inf, log
 from typing import NamedTuple
 
 import regex
-from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
 
+from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import letters, word_pattern, words
+from mtagent.text.sentence_pairs import names, pairs
 
 STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``docs/safety.md``). Higher refuses more, about -2 to 3."""
@@ -70,7 +71,7 @@ def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]
     original, old, new = blocks(source), blocks(before), blocks(after)
     if len(original) == len(old) == len(new):
         for texts in zip(original, old, new, strict=True):
-            yield from cut_or_missing(*texts, lang)
+            yield from cut_or_missing(*texts, lang, blocks=len(old))
         return
     if len(old) > 1 and not small:
         for stretch in Comparison(Units(source, original), Units(before, old), Units(after, new)).missing():
@@ -78,14 +79,14 @@ def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]
     yield from cut_or_missing(source, before, after, lang)
 
 
-def cut_or_missing(source: str, before: str, after: str, lang: str) -> list[Stretch]:
-    """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain."""
+def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
+    """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain.
+
+    ``blocks`` is the number of paragraphs of which this is one.
+    """
     if before.split() == after.split():
         return []
-    missing: list[Stretch] = []
-    if not is_small(before, after):
-        old, new = Units(before, sentences(before, lang)), Units(after, sentences(after, lang))
-        missing = list(Comparison(Units(source, sentences(source)), old, new).missing())
+    missing = [] if is_small(before, after) else missing_sentences(source, before, after, lang, blocks)
     whole = cut(source, before, after)
     if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
         return [whole]
@@ -195,9 +196,6 @@ _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
 
-_NAME = regex.compile(r"[a-z0-9]{2,}+|\d|[?!]|\p{Emoji_Presentation}")
-_MARKS = str.maketrans("？！؟", "?!?")
-
 
 class Unit(NamedTuple):
     """A sentence or paragraph, and the words ``low`` to ``high`` (exclusive) of the text that it holds."""
@@ -274,7 +272,7 @@ class Comparison:
 
     def missing(self) -> Iterator[Stretch]:
         """The units of ``before`` that may be missing, and the widest gap where that is more certain."""
-        bare = self._bare_gap()
+        bare = self.bare_gap
         for index, unit in enumerate(self.before.units):
             evidence = BIAS + sum(w * value for w, value in zip(WEIGHTS, self.features(index), strict=True))
             if self._is_kept_or_surplus(unit.low, unit.high):
@@ -309,7 +307,8 @@ class Comparison:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
-    def _bare_gap(self) -> Stretch | None:
+    @cached_property
+    def bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
         gap = self._gap
         replaced = gap.added > REPLACED * gap.removed
@@ -339,49 +338,85 @@ class Comparison:
 
 
 def _names(text: str) -> Counter[str]:
-    """What a translation leaves as it is: names in Latin letters, numbers, pictures, question marks."""
-    return Counter(_NAME.findall(text.casefold().translate(_MARKS)))
+    return Counter(names(text))
 
 
 def _clip(value: float, low: float, high: float) -> float:
     return min(high, max(low, value))
 
 
-# -- two texts side by side
-
-MOST_MATCHED, MOST_APPROACHED = 400_000_000, 4_000_000_000
-"""The words of one text times those of the other up to which a longest common subsequence is found (in 50 MB), and up
-to which it is approached by the edit distance, in linear memory. Of longer texts only the common ends are matched."""
+# -- sentence by sentence of the source
 
 
-def match(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Index pairs of equal words, rising on both sides."""
-    work = len(before) * len(after)
-    if work > MOST_APPROACHED:
-        head, tail = shared_ends(before, after)
-        ends = zip(range(len(before) - tail, len(before)), range(len(after) - tail, len(after)), strict=True)
-        return [*((k, k) for k in range(head)), *ends]
-    opcodes = (
-        LCSseq.opcodes(before, after) if work <= MOST_MATCHED else Levenshtein.opcodes(before, after, score_hint=64)
+class Shortage(NamedTuple):
+    """What is known of a :class:`Pair`, every value clipped to a small range."""
+
+    short: float
+    """log(length by the source / length in ``after``)."""
+    short_of_both: float
+    """The same, or log(length in ``before`` / length in ``after``) if that is less; at least 0."""
+    names_lost: float
+    fewer_sentences: float
+    """1 where ``after`` has fewer sentences than source and ``before``, else 0."""
+    short_whole: float
+    """log(length of the source / length of ``after``)."""
+    several: float
+    """1 where several sentences of the source are paired together, else 0."""
+    short_several: float
+    """``short``, at least 0, where they are."""
+    by_words: float
+    """The strongest evidence of :class:`Comparison`."""
+
+
+SHORTAGE_WEIGHTS = Shortage(6.3, 4.3, 0.2, 1.1, 2.2, 2.6, -3.8, 0.35)
+SHORTAGE_BIAS = -4.4
+FEW, CHANCES = 5, 2.0
+"""Sentences from which on every further one is another chance to be wrong, and how much the log of that counts."""
+
+
+def missing_sentences(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
+    """What ``after`` lacks of the sentences of ``before``, by their words and by the sentences of the source.
+
+    A sentence of the source that has a translation of plausible length is not missing, however it was reworded.
+    """
+    units = (
+        Units(source, sentences(source)),
+        Units(before, sentences(before, lang)),
+        Units(after, sentences(after, lang)),
     )
-    return [
-        (code.src_start + k, code.dest_start + k)
-        for code in opcodes
-        if code.tag == "equal"
-        for k in range(code.src_end - code.src_start)
-    ]
-
-
-def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Length of the common beginning of two texts, and of the common end of what follows it."""
-    head = Prefix.similarity(before, after)
-    return head, Postfix.similarity(before[head:], after[head:])
-
-
-def difference(before: str, after: str) -> tuple[str, str]:
-    """What stands between the common beginning and the common end of two texts."""
-    head, tail = shared_ends(before, after)
-    return before[head : len(before) - tail], after[head : len(after) - tail]
+    comparison = Comparison(*units)
+    by_words = list(comparison.missing())
+    found = pairs(source, before, after, lang)
+    if not found:
+        return by_words
+    fewer = float(min(len(units[0]), len(units[1])) > len(units[2]))
+    whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
+    evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
+    chances = CHANCES * log(max(1.0, blocks * len(units[0]) / FEW))
+    missing = []
+    for pair in found:
+        short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))
+        several = float(pair.sentences > 1)
+        shortage = Shortage(
+            short=short,
+            short_of_both=max(0.0, min(short, shrunk)),
+            names_lost=min(3, pair.lost_names),
+            fewer_sentences=fewer,
+            short_whole=whole,
+            several=several,
+            short_several=several * max(0.0, short),
+            by_words=evidence,
+        )
+        weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
+        here = [stretch for stretch in by_words if stretch.text in pair.text] or [Stretch(pair.text, -inf)]
+        by_its_words = max(here, key=lambda stretch: stretch.evidence)
+        missing.append((Stretch(by_its_words.text, SHORTAGE_BIAS - chances + weighed), by_its_words.evidence))
+    strongest = max(stretch.evidence for stretch, _ in missing)
+    bare = comparison.bare_gap
+    if bare and bare.evidence > max(0.0, strongest):
+        return [bare]
+    # The whole text is short of one sentence, so that all the others seem short too.
+    return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
 
 
 def quoted(text: str, width: int = 60) -> str:

@@ -260,6 +260,7 @@ _LETTERS_PER_CHARACTER = (
 )
 
 
+@remembered
 def letters(text: str) -> float:
     """The amount of ``text`` in Latin letters: a Chinese character says as much as about three. At least 1."""
     size = float(sum(map(len, _VISIBLE.findall(text))))

@@ -1,0 +1,60 @@
+"""Two texts side by side: what they share, in order and whatever its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
+
+from mtagent.text.scripts import UNSPACED_LETTER, words
+
+MOST_MATCHED, MOST_APPROACHED = 400_000_000, 4_000_000_000
+"""The words of one text times those of the other up to which a longest common subsequence is found (in 50 MB), and up
+to which it is approached by the edit distance, in linear memory. Of longer texts only the common ends are matched."""
+
+
+def match(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+    """Index pairs of equal words, rising on both sides."""
+    work = len(before) * len(after)
+    if work > MOST_APPROACHED:
+        head, tail = shared_ends(before, after)
+        ends = zip(range(len(before) - tail, len(before)), range(len(after) - tail, len(after)), strict=True)
+        return [*((k, k) for k in range(head)), *ends]
+    opcodes = (
+        LCSseq.opcodes(before, after) if work <= MOST_MATCHED else Levenshtein.opcodes(before, after, score_hint=64)
+    )
+    return [
+        (code.src_start + k, code.dest_start + k)
+        for code in opcodes
+        if code.tag == "equal"
+        for k in range(code.src_end - code.src_start)
+    ]
+
+
+def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """Length of the common beginning of two texts, and of the common end of what follows it."""
+    head = Prefix.similarity(before, after)
+    return head, Postfix.similarity(before[head:], after[head:])
+
+
+def difference(before: str, after: str) -> tuple[str, str]:
+    """What stands between the common beginning and the common end of two texts."""
+    head, tail = shared_ends(before, after)
+    return before[head : len(before) - tail], after[head : len(after) - tail]
+
+
+def grams(text: str) -> list[str]:
+    """Groups of four letters within each word, its two ends among them; in scripts without spaces, of two characters.
+
+    They are shared by inflected and misspelt forms, and do not mind the order of words.
+    """
+    found: list[str] = []
+    before = ""
+    for word in words(text.casefold()):
+        if UNSPACED_LETTER.match(word):
+            found += [before + word] if before else []
+            before = word
+        else:
+            before, ends = "", f" {word} "
+            found += [ends[k : k + 4] for k in range(max(1, len(ends) - 3))]
+    return found

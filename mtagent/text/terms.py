@@ -1,0 +1,408 @@
+"""Where the terms of a glossary stand in a text, as they are written and inflected, and what is wrong with them.
+
+Two words are forms of one if Snowball gives them the same stem, the term loses no more than its last two letters, and
+what the word takes on is an ending of nouns. In a translation more is accepted: a verb, what both may be made of.
+Nothing is looked up: what changes within the word (mouse, mice), or in its first letters, is another word.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from threading import Lock
+from typing import Literal, NamedTuple, Protocol
+
+import regex
+from rapidfuzz.distance import Levenshtein
+
+from mtagent.records import Segment, Term
+from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, language_of, remembered
+
+# -- forms of a word
+
+_SNOWBALL = {
+    "ar": "arabic", "bs": "serbian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
+    "fi": "finnish", "fr": "french", "hi": "hindi", "hr": "serbian", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch",
+    "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+_SLAVIC = frozenset(["be", "bg", "bs", "cs", "hr", "hsb", "mk", "pl", "ru", "sk", "sl", "sr", "uk"])
+_GERMANIC = frozenset(["af", "da", "de", "fy", "is", "lb", "nb", "nl", "nn", "no", "sv"])
+_FUSED = _SLAVIC | frozenset([
+    "ar", "ca", "el", "en", "eo", "es", "fa", "fr", "gl", "he", "hi", "it", "lt", "lv", "ne", "pt", "ro", "sq", "ur",
+])  # fmt: skip
+"""Languages whose words neither take chains of suffixes nor are joined to longer ones: what follows is an ending."""
+_COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
+_CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
+_UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
+_IRREGULAR = {"children": "child", "feet": "foot", "men": "man", "mice": "mouse", "teeth": "tooth"}
+_PROCLITICS = {
+    "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
+    "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
+}
+_WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
+_LETTERS = regex.compile(r"[\p{L}\p{M}]++")
+_FINAL_FORMS = str.maketrans("ךםןףץ", "כמנפצ")
+_ACCENTS = regex.compile(r"[\u0300-\u036f]++")
+_VOWEL = "aeiouyаеєиіїоуюяыэьъйαεηιουω"
+_SLAVIC_ENDING = f"(?:[{_VOWEL}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о|[gh]o|mu|му)?|[oeоеі][vв]|mi|ми)?"
+_CHANGES = {
+    lang: regex.compile(change)
+    for lang, change in {
+        "ar": "ة?>(?:ات|ان|ين|ون|ا|ي|[كه]م?|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان)",
+        "bg": "[аяоеуий]?>(?:[аоуие]|ът|ят|[аяо]?т[аое]|[ие]те|ове(?:те)?)",
+        "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
+        "de": ">s|>e[ns]?|(?:o|um|us|a|on)>(?:en|i)",
+        "en": "fe?>ves|an>en",
+        "es": ">e?s|z>ces",
+        "fr": ">[sx]|i?l>ux",
+        "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
+        "it": "[oea]>h?[ei]|io>i",
+        "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
+        "pt": ">e?s|ao>[oa]es|m>ns|l>is",
+        "ro": ">(?:ul|ului|uri|urile|urilor)",
+        "sv": ">(?:ts?|ns?|nas?|s)",
+        "he": ">(?:ימ|ות|י|ו|ה|כ|נו|כמ|יו|יה|יהמ|ותי?.?)|ה>(?:ות.?.?|ת.?)",
+        "nl": "s>zen|f>ven",
+        **dict.fromkeys(_SLAVIC - {"bg"}, f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),
+    }.items()
+}
+"""What a word may lose and take on though Snowball gives it another stem; accents aside."""
+_NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
+"""The same where Snowball does not know the language."""
+_ENDINGS = {
+    **dict.fromkeys(["ca", "es", "fr", "gl", "it", "pt"], regex.compile("e?s?")),
+    "en": regex.compile("[bdfglmnprt]?e?[sd]?|y|ies|ied"),
+    **dict.fromkeys(["af", "de", "fy", "lb", "nl"], regex.compile("n?e?[mnrs]?|er[ns]|ens")),
+    **dict.fromkeys(
+        ["da", "is", "nb", "nn", "no", "sv"], regex.compile("[aeo]?[nrt]?[ns]?s?|e?r?nes?|[aeo]rnas?|nas?")
+    ),
+    **dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING)),
+}
+"""What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
+_SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST = 3, 4, 5, 2
+_MOST_ADDED, _MOST_ADDED_IF_FUSED = 3, 4
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802
+
+
+_one_at_a_time = Lock()  # a stemmer keeps the word that it works on
+
+
+@lru_cache(maxsize=64)
+def _stemmer(lang: str) -> _Stemmer | None:
+    import snowballstemmer
+
+    stemmer: _Stemmer | None = snowballstemmer.stemmer(_SNOWBALL[lang]) if lang in _SNOWBALL else None
+    return stemmer
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str, lang: str) -> str | None:
+    stemmer = _stemmer(lang)
+    if stemmer is None:
+        return None
+    with _one_at_a_time:
+        return stemmer.stemWord(word)
+
+
+@lru_cache(maxsize=16_384)
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold())
+
+
+@lru_cache(maxsize=16_384)
+def _plain(word: str) -> str:
+    """A folded word without accents (not the signs of Indic scripts): inflection changes them (Haus, Häuser)."""
+    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
+
+
+def _variants(word: str, lang: str) -> Iterator[str]:
+    """``word``, without a vowel that flees (účet, účtu; рынок, рынка), and without its proclitics (والكتاب)."""
+    yield word
+    if lang in _SLAVIC and len(word) > _SHORTEST and word[-2] in "eеоoёъ" and word[-1] not in "aeiouyаеиоуыэюяьй":
+        yield word[:-2] + word[-1]
+    if lang == "en" and word in _IRREGULAR:
+        yield _IRREGULAR[word]
+    for clitic in _PROCLITICS.get(lang, ()):
+        if word.startswith(clitic) and len(word) - len(clitic) >= _SHORTEST:
+            yield word[len(clitic) :]
+
+
+@lru_cache(maxsize=65_536)
+def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
+    """Whether ``word`` is a form of ``term``, a word too, in the language ``lang`` (``de``); case aside.
+
+    ``loose``: what may be one counts too, verbs and words derived from ``term`` among them.
+    """
+    is_verb = lang == "de" and term[:1].isupper() and not word[:1].isupper()  # Frage, ich frage
+    term, word = _folded(term), _folded(word)
+    if term == word:
+        return True
+    if is_verb and not loose:
+        return False
+    if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
+        return False
+    return any(_is_form(one, other, lang, loose) for one in _variants(term, lang) for other in _variants(word, lang))
+
+
+def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
+    if term == word:
+        return True
+    start, other = _plain(term), _plain(word)
+    pairs = enumerate(zip(start, other, strict=False))
+    shared = next((place for place, (one, its) in pairs if one != its), min(len(start), len(other)))
+    lost, added = start[shared:], other[shared:]
+    if shared < _SHORTEST or len(lost) > _LOST:
+        return False
+    if loose and lang in _FUSED and not lost and len(start) > _SHORTEST:  # файл, файловый
+        return True
+    if lang in _SLAVIC and not lost and start[-1] in _VOWEL:  # страна, страна|х
+        lost, added = start[-1], start[-1] + added
+    if lang in _CHANGES and _CHANGES[lang].fullmatch(f"{lost}>{added}"):
+        return True
+    stem, other_stem = _stem(term, lang), _stem(word, lang)
+    if stem is None or other_stem is None:
+        return (loose or lang not in _CHANGES) and bool(_NOT_KNOWN.fullmatch(f"{lost}>{added}"))
+    if stem == other_stem or (lang in _CHAINING and other_stem == term):
+        likely = lang not in _ENDINGS or all(map(_ENDINGS[lang].fullmatch, (lost, added)))
+        return likely if not loose else lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
+    if lang in _CHAINING and len(stem) >= _SURE_STEM and Levenshtein.distance(stem, other_stem) <= 1:
+        return True  # sopimus, sopimuks|en
+    return loose and shared > _SHORTEST and len(lost) > 0 and 0 < len(added) <= _LOST
+
+
+def roots(word: str, lang: str) -> set[str]:
+    """How forms of ``word`` begin, accents aside. One that is not inflected has no root."""
+    folded = _folded(word)
+    if lang in _UNINFLECTED or not lang or not _LETTERS.fullmatch(folded):
+        return set()
+    plain = (_plain(variant) for variant in _variants(folded, lang))
+    return {variant[: max(_SHORTEST, len(variant) - _LOST)] for variant in plain}
+
+
+def beginnings(word: str, lang: str, lengths: Iterable[int]) -> set[str]:
+    """Of which :func:`roots`, each of one of these ``lengths``, ``word`` may be a form."""
+    plain = [_plain(variant) for variant in _variants(_folded(word), lang)]
+    return {variant[:length] for variant in plain for length in lengths if length <= len(variant)}
+
+
+# -- terms in a text
+
+
+class Word(NamedTuple):
+    """A word of a text, and what stands before it, all white space being alike."""
+
+    text: str
+    start: int
+    end: int
+    gap: str
+
+
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words of ``text`` in scripts that have spaces between them."""
+    words, done = [], 0
+    for match in _WORD.finditer(text):
+        gap = text[done : match.start()]
+        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap))
+        done = match.end()
+    return tuple(words)
+
+
+_words_of_text = remembered(words_of)
+
+
+@lru_cache(maxsize=4096)
+def words_of_term(term: str) -> tuple[Word, ...]:
+    """The words of ``term``; none where marks or letters of scripts without spaces are part of it (C++, 账户)."""
+    words = words_of(term.strip())
+    joined = "".join(word.gap + word.text for word in words)
+    return words if joined == " ".join(term.split()) else ()
+
+
+def stands_at(
+    term: Sequence[Word],
+    words: Sequence[Word],
+    place: int,
+    lang: str,
+    *,
+    case_sensitive: bool = False,
+    loose: bool = False,
+) -> bool:
+    """Whether forms of the words of ``term`` follow each other from ``words[place]`` on."""
+    if place + len(term) > len(words):
+        return False
+    for index, wanted in enumerate(term):
+        word = words[place + index]
+        if (index and word.gap != wanted.gap) or not same_word(wanted.text, word.text, lang, loose=loose):
+            return False
+        if case_sensitive and not _same_case(wanted.text, word.text):
+            return False
+    return True
+
+
+def _same_case(term: str, word: str) -> bool:
+    """Whether ``word`` has the capitals of ``term`` as far as both go; what it adds is no capital."""
+    pairs = zip(term, word, strict=False)
+    return all(one.isupper() == other.isupper() for one, other in pairs) and not any(
+        map(str.isupper, word[len(term) :])
+    )
+
+
+@lru_cache(maxsize=4096)
+def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Pattern[str]:
+    going_on = r"\w*+" if suffixes else ""
+    parts = [regex.escape(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
+    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
+    right = r"(?![\p{L}\p{M}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
+    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
+
+
+def occurrences(
+    term: str,
+    text: str,
+    lang: str = "",
+    *,
+    case_sensitive: bool = False,
+    suffixes: bool = False,
+    loose: bool = False,
+) -> list[Mark]:
+    """Where ``term`` occurs in ``text``: as a word, or anywhere in scripts without spaces.
+
+    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may stand between
+    them. ``suffixes``: the word may go on (Googles, iPhone-ում).
+    """
+    term = term.strip()
+    if not term:
+        return []
+    matches = _as_written(term, case_sensitive, suffixes).finditer(text)
+    marks = {match.start(): Mark(match.group(), *match.span()) for match in matches}
+    if lang and (wanted := words_of_term(term)):
+        words = _words_of_text(text)
+        for place, word in enumerate(words):
+            exact = case_sensitive
+            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=exact, loose=loose):
+                end = words[place + len(wanted) - 1].end
+                marks[word.start] = Mark(text[word.start : end], word.start, end)
+    return [marks[start] for start in sorted(marks)]
+
+
+class Mentions(NamedTuple):
+    """How often a target term is in a translation: as a word of its own, and in all."""
+
+    words: int
+    all: int
+
+    def lost(self, after: Mentions) -> bool:
+        """Whether no word of its own is left ``after`` a change, and no part of a compound has come for it."""
+        return self.words > 0 and after.words == 0 and after.all < self.all
+
+
+def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> Mentions:
+    """How often a translation has the term ``target``, inflected or not.
+
+    In Germanic and Uralic languages it may be a part of a compound, at its beginning or end; where words take chains
+    of suffixes, and where nothing is known of a language, it may go on.
+    """
+    plain = occurrences(target, text, lang, case_sensitive=case_sensitive, loose=True)
+    if lang in _FUSED:
+        return Mentions(len(plain), len(plain))
+    going_on = occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=True, loose=True)
+    if lang not in _COMPOUNDING:
+        return Mentions(len(going_on), len(going_on))
+    count, wanted = len(going_on), words_of_term(target)
+    if len(wanted) == 1 and len(target) >= _SHORTEST_COMPOUND:
+        places = {mark.start for mark in going_on}
+        longest = len(target) + _MOST_ADDED
+        count += sum(
+            any(
+                same_word(target, word.text[start:], lang, loose=True)
+                for start in range(max(_SHORTEST, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
+            )
+            for word in _words_of_text(text)
+            if word.start not in places
+        )
+    return Mentions(len(plain), count)
+
+
+def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
+    """Whether a translation has the term ``target``, as :func:`mentions` counts it."""
+    return mentions(target, text, lang, case_sensitive=case_sensitive).all > 0
+
+
+# -- what is wrong with the terms of a translation
+
+
+class TermFault(NamedTuple):
+    """A term that a translation does not have as the glossary wants it.
+
+    ``forbidden``: its forbidden word stands at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
+    none of ``targets`` is there.
+    """
+
+    kind: Literal["forbidden", "untranslatable", "missing"]
+    term: Term
+    targets: tuple[str, ...] = ()
+    mark: Mark | None = None
+
+
+def targets_of(segment: Segment) -> dict[str, list[Term]]:
+    """The terms that are to be translated, by their source in small letters: several have several senses."""
+    targets: dict[str, list[Term]] = {}
+    for term in segment.terms:
+        if term.target is not None and not term.forbidden:
+            targets.setdefault(term.source.casefold(), []).append(term)
+    return targets
+
+
+def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
+    """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
+    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    targets = targets_of(segment)
+    for term in segment.terms:
+        exact, rivals = term.case_sensitive, targets.get(term.source.casefold(), [])
+        if term.target is None and not term.forbidden:
+            wanted = len(occurrences(term.source, segment.source, case_sensitive=exact))
+            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if wanted else 0
+            yield from [TermFault("untranslatable", term)] * (wanted - kept)
+        elif not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            continue
+        elif term.forbidden:
+            word = term.target or term.source
+            right = [
+                mark
+                for rival in rivals
+                for mark in occurrences(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive)
+            ]
+            for mark in occurrences(word, text, target_lang, case_sensitive=exact):
+                written = mark.key.casefold() == word.casefold()
+                if written or not any(mark.start < other.end and other.start < mark.end for other in right):
+                    yield TermFault("forbidden", term, mark=mark)
+        elif term is rivals[0] and not any(
+            has_target(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive) for rival in rivals
+        ):
+            yield TermFault("missing", term, tuple(rival.target or "" for rival in rivals))
+
+
+def lost_targets(segment: Segment, before: str, after: str) -> list[tuple[str, ...]]:
+    """The targets, by source term, that a change loses though a compound with one of them is left."""
+    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    lost = []
+    for terms in targets_of(segment).values():
+        exact = terms[0].case_sensitive
+        if target_lang in _COMPOUNDING and occurrences(
+            terms[0].source, segment.source, source_lang, case_sensitive=exact
+        ):
+            counts = [
+                [mentions(term.target or "", text, target_lang, case_sensitive=term.case_sensitive) for term in terms]
+                for text in (before, after)
+            ]
+            old, new = (Mentions(sum(c.words for c in of), sum(c.all for c in of)) for of in counts)
+            if new.all and old.lost(new):
+                lost.append(tuple(term.target or "" for term in terms))
+    return lost

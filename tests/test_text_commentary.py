@@ -1,0 +1,266 @@
+"""Remarks on a translation, in many languages and places: found where they are new, and free to be removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from mtagent.chain.guards import damages
+from mtagent.chain.translation import refusals
+from mtagent.records import Segment
+from mtagent.text.commentary import bare, commentary, grown
+
+SOURCE = "The ferry to the island leaves at eight. Dogs travel free of charge."
+# A translation of the source, a remark in place of it, one to go before it, and one to go behind it.
+TALK = {
+    "de": (
+        "Die Fähre zur Insel fährt um acht Uhr ab. Hunde reisen kostenlos mit.",
+        "Dieser Satz ist bereits flüssig, eine Überarbeitung ist nicht nötig.",
+        "Gerne, so lautet die verbesserte Fassung der Übersetzung:",
+        "Ich habe nur die Wortstellung geändert, damit es natürlicher klingt.",
+    ),
+    "fr": (
+        "Le ferry pour l’île part à huit heures. Les chiens voyagent gratuitement.",
+        "La phrase est déjà fluide, aucune modification n’est nécessaire.",
+        "Voici ma traduction améliorée :",
+        "J’ai seulement modifié la phrase pour qu’elle soit plus naturelle.",
+    ),
+    "es": (
+        "El ferri a la isla sale a las ocho. Los perros viajan gratis.",
+        "La frase ya es correcta y no necesita cambios.",
+        "Esta sería la traducción revisada:",
+        "He cambiado la frase para que el texto resulte más natural.",
+    ),
+    "pt": (
+        "O ferry para a ilha parte às oito. Os cães viajam de graça.",
+        "O texto já está correto, não é necessário alterar nada.",
+        "Segue a tradução melhorada:",
+        "Melhorei a frase para ficar mais natural.",
+    ),
+    "it": (
+        "Il traghetto per l’isola parte alle otto. I cani viaggiano gratis.",
+        "La frase è già corretta e non sono necessarie modifiche.",
+        "Ecco la traduzione migliorata:",
+        "Ho modificato la frase perché suoni più naturale.",
+    ),
+    "nl": (
+        "De veerboot naar het eiland vertrekt om acht uur. Honden reizen gratis mee.",
+        "Deze zin klinkt al vloeiend, een wijziging is niet nodig.",
+        "Dit is de verbeterde vertaling:",
+        "Ik heb de formulering aangepast.",
+    ),
+    "sv": (
+        "Färjan till ön går klockan åtta. Hundar reser gratis.",
+        "Meningen låter redan naturlig, inga ändringar behövs.",
+        "Det här är min översättning:",
+        "Jag har ändrat meningen så att den låter naturlig.",
+    ),
+    "da": (
+        "Færgen til øen sejler klokken otte. Hunde rejser gratis.",
+        "Sætningen lyder allerede naturlig, ingen ændringer er nødvendige.",
+        "Den forbedrede oversættelse lyder:",
+        "Jeg har ændret sætningen, så den lyder naturlig.",
+    ),
+    "fi": (
+        "Lautta saarelle lähtee kello kahdeksan. Koirat matkustavat ilmaiseksi.",
+        "Lause on jo sujuva, muutoksia ei tarvita.",
+        "Tässä on parannettu käännös:",
+        "Muutin lausetta, jotta se olisi sujuvampi.",
+    ),
+    "et": (
+        "Praam saarele väljub kell kaheksa. Koerad sõidavad tasuta.",
+        "Lause on juba loomulik, muudatusi pole vaja.",
+        "Siin on parandatud tõlge:",
+        "Muutsin lauset, et see oleks loomulikum.",
+    ),
+    "pl": (
+        "Prom na wyspę odpływa o ósmej. Psy podróżują bezpłatnie.",
+        "To zdanie brzmi naturalnie i nie wymaga żadnych zmian.",
+        "Oto poprawione tłumaczenie:",
+        "Zmieniłem zdanie, aby brzmiało naturalnie.",
+    ),
+    "cs": (
+        "Trajekt na ostrov odplouvá v osm. Psi cestují zdarma.",
+        "Věta zní přirozeně, žádné změny nejsou potřeba.",
+        "Zde je upravený překlad:",
+        "Větu jsem upravil, aby zněla přirozeně.",
+    ),
+    "ru": (
+        "Паром на остров отходит в восемь. Собаки едут бесплатно.",
+        "Предложение звучит естественно, исправления не требуются.",
+        "Вот улучшенный перевод:",
+        "Я исправил предложение, чтобы оно звучало естественно.",
+    ),
+    "uk": (
+        "Пором на острів відходить о восьмій. Собаки їдуть безкоштовно.",
+        "Речення звучить природно, змін не потрібно.",
+        "Ось виправлений переклад:",
+        "Я змінив речення, щоб воно звучало природно.",
+    ),
+    "hu": (
+        "A komp nyolckor indul a szigetre. A kutyák ingyen utaznak.",
+        "A mondat már természetes, nincs szükség módosításra.",
+        "Íme a javított fordítás:",
+        "Módosítottam a mondatot, hogy természetesebb legyen.",
+    ),
+    "el": (
+        "Το πλοίο για το νησί φεύγει στις οκτώ. Οι σκύλοι ταξιδεύουν δωρεάν.",
+        "Το κείμενο είναι σωστό και δεν χρειάζεται αλλαγές.",
+        "Ορίστε η βελτιωμένη μετάφραση:",
+        "Έκανα μερικές αλλαγές για να είναι το κείμενο φυσικό.",
+    ),
+    "tr": (
+        "Adaya giden feribot saat sekizde kalkıyor. Köpekler ücretsiz seyahat ediyor.",
+        "Cümle zaten doğal, değişiklik gerekmiyor.",
+        "İşte düzeltilmiş çeviri:",
+        "Cümleyi daha doğal olması için değiştirdim.",
+    ),
+    "vi": (
+        "Phà ra đảo khởi hành lúc tám giờ. Chó được đi miễn phí.",
+        "Câu này đã tự nhiên, không cần chỉnh sửa.",
+        "Đây là bản dịch đã chỉnh sửa:",
+        "Tôi đã sửa câu này cho tự nhiên hơn.",
+    ),
+    "id": (
+        "Feri ke pulau berangkat pukul delapan. Anjing naik gratis.",
+        "Kalimat ini sudah benar, tidak perlu perubahan.",
+        "Berikut terjemahan yang sudah diperbaiki:",
+        "Saya ubah kalimat ini agar lebih alami.",
+    ),
+    "zh": (
+        "去岛上的渡轮八点出发。狗可以免费乘坐。",
+        "这句话的措辞已经很自然，不需要修改。",
+        "修改后的译文如下：",
+        "我修改了措辞，让语句更通顺。",
+    ),
+    "ja": (
+        "島へのフェリーは八時に出ます。犬は無料で乗れます。",
+        "この文章はすでに自然で、修正の必要はありません。",
+        "改善した翻訳は次のとおりです：",
+        "文章がより自然になるように変更しました。",
+    ),
+    "ko": (
+        "섬으로 가는 배는 여덟 시에 떠납니다. 개는 무료로 탑니다.",
+        "이 문장은 이미 자연스러워 수정할 필요가 없습니다.",
+        "수정한 번역은 다음과 같습니다:",
+        "더 자연스럽게 문장을 수정했습니다.",
+    ),
+    "hi": (
+        "द्वीप के लिए नौका आठ बजे निकलती है। कुत्ते मुफ़्त में जाते हैं।",
+        "यह वाक्य पहले से स्वाभाविक है, बदलाव की आवश्यकता नहीं।",
+        "संशोधित अनुवाद इस प्रकार है:",
+        "मैंने वाक्य में सुधार किया ताकि वह स्वाभाविक लगे।",
+    ),
+    "ar": (
+        "تغادر العبّارة إلى الجزيرة في الثامنة. تسافر الكلاب مجانًا.",
+        "هذه الجملة صحيحة ولا حاجة إلى أي تغيير.",
+        "إليك الترجمة المحسّنة:",
+        "قمت بتعديل الجملة لتبدو طبيعية.",
+    ),
+    "he": (
+        "המעבורת לאי יוצאת בשמונה. כלבים נוסעים בחינם.",
+        "המשפט כבר נכון ואין צורך בשינוי.",
+        "הנה התרגום המשופר:",
+        "ערכתי תיקון כדי שהמשפט יהיה טבעי.",
+    ),
+    "th": (
+        "เรือไปเกาะออกตอนแปดโมง สุนัขขึ้นฟรี",
+        "ประโยคนี้ถูกต้องแล้ว ไม่จำเป็นต้องแก้ไข",
+        "นี่คือคำแปลที่แก้ไขแล้ว:",
+        "ฉันแก้ไขประโยคให้เป็นธรรมชาติมากขึ้น",
+    ),
+    "en": (
+        "The ferry to the island departs at eight. Dogs go free.",
+        "This sentence already sounds natural and needs no revision.",
+        "Happy to help, this would be the improved translation:",
+        "I changed the wording so that the sentence sounds natural.",
+    ),
+}  # fmt: skip
+PLACES = ("{after}", "{before} {text}", "{before}\n\n{text}", "{text}\n\n{behind}", "{text} {behind}",
+          "{before}\n{text}\n\n{behind}", "{place} {text}", "{place}")  # fmt: skip
+
+
+def segment(lang: str, source: str = SOURCE, source_lang: str = "en") -> Segment:
+    return Segment(id="1", source=source, source_lang=source_lang, target_lang=lang)
+
+
+def placed(template: str, lang: str) -> str:
+    text, place, before, behind = TALK[lang]
+    return template.format(text=text, place=place, before=before, behind=behind, after=before)
+
+
+@pytest.mark.parametrize("template", PLACES)
+@pytest.mark.parametrize("lang", TALK)
+def test_a_remark_is_refused_wherever_it_stands(lang: str, template: str) -> None:
+    source = SOURCE if lang != "en" else TALK["de"][0]
+    assert grown(source, TALK[lang][0], placed(template, lang), target_lang=lang)
+
+
+@pytest.mark.parametrize("template", [place for place in PLACES if "{text}" in place])
+@pytest.mark.parametrize("lang", TALK)
+def test_a_remark_may_be_removed(lang: str, template: str) -> None:
+    one = segment(lang) if lang != "en" else segment(lang, TALK["de"][0], "de")
+    text = TALK[lang][0]
+    assert damages(one, placed(template, lang), text) == ()
+    assert bare(one.source, text, lang) == text
+
+
+@pytest.mark.parametrize("lang", TALK)
+def test_a_translation_with_a_remark_on_itself_is_refused_without_a_text_before_it(lang: str) -> None:
+    source = SOURCE if lang != "en" else TALK["de"][0]
+    assert refusals(segment(lang, source), TALK[lang][0]) == ()
+    assert refusals(segment(lang, source), placed("{before} {text}", lang))
+    assert refusals(segment(lang, source), placed("{before}\n\n{text}", lang))
+
+
+BELONGS = [
+    ("de", "en", "Natürlich kommt es vor.", "Of course it happens.", "Of course, it happens."),
+    ("zh", "en", "我一定会投诉", "I am so making a complaint.", "I will definitely complain"),
+    ("et", "en", "Ühtki neist ma ei saa teistele näidata.", "None of them can I show to others.",
+     "I cannot show any of them to others."),
+    ("ru", "en", "Было времечко, едали и мы семечко.", "It was time to eat, and we did.",
+     "We used to have great times."),
+    ("zh", "en", "找不到", "Not found", "I can't find it"),
+    ("de", "en", "Klar, ich komme mit.", "Clear, I come along.", "Sure, I'll come along."),
+    ("en", "de", "Sure! See you tomorrow.", "Klar! Bis morgen.", "Sicher! Wir sehen uns morgen."),
+    ("fr", "en", "Voici la liste des invités : Anne et Paul.", "The list of guests follows: Anne and Paul.",
+     "Here is the list of guests: Anne and Paul."),
+    ("en", "de", "This sentence is correct.", "Der Satz da ist in Ordnung.", "Dieser Satz ist richtig."),
+    ("en", "ru", "The interpreter was ill.", "Толмач болел.", "Переводчик был болен, и перевода не было."),
+    ("ja", "en", "申し訳ありませんが、お手伝いできません。", "Apologies, no help possible.",
+     "I'm sorry, but I can't help you with that."),
+    ("en", "es", "Changes to the text need the consent of both parties.", "Cambios del texto con permiso de ambos.",
+     "Toda modificación del texto necesita el consentimiento de ambas partes."),
+    ("en", "de", "The museum opens at nine. Mr. Lee is its head.", "Das Museum öffnet um neun. Herr Lee leitet es.",
+     "Das Museum öffnet um neun. Mr. Lee ist sein Leiter."),
+    ("en", "de", "The house is old. It has a red roof.", "Das Haus ist alt.",
+     "Das Haus ist alt. Es hat ein rotes Dach."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source_lang", "lang", "source", "before", "after"), BELONGS)
+def test_what_the_source_says_is_no_remark(source_lang: str, lang: str, source: str, before: str, after: str) -> None:
+    assert grown(source, before, after, target_lang=lang) == ()
+    assert refusals(segment(lang, source, source_lang), after) == ()
+
+
+OTHERS = [
+    ("de", "Das klingt gut so: {}"), ("en", "Sure, {}"), ("en", "I need more context to help with this sentence."),
+    ("en", "No changes needed."), ("en", "{} (No changes were necessary.)"), ("de", "Keine Änderungen nötig."),
+    ("en", "Hope that is what you had in mind. {}"), ("en", "{}\nFeel free to ask for another round."),
+    ("fr", "Désolé, je ne peux pas vous aider avec ce texte."),
+    ("en", "Please provide the text in the source language."),
+    ("es", "{} ¡Espero que le guste el resultado!"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "template"), OTHERS)
+def test_remarks_without_a_word_on_translating_are_refused(lang: str, template: str) -> None:
+    source = SOURCE if lang != "en" else TALK["de"][0]
+    assert grown(source, TALK[lang][0], template.format(TALK[lang][0]), target_lang=lang)
+
+
+def test_more_talk_of_translating_is_refused_and_as_much_as_before_is_not() -> None:
+    source, before = "Please open the door.", "Bitte die Tür öffnen, nur die Übersetzung."
+    assert grown(source, before, "Bitte öffnen Sie die Tür, nur die Übersetzung.") == ()
+    assert grown(source, before, "Bitte öffnen Sie die Tür, keine Übersetzungen, nur die Übersetzung.")
+    assert commentary("Umrechnung in Euro", "Currency translation") == ()
