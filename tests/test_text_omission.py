@@ -128,7 +128,8 @@ KEPT = {
         "Each day three villages got their bread flour from Miller's cart.",
     ),
     "two sentences that become one": (
-        "This law is old. It holds in all towns of the north.", "Dieses Gesetz ist alt. Es gilt in allen Städten im Norden.",
+        "This law is old. It holds in all towns of the north.",
+        "Dieses Gesetz ist alt. Es gilt in allen Städten im Norden.",
         "Dieses alte Gesetz gilt für sämtliche Städte des Nordens.",
     ),
 }  # fmt: skip

@@ -81,7 +81,7 @@ _ASIDE = regex.compile(
     r"(?:this|the|my)\ (?:\w+\ )?translation\b)",
     regex.MULTILINE | regex.IGNORECASE,
 )
-_BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])")
+_BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])|(?<=：)(?!\Z)")
 _ABBREVIATED = regex.compile(r"\b\p{Lu}\p{L}{0,3}\s?\.\s*\Z")
 _AGREES = regex.compile(
     r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|"
@@ -230,6 +230,8 @@ class Remarks:
                     yield f"the edit added {name}: {quoted(found.group())}"
         if not new:
             return
+        if lead := self._lead(new):
+            yield f"the edit added before the text: {quoted(''.join(self.pieces[:lead]))}"
         usual = subjects(self.source) | subjects(self.before)
         for index in new:
             if len(subjects(self.pieces[index]) - usual) >= SUBJECTS:
@@ -263,8 +265,23 @@ class Remarks:
         piece = self.pieces[index]
         if not self._has_more or letters(piece) < ADDED_PIECE or _ABBREVIATED.search(piece):
             return False
-        rest = Counter(grams(" ".join([*self.pieces[:index], *self.pieces[index + 1 :]])))
-        return (self._known & rest).total() >= COVERED * self._known.total()
+        return self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])
+
+    def _lead(self, new: Sequence[int]) -> int:
+        """How many pieces lead in the text, the last of them with a colon that neither source nor text before has."""
+        colons = [len(_COLON.findall(text)) for text in (self.source, self.before, self.after)]
+        if not self._has_more or colons[2] <= max(colons[:2]):
+            return 0
+        ends = (
+            k
+            for k in range(1, min(MOST_REMARKS, len(self.pieces) - 1) + 1)
+            if self.pieces[k - 1].rstrip()[-1:] in ":："
+        )
+        return next((k for k in ends if set(range(k)) <= set(new) and self._is_all(self.pieces[k:])), 0)
+
+    def _is_all(self, rest: Sequence[str]) -> bool:
+        """Whether these pieces say all that the text before said."""
+        return (self._known & Counter(grams(" ".join(rest)))).total() >= COVERED * self._known.total()
 
 
 def pieces(text: str, lang: str = "") -> list[str]:

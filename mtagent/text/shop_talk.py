@@ -82,6 +82,14 @@ _ABOUT = {
         "परिवर्तन|পরিবর্তন|সংশোধন|மாற்ற|திருத்த|మార్పు|"
         "సవరణ|تغيير|تعديل|تصحيح|تغییر|ویرایش|اصلاح|שינוי|לשנות|תיקו[ןנ]|แก้ไข|ปรับ|ცვლილებ|შესწორ|փոփոխ|ուղղ",
     ),
+    "mistake": (
+        r"mistakes?|errors?|typos?|fehler\w*|erreurs?|fautes?|error(?:es)?|erros?|errore|errori|fout(?:en)?|fel(?:et|en)?|"
+        r"fejl\w*|feil\w*|virhe\w*|viga|vea|vigu|kļūd\w*|klaid\w*|błęd\w*|błąd|chyb\w*|ошиб\w*|помил\w*|памыл\w*|"
+        r"греш\w*|greš\w*|napak\w*|hib[aá]\w*|greșel\w*|greșeal\w*|eror\w*|λάθ\w*|σφάλμα\w*|hata\w*|yanlış\w*|kesalahan|"
+        r"makosa|kosa",
+        "lỗi|错误|錯誤|誤り|間違|ミス|오류|실수|गलति|गलती|ग़लती|त्रुटि|ভুল|பிழை|తప్పు|خطأ|أخطاء|خطا|اشتباه|שגיא|טעות|טעויות|"
+        "ผิดพลาด|შეცდომ|սխալ",
+    ),
     "need": (
         r"need(?:s|ed)?|necessary|required|nötig|notwendig|erforderlich|bedarf|nécessaire|besoin|necesit\w*|necesari\w*|"
         r"necessári\w*|precis[ao]|necessari\w*|bisogno|nodig|behöv\w*|nödvändig\w*|nødvendig\w*|behov|tarpeen|tarvit\w*|vaja|"
@@ -111,8 +119,8 @@ _ABOUT = {
 ABOUT = {
     name: regex.compile(rf"\b(?:{spaced})\b|{joined}", regex.IGNORECASE) for name, (spaced, joined) in _ABOUT.items()
 }
-"""What remarks on a translation speak of, beside translating: its wording, whether it is good, a change, the need of
-one, and what the writer asks for or regrets."""
+"""What remarks on a translation speak of, beside translating: its wording, whether it is good, mistakes, a change, the
+need of one, and what the writer asks for or regrets."""
 
 
 def subjects(text: str) -> set[str]:
