@@ -97,7 +97,7 @@ BAD, NONE = spotted("bad", "good"), '{"errors": []}'
 
 def edited(*replies: str, source: str = "A bad word.", text: str = "Una bad palabra.", **settings: Any) -> Step:
     """The post-edit step of a text in the gate ``rate``."""
-    agent = Agent(llm=ScriptedLLM(replies), stages="pe", model="m", **{"gate": "rate", **settings})
+    agent = Agent(llm=ScriptedLLM(replies), stages="pe", **{"gate": "rate", **settings})
     (chain,) = agent.postedit([source], [text], "en", "es")
     return chain.by_stage()["postedit"]
 
@@ -147,10 +147,12 @@ def test_the_judge_is_asked_like_the_post_editor_and_apart_from_it_where_its_mod
     like = Config(model="big", postedit=ModelSettings(model="small", seed=3))
     assert like.model_for("judge") == like.model_for("postedit") != like.model_for("proofread")
     assert like.model_copy(update={"judge_model": "other"}).model_for("judge").seed == 3
-    shared, apart = edited(BAD, BAD, BAD), edited(BAD, BAD, BAD, judge_model="other")
+    shared, apart = edited(BAD, BAD, BAD), edited(BAD, llms={"judge": ScriptedLLM([BAD, BAD])})
     for step in shared, apart:
         asked = [(rating.role, len(rating.calls)) for rating in step.ratings]
         assert asked == [("editor", 1), ("before", 1), ("after", 1)], "the rating that caused an edit is not the gate's"
+    with pytest.raises(ConfigError, match="no API key"):  # the model that is passed is not the one that is named
+        edited(BAD, BAD, BAD, judge_model="other")
 
 
 @pytest.mark.parametrize("settings", [{"forced": True}, {"evaluator": "rubric-mqm:forced=yes"}])
