@@ -146,7 +146,8 @@ async def improve(
         except (*FATAL, OffScript):
             raise
         except Exception as error:
-            work.count(calls_of(error))
+            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
+                work.count(() if raised is None else calls_of(raised))
             late = clock.expired() and isinstance(error, TimeoutError)
             logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
             cause = Cause.of_error(error, f"not done within {within:g} s" if late else None)

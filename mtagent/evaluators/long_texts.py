@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from mtagent.errors import MtagentError, calls_of
+from mtagent.errors import FATAL, calls_of
 from mtagent.llm.context import described
 from mtagent.llm.dialogue import settled
 from mtagent.records import ErrorSpan, Rating, Segment
@@ -59,10 +59,10 @@ async def rated_in_paragraphs(
     began = time.perf_counter()
     results = await settled(*(rate(part.segment, part.text) for part in cut))
     ratings = [result for result in results if isinstance(result, Rating)]
-    if failure := next((result for result in results if isinstance(result, BaseException)), None):
-        if isinstance(failure, MtagentError):
-            paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
-            failure.calls = tuple(call for calls in paid for call in calls)
+    if failures := [result for result in results if isinstance(result, BaseException)]:
+        failure = next((error for error in failures if isinstance(error, FATAL)), failures[0])
+        paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
+        setattr(failure, "calls", tuple(call for calls in paid for call in calls))  # noqa: B010 may be anybody's
         raise failure
     errors = tuple(
         _moved(error, part) for part, rating in zip(cut, ratings, strict=True) for error in rating.errors or ()

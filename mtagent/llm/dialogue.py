@@ -65,7 +65,8 @@ class Dialogue:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception):  # a third party's part may raise anything, after calls that were paid for
+        # A third party's part may raise anything, and time may run out, after calls that were paid for.
+        if isinstance(error, Exception | asyncio.CancelledError):
             setattr(error, "calls", tuple(self.calls))  # noqa: B010 only our own errors declare it
 
     @property

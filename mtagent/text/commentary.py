@@ -17,7 +17,7 @@ from mtagent.text.alignment import difference, grams
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters, words
-from mtagent.text.shop_talk import may_be_on_translating, on_translating, subjects
+from mtagent.text.shop_talk import asked_for, may_be_on_translating, on_translating, subjects
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -147,7 +147,7 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     for sign, name in ((_FENCE, "a code fence"), (_TAG, "a tag of the model")):
         if len(sign.findall(text)) > len(sign.findall(source)):
             complaints.append(f"the text has {name}")
-    if spoken := _own_talk(source, text):
+    if spoken := _sure_talk(source, text):
         start, end = spoken[0].span()
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
     declined = _DECLINES.search(text)
@@ -168,6 +168,22 @@ def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
         return []
     own_label = _COLON.match(text, spoken[0].end()) and len(_COLON.findall(text)) <= len(_COLON.findall(source))
     return [] if own_label else spoken
+
+
+def _sure_talk(source: str, text: str) -> list[regex.Match[str]]:
+    """The places of :func:`_own_talk` that a second sign makes sure of.
+
+    Words for translating are also words for a transfer, a lintel or an edition. What makes sure is a colon or a
+    sentence that the source does not have, or something else beside it that remarks are about.
+    """
+    spoken = _own_talk(source, text)
+    if not spoken:
+        return []
+    if len(_COLON.findall(text)) > len(_COLON.findall(source)) or len(pieces(text)) > len(pieces(source)):
+        return spoken
+    usual, ends = asked_for(source), list(accumulate(map(len, parts := pieces(text))))
+    of_pieces = [parts[next(k for k, end in enumerate(ends) if match.start() < end)] for match in spoken]
+    return [match for match, piece in zip(spoken, of_pieces, strict=True) if subjects(piece) - usual]
 
 
 # -- what an edit added
@@ -196,8 +212,8 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     if numbered[2] >= 2 + max(numbered[:2]):
         complaints.append(f"the edit added a list of {numbered[2]} numbered lines")
     known = {complaint.partition(":")[0] for complaint in commentary(source, before, target_lang=target_lang)}
-    if SPEAKS in known and len(_own_talk(source, after)) > len(_own_talk(source, before)):
-        known.remove(SPEAKS)
+    if (spoken := _own_talk(source, before)) and len(_own_talk(source, after)) > len(spoken):
+        complaints.append(f"{SPEAKS}, more than before")
     found = commentary(source, after, target_lang=target_lang)
     complaints += [complaint for complaint in found if complaint.partition(":")[0] not in known]
     return tuple(complaints or dict.fromkeys(Remarks(source, before, after, target_lang).complaints()))
@@ -232,7 +248,7 @@ class Remarks:
             return
         if lead := self._lead(new):
             yield f"the edit added before the text: {quoted(''.join(self.pieces[:lead]))}"
-        usual = subjects(self.source) | subjects(self.before)
+        usual = asked_for(self.source) | subjects(self.before)
         for index in new:
             if len(subjects(self.pieces[index]) - usual) >= SUBJECTS:
                 yield f"the edit speaks of the text: {quoted(self.pieces[index])}"

@@ -117,6 +117,8 @@ class Language:
     @lru_cache(maxsize=4096)  # noqa: B019 - there is one Language for each code
     def word(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
         """The values that a single folded word is made of, and whether that is certain."""
+        if len(token) > _LONGEST_WORD:
+            return None
         if token in self.values:
             return (self.values[token],), True
         if token in self.conjunctions:
@@ -340,6 +342,8 @@ def readings(text: str, lang: str) -> Readings:
 @lru_cache(maxsize=16384)
 def is_number_word(word: str, lang: str) -> bool:
     """Whether ``word`` is for certain a number above 1, a month or a day of the language, or has a Chinese numeral."""
+    if len(word) > _LONGEST_WORD:
+        return False
     if _HAN_NUMERAL.search(word):
         return word != "一"
     words = language(lang)

@@ -101,17 +101,17 @@ _ABOUT = {
         "ต้อง|საჭირო|անհրաժեշտ|պետք",
     ),
     "help": (
-        r"provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|please|sorry|unfortunately|bitte|leider|"
+        r"provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|sorry|unfortunately|leider|"
         r"kontext|angegeben\w*|bereitgestellt\w*|helfen|anfrage|fourni\w*|fournir|contexte|désolée?|malheureusement|aider|"
         r"proporcion\w*|contexto|ayudar|siento|lamentablemente|fornec\w*|ajudar|desculpe|infelizmente|fornit\w*|fornire|contesto|"
         r"aiutar\w*|purtroppo|verstrek\w*|helaas|helpen|tyvärr|hjälpa|desværre|dessverre|hjelpe|hjælpe|valitettavasti|auttaa|"
-        r"kahjuks|diemžēl|deja|niestety|proszę|bohužel|bohužiaľ|prosím|sajnos|kérem|пожалуйста|сожалению|контекст\w*|помочь|"
-        r"жаль|ласка|допомогти|моля|съжаление|nažalost|žal|din păcate|contextul\w*|"
-        r"δυστυχώς|παρακαλώ|maalesef|lütfen|bağlam\w*|"
-        r"maaf|silakan|konteks|samahani|tafadhali",
-        "rất tiếc|xin lỗi|vui lòng|请提供|請提供|提供|抱歉|上下文|很遗憾|申し訳|文脈|ください|죄송|"
-        "제공|문맥|맥락|कृपया|क्षमा|संदर्भ|দুঃখিত|অনুগ্রহ|"
-        "மன்னிக்க|தயவு|క్షమించ|దయచేసి|عذر|آسف|يرجى|سياق|متأسف|لطفا|מצטער|סליחה|הקשר|ขออภัย|ขอโทษ|กรุณา|โปรด|უკაცრავად|ბოდიში|"
+        r"kahjuks|diemžēl|deja|niestety|bohužel|bohužiaľ|sajnos|сожалению|контекст\w*|помочь|"
+        r"жаль|допомогти|съжаление|nažalost|žal|din păcate|contextul\w*|"
+        r"δυστυχώς|maalesef|bağlam\w*|"
+        r"maaf|konteks|samahani",
+        "rất tiếc|xin lỗi|请提供|請提供|提供|抱歉|上下文|很遗憾|申し訳|文脈|죄송|"
+        "제공|문맥|맥락|क्षमा|संदर्भ|দুঃখিত|"
+        "மன்னிக்க|క్షమించ|عذر|آسف|سياق|متأسف|מצטער|סליחה|הקשר|ขออภัย|ขอโทษ|กรุณา|โปรด|უკაცრავად|ბოდიში|"
         "ներող|խնդրում",
     ),
 }
@@ -126,3 +126,16 @@ need of one, and what the writer asks for or regrets."""
 def subjects(text: str) -> set[str]:
     """The names of the entries of :data:`ABOUT` that ``text`` speaks of."""
     return {name for name, words in ABOUT.items() if words.search(text)}
+
+
+_ASKED_FOR = {
+    "mistake": regex.compile(
+        r"\b(?:invalid|wrong|incorrect|fail\w*|faults?|problems?|issues?|bugs?)\b", regex.IGNORECASE
+    ),
+    "change": regex.compile(r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again)\b", regex.IGNORECASE),
+}
+
+
+def asked_for(source: str) -> set[str]:
+    """The subjects that a translation of ``source`` may speak of: its own, and those that user interfaces put so."""
+    return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}

@@ -212,9 +212,14 @@ def inside_word(text: str, at: int) -> bool:
     return joined and not (_UNSPACED.match(left) or _UNSPACED.match(right))
 
 
-_PARTICLES = regex.compile(r"\p{Hangul}{1,4}+(?![\w\p{M}])")
+# Korean particles, alone and joined; a letter more or less may be another word (한국 in 한국어, 학생 in 대학생).
+_PARTICLES = regex.compile(
+    r"(?:까지|부터|에서|에게|한테|께서|으로|로서|로써|로|에|의|을|를|은|는|이|가|와|과|도|만|보다|처럼|마다|조차|마저|밖에|이나|나|이라고|라고|들)"
+    r"(?:는|은|도|만|의|이|을|를|가|까지|부터)?(?![\w\p{M}])"
+)
+# Arabic clitics with the article, Hebrew ones of two letters or more: a single letter may belong to the word.
 _CLITICS = regex.compile(
-    r"(?<![\w\p{M}])(?:[وف]?+[بلك]?+(?:ال)?+|[وف]?+لل|و?+ست?+|[\u05d5\u05e9\u05d4\u05d1\u05db\u05dc\u05de]{1,3}+)\Z"
+    r"(?<![\w\p{M}])(?:[وف]?+[بك]?+ال|[وف]?+لل|[\u05d5\u05e9\u05d4\u05d1\u05db\u05dc\u05de]{2,3}+)\Z"
 )
 
 
