@@ -82,30 +82,16 @@ def test_many_edits_are_shared_out_and_come_back_in_order(data: Path, capsys: py
 
 # --- the table of good and bad edits
 
-KNOWN = """
-    ui-4 ui-11 ui-12
-    number-5 number-6 number-7 number-8 number-19 number-20 number-21 number-22 number-23 number-24
-    number-25 number-26 number-30 number-32 number-33 number-34 number-36 number-37 number-38 number-39
-    number-40 number-41 number-42 number-44 number-45 number-46 number-51 number-52 number-53
-    list-1 list-3
-    time-1 time-2 time-3 time-5 time-6 time-7
-    date-1 date-4 date-7 date-8
-    comment-1 comment-6 comment-12 comment-14 comment-15 comment-16 comment-17 comment-18 comment-21 comment-22
-    comment-23 comment-24 comment-25 comment-26 comment-27 comment-28 comment-29 comment-32 comment-33
-    script-3 script-12 script-13 script-14 script-17 script-21 script-24
-    shorter-1 shorter-2
-    icu-8 icu-10 icu-11 icu-13 icu-15
-    hotkey-6 hotkey-7 hotkey-8
-    unit-15
-    language-6 language-7 language-8
-    name-3 name-4
-"""
-"""Good edits that are refused, and bad ones that are kept though a program can see them. What is mended goes."""
+KNOWN = {"number-8", "number-33", "comment-12", "shorter-1", "shorter-2", "name-3", "name-4"}
+"""Good edits that are refused, and bad ones that are kept though a program can see them."""
 
 
-def test_no_more_edits_of_the_table_are_treated_wrongly_than_are_known() -> None:
-    wrong = {edit.name for edit in edit_table.read_edits() if edit.wrong}
-    assert wrong - set(KNOWN.split()) == set()
+def test_at_most_five_per_cent_of_the_table_are_treated_wrongly_and_these_are_known() -> None:
+    edits = edit_table.read_edits()
+    assert {edit.name for edit in edits if edit.wrong} == KNOWN
+    counts = edit_table.count(edits)
+    assert counts.refused <= 0.05 * counts.good
+    assert counts.kept <= 0.05 * counts.seen
 
 
 def test_the_table_is_large_enough_and_names_each_edit_once() -> None:
@@ -143,26 +129,8 @@ def test_the_table_counts_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 # --- planted damage
 
-PARTLY_CAUGHT = {
-    "ICU keyword translated",
-    "ICU # lost",
-    "printf order",
-    "hotkey lost",
-    "minus dropped",
-    "thousandfold",
-    "version digit lost",
-    "magnitude changed",
-    "number word changed",
-    "ordinal changed",
-    "half of the day changed",
-    "month changed",
-    "unit swapped",
-    "foreign letter",
-    "sentence in the source language",
-    "sentence in a third language",
-    "comment",
-}
-"""What is caught goes."""
+PARTLY_CAUGHT = {"unit swapped", "sentence in a third language", "comment"}
+"""Where some of the 30 own texts of a language are not caught."""
 
 
 def test_planted_damage_is_caught(capsys: pytest.CaptureFixture[str]) -> None:
