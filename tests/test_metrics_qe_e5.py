@@ -179,7 +179,7 @@ EDIT = '{{"errors": [{{"span": "{}", "severity": 3, "category": "style", "sugges
 )
 def test_the_gate_keeps_what_is_nearer_to_the_source(before: str, old: str, new: str, kept: bool) -> None:
     llm = ScriptedLLM([EDIT.format(old, new)])
-    agent = Agent(llm=llm, gate="qe", stages="pe", model="m", skip_guards=("length",))
+    agent = Agent(llm=llm, gate="qe", stages="pe", skip_guards=("length",))
     (chain,) = agent.postedit([BRIDGE.source], [before], "en", "de")
     assert (chain.text, chain.steps[0].verdict) == (
         (before.replace(old, new), "kept") if kept else (before, "rejected")
