@@ -211,6 +211,7 @@ class Config(ModelSettings):
     stop_when_error_free: bool = True
     on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
+    embeddings: bool = False
     context: int = Field(default=0, ge=0)
     domain: str | None = None
     glossary: Path | None = None
@@ -397,6 +398,7 @@ class Settings(TypedDict, total=False):
     stop_when_error_free: bool
     on_ambiguous: str | Sequence[OnAmbiguous]
     skip_guards: Sequence[str]
+    embeddings: bool
     context: int
     domain: str | None
     instructions: str | Path | None
@@ -420,7 +422,7 @@ class Settings(TypedDict, total=False):
     token_budget: int | None
 
 
-ADDED = ("samples", "gate_calls", "proposals")
+ADDED = ("samples", "gate_calls", "proposals", "embeddings")
 """Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {

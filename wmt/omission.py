@@ -1,8 +1,8 @@
 """How often the omission guard refuses good texts, and how often it catches dropped text.
 
-Prints the five tables of ``docs/safety.md`` as Markdown::
+Prints the five tables of ``docs/safety.md`` as Markdown; the first two with ``--embeddings`` (needs ``mtagent[qe]``)::
 
-    python -m wmt.omission [--data DIR] [--limit N]
+    python -m wmt.omission [--data DIR] [--limit N] [--embeddings]
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent.metrics.qe_e5 import E5
 from mtagent.text.commentary import grown
-from mtagent.text.omission import STRICTNESS, loss_evidence
+from mtagent.text.omission import STRICTNESS, Nearest, loss_evidence
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters
 from wmt.data import DATA, records, run
@@ -51,14 +52,14 @@ class Pair(NamedTuple):
     after: str
 
 
-def try_out(kind: str, pair: Pair, count: int = 0) -> Trial:
+def try_out(kind: str, pair: Pair, count: int = 0, nearest: Nearest | None = None) -> Trial:
     """Ask the guard about one pair."""
     lang = pair.lp.split("-")[1].split("_")[0]
     texts = pair.source, pair.before, pair.after
     return Trial(
         kind,
         pair.held_out,
-        loss_evidence(*texts, target_lang=lang),
+        loss_evidence(*texts, target_lang=lang, nearest=nearest),
         letters(pair.before) / letters(pair.after),
         bool(grown(*texts, target_lang=lang)),
         count,
@@ -70,16 +71,16 @@ def is_held_out(document: str) -> bool:
     return hashlib.md5(document.split("_#_")[-1].encode(), usedforsecurity=False).digest()[0] % 2 == 1
 
 
-def post_edits(data: Path, limit: int | None) -> Iterator[Trial]:
+def post_edits(data: Path, limit: int | None, nearest: Nearest | None = None) -> Iterator[Trial]:
     """Paragraphs of five human post-edits: as they are, less one sentence, less half of a sentence."""
     by_pair: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for record in records(data / "mlqe_pe.jsonl"):
         by_pair[record["lp"]].append((record["src"], record["mt"], record["pe"]))
     for lp, found in by_pair.items():
-        yield from fives(lp, found, limit)
+        yield from fives(lp, found, limit, nearest)
 
 
-def more_post_edits(data: Path, limit: int | None) -> Iterator[tuple[str, list[Trial]]]:
+def more_post_edits(data: Path, limit: int | None, nearest: Nearest | None = None) -> Iterator[tuple[str, list[Trial]]]:
     """The same of the sets of ``real/human_postedits.jsonl``, by language pair; en-ta has misaligned rows."""
     by_pair: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for record in records(data / "real" / "human_postedits.jsonl"):
@@ -87,15 +88,18 @@ def more_post_edits(data: Path, limit: int | None) -> Iterator[tuple[str, list[T
         if pair != "en-ta":
             by_pair[pair].append((record["source"], record["translation"], record["pe"]))
     for lp in sorted(by_pair):
-        yield lp, list(fives(lp, by_pair[lp], limit))
+        yield lp, list(fives(lp, by_pair[lp], limit, nearest))
 
 
-def fives(lp: str, edits: Sequence[tuple[str, str, str]], limit: int | None) -> Iterator[Trial]:
+def fives(
+    lp: str, edits: Sequence[tuple[str, str, str]], limit: int | None, nearest: Nearest | None
+) -> Iterator[Trial]:
     """Trials of five sentences at a time."""
     for number, start in enumerate(islice(range(0, len(edits) - 4, 5), limit)):
         sources, before, edited = zip(*edits[start : start + 5], strict=True)
         for kind, after in damaged(edited):
-            yield try_out(kind, Pair(lp, number % 2 == 1, " ".join(sources), " ".join(before), after))
+            pair = Pair(lp, number % 2 == 1, " ".join(sources), " ".join(before), after)
+            yield try_out(kind, pair, nearest=nearest)
 
 
 def damaged(edited: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -253,9 +257,9 @@ SINGLES = {
 }
 
 
-def tables(data: Path, limit: int | None) -> Iterator[str]:
-    """The five tables, line by line."""
-    edits = list(post_edits(data, limit))
+def tables(data: Path, limit: int | None, nearest: Nearest | None = None) -> Iterator[str]:
+    """The five tables, line by line; the first two with ``nearest``, which takes much longer."""
+    edits = list(post_edits(data, limit, nearest))
     yield "### Human post-edits, five sentences\n"
     yield HEAD
     yield from rows(edits, EDITS, is_lost)
@@ -263,10 +267,12 @@ def tables(data: Path, limit: int | None) -> Iterator[str]:
     yield "\n### Human post-edits, five sentences, by language pair\n"
     yield "| pair | texts | good refused | sentence dropped | second half | first half |\n|---|---|---|---|---|---|"
     every: list[Trial] = []
-    for lp, trials in (*more_post_edits(data, limit), ("all", every)):
+    for lp, trials in (*more_post_edits(data, limit, nearest), ("all", every)):
         shares = [share([trial for trial in trials if trial.kind == kind], is_lost) for kind in EDITS]
         yield f"| {lp} | {sum(trial.kind == 'good' for trial in trials)} | {' | '.join(shares)} |"
         every += trials if lp != "all" else []
+    if nearest is not None:
+        return
     yield "\n### Human post-edits, one sentence\n"
     yield HEAD
     yield from rows(list(single_edits(data, limit)), SINGLES, is_lost)
@@ -288,8 +294,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="documents per file and paragraphs per language pair")
+    parser.add_argument("--embeddings", action="store_true", help="ask sentence embeddings in doubtful cases")
     arguments = parser.parse_args()
-    for line in tables(arguments.data, arguments.limit):
+    nearest = E5("--embeddings").nearest if arguments.embeddings else None
+    for line in tables(arguments.data, arguments.limit, nearest):
         sys.stdout.write(line + "\n")
 
 

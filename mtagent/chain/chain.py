@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -40,6 +40,7 @@ class Plan:
     """What to do with a segment, and with which parts.
 
     Each of ``proposers`` rates and proposes edits like ``evaluator``, and the gate chooses among the proposals.
+    ``own_guards`` stand in place of those of the same name.
     """
 
     stages: tuple[Stage, ...]
@@ -49,6 +50,7 @@ class Plan:
     gate: Gate = field(default_factory=lambda: OpenGate("guards"))
     corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
+    own_guards: Mapping[str, guards.Guard] | None = None
     stop_when_error_free: bool = True
     rules: Rules = field(default_factory=Rules)
     thresholds: tuple[Threshold, ...] = ()
@@ -446,9 +448,10 @@ class _Work:
 
     def _screen(self, proposed: str, changes: Sequence[Edit]) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
         """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
+        skip, instead = self.plan.skip_guards, self.plan.own_guards
         if all(edit.start is not None for edit in changes if edit.outcome == "applied"):
-            return guards.screen(self.segment, self.text, changes, skip=self.plan.skip_guards)
-        damages = guards.damages(self.segment, self.text, proposed, skip=self.plan.skip_guards)
+            return guards.screen(self.segment, self.text, changes, skip=skip, instead=instead)
+        damages = guards.damages(self.segment, self.text, proposed, skip=skip, instead=instead)
         if not damages:
             return changes, proposed, ()
         refused = {"outcome": "refused", "guards": names(damages), "detail": f"the whole text: {listed(damages)}"}
@@ -466,17 +469,17 @@ class _Work:
         self, rejected: Decision, text: str, changes: Sequence[Edit]
     ) -> tuple[Decision, str, Sequence[Edit]]:
         """The decision, the text and the edits, after the edits of a ``rejected`` text were tried in parts."""
-        skip = self.plan.skip_guards
+        skip, instead = self.plan.skip_guards, self.plan.own_guards
         applied = [edit for edit in changes if edit.outcome == "applied"]
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
-        groups = guards.inseparable(self.segment, self.text, applied, skip=skip)
+        groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead)
 
         async def decide(numbers: Sequence[int]) -> Decision:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
             if part == self.text:
                 return Decision(False, Cause(kind="no-edit"))
-            if damages := guards.damages(self.segment, self.text, part, skip=skip):
+            if damages := guards.damages(self.segment, self.text, part, skip=skip, instead=instead):
                 return Decision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)
 

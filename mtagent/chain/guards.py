@@ -9,7 +9,7 @@ edits, but for those that do damage. The guards over a translation that has no t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import regex
@@ -21,6 +21,7 @@ from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
+from mtagent.text.omission import Nearest
 from mtagent.text.omission import lost as lost_sentences
 from mtagent.text.terms import lost_targets, term_faults
 from mtagent.text.units import quantities, units_named
@@ -440,14 +441,15 @@ def end(segment: Segment, before: str, after: str) -> list[str]:
     return [] if reworded else ["the final punctuation is missing"]
 
 
-def length(segment: Segment, before: str, after: str) -> list[str]:
+def length(segment: Segment, before: str, after: str, nearest: Nearest | None = None) -> list[str]:
     """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
     if before.strip() and not after.strip():
         return ["the text is empty"]
     source, lang = segment.source, segment.target_lang
-    losses = lost_sentences(source, before, after, target_lang=lang)
+    losses = lost_sentences(source, before, after, target_lang=lang, nearest=nearest)
     if losses:  # what was lost may be a remark
-        losses = lost_sentences(source, *(bare(source, text, lang) for text in (before, after)), target_lang=lang)
+        texts = (bare(source, text, lang) for text in (before, after))
+        losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
@@ -484,7 +486,6 @@ GUARDS: dict[str, Guard] = {
     "max_length": max_length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
-
 _MOST_DETAILS, _LONGEST_DETAIL = 100, 500  # details of one guard, and their characters, that are kept
 
 
@@ -508,23 +509,36 @@ def names(damages: Iterable[Damage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(damage.guard for damage in damages))
 
 
-def damages(segment: Segment, before: str, after: str, *, skip: Collection[str] = frozenset()) -> tuple[Damage, ...]:
+def damages(
+    segment: Segment,
+    before: str,
+    after: str,
+    *,
+    skip: Collection[str] = frozenset(),
+    instead: Mapping[str, Guard] | None = None,
+) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
-    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out.
+    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; those of ``instead`` stand for
+    the ones of the same name.
     """
     if before == after:
         return ()
     return tuple(
         Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
-        for name, guard in GUARDS.items()
+        for name, guard in {**GUARDS, **(instead or {})}.items()
         if name not in skip
         for detail in guard(segment, before, after)[:_MOST_DETAILS]
     )
 
 
 def screen(
-    segment: Segment, before: str, edits: Sequence[Edit], *, skip: Collection[str] = frozenset()
+    segment: Segment,
+    before: str,
+    edits: Sequence[Edit],
+    *,
+    skip: Collection[str] = frozenset(),
+    instead: Mapping[str, Guard] | None = None,
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
     """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
 
@@ -537,7 +551,7 @@ def screen(
         return apply(before, [edits[index] for index in chosen])
 
     def check(chosen: Iterable[int]) -> tuple[Damage, ...]:
-        return damages(segment, before, text_with(chosen), skip=skip)
+        return damages(segment, before, text_with(chosen), skip=skip, instead=instead)
 
     def culprits_in(group: list[int]) -> list[int] | None:
         """The edits of ``group`` that do damage alone; ``None`` where only their combination does."""
@@ -572,7 +586,12 @@ def screen(
 
 
 def inseparable(
-    segment: Segment, before: str, edits: Sequence[Edit], *, skip: Collection[str] = frozenset()
+    segment: Segment,
+    before: str,
+    edits: Sequence[Edit],
+    *,
+    skip: Collection[str] = frozenset(),
+    instead: Mapping[str, Guard] | None = None,
 ) -> list[list[Edit]]:
     """The ``edits`` in the order of their places, with those together that do damage without their neighbours.
 
@@ -585,7 +604,7 @@ def inseparable(
             groups[-1].append(edit)
         else:
             groups.append([edit])
-        damaged = bool(damages(segment, before, apply(before, groups[-1]), skip=skip))
+        damaged = bool(damages(segment, before, apply(before, groups[-1]), skip=skip, instead=instead))
     if damaged and len(groups) > 1:
         groups[-2:] = [groups[-2] + groups[-1]]
     return groups

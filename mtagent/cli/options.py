@@ -256,6 +256,12 @@ GUARD_OPTIONS = [
         metavar="GUARD,…",
         help=f"Switch guards off: {', '.join(configuration.GUARD_NAMES)}.",
     ),
+    option(
+        GUARDS,
+        "--embeddings/--no-embeddings",
+        default=None,
+        help="Guard against dropped text by meaning too (needs mtagent[qe]).",
+    ),
 ]
 UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),

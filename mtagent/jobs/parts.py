@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
+from mtagent.chain import guards
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan
 from mtagent.chain.correct import Corrector
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
+    from mtagent.metrics.qe_e5 import E5
 
 
 def budget_of(config: Config) -> Budget | None:
@@ -108,10 +111,19 @@ def effective(config: Config, own: OwnParts) -> Config:
 def settings_for_results(config: Config) -> dict[str, Any]:
     """The settings that results depend on, as plain data: what a resumed run must agree with.
 
-    ``calibrated`` holds what the calibration says, wherever its file lies. Raises :class:`ConfigError`.
+    ``calibrated`` holds what the calibration says, wherever its file lies, and ``embeddings`` whose they are. Raises
+    :class:`ConfigError`.
     """
-    calibrated = {"calibrated": read(config.calibration).settings()} if config.calibration else {}
-    return config.for_results() | calibrated
+    more: dict[str, Any] = {"calibrated": read(config.calibration).settings()} if config.calibration else {}
+    if config.embeddings:
+        more["embeddings"] = _embeddings().signature
+    return config.for_results() | more
+
+
+def _embeddings() -> E5:
+    from mtagent.metrics.qe_e5 import E5
+
+    return E5("embeddings")
 
 
 @asynccontextmanager
@@ -166,6 +178,7 @@ async def assembled(
             thresholds=thresholds,
             triage=_triage_threshold(config, triage, thresholds),
             skip_guards=frozenset(config.skip_guards),
+            own_guards={"length": partial(guards.length, nearest=_embeddings().nearest)} if config.embeddings else None,
             stop_when_error_free=config.stop_when_error_free,
             gate_calls=config.gate_calls,
             proposers=tuple(proposers),

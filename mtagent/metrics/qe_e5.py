@@ -63,6 +63,10 @@ class E5:
         self._known = dict(list({**self._known, **{text: vectors[text] for text in fresh}}.items())[-_REMEMBERED:])
         return vectors
 
+    def nearest(self, texts: Sequence[str], others: Sequence[str]) -> list[float]:
+        """For each of ``texts``, its cosine with the nearest of ``others``."""
+        return _nearest(texts, others, self.embedded([*texts, *others]))
+
 
 class QeE5:
     """Scores a translation from 0 to 1 by the cosine of its embedding and that of its source; the corpus scores the
@@ -120,7 +124,11 @@ def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, V
         return 1.0
     directions = []
     for ours, theirs in ((source, translation), (translation, source)):
-        candidates = np.array([vectors[sentence] for sentence in theirs])
-        best = [(candidates @ vectors[sentence]).max() for sentence in ours]  # one by one, to keep long texts small
+        best = _nearest(ours, theirs, vectors)
         directions.append(float(np.average(best, weights=[letters(sentence) for sentence in ours])))
     return min(1.0, max(0.0, min(directions)))
+
+
+def _nearest(texts: Sequence[str], others: Sequence[str], vectors: Mapping[str, Vector]) -> list[float]:
+    candidates = np.array([vectors[text] for text in others])
+    return [float((candidates @ vectors[text]).max()) for text in texts]  # one by one, to keep long texts small

@@ -7,7 +7,7 @@ an edit added that is no translation is the matter of :mod:`mtagent.text.comment
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from math import inf, log
@@ -29,6 +29,9 @@ PARAGRAPH = 1.0
 IMPLAUSIBLE = -4.0
 """Evidence not worth a second look."""
 
+Nearest = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""For each of the first texts, how near in meaning the nearest of the second ones is; 1 = the same."""
+
 
 class Stretch(NamedTuple):
     """A part of the text before, and the evidence for its loss, in log-odds."""
@@ -38,27 +41,35 @@ class Stretch(NamedTuple):
 
 
 def lost(
-    source: str, before: str, after: str, *, target_lang: str = "", strictness: float = STRICTNESS
+    source: str,
+    before: str,
+    after: str,
+    *,
+    target_lang: str = "",
+    strictness: float = STRICTNESS,
+    nearest: Nearest | None = None,
 ) -> tuple[str, ...]:
     """Complaints about text of ``before`` that ``after`` lacks, with the lost text in quotes; ``()`` = fine.
 
     A rewrite that keeps the content passes, and so does taking away what ``source`` never said. ``target_lang`` is a
     BCP-47 code; it says how sentences end in languages that mark them unlike others (Greek, Thai, Lao). ``strictness``
-    is added to the evidence, in log-odds; what is then above 0 is a complaint.
+    is added to the evidence, in log-odds; what is then above 0 is a complaint. ``nearest`` is asked in doubtful cases.
     """
     return tuple(
         f"lost from the text: {quoted(stretch.text)}"
-        for stretch in losses(source, before, after, target_lang)
+        for stretch in losses(source, before, after, target_lang, nearest)
         if stretch.evidence + strictness > 0
     )
 
 
-def loss_evidence(source: str, before: str, after: str, *, target_lang: str = "") -> float:
+def loss_evidence(
+    source: str, before: str, after: str, *, target_lang: str = "", nearest: Nearest | None = None
+) -> float:
     """The strongest evidence of a loss, in log-odds; minus infinity where ``after`` cannot have lost anything."""
-    return max((stretch.evidence for stretch in losses(source, before, after, target_lang)), default=-inf)
+    return max((stretch.evidence for stretch in losses(source, before, after, target_lang, nearest)), default=-inf)
 
 
-def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]:
+def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> Iterator[Stretch]:
     """Every stretch of ``before`` that may be missing in ``after``."""
     if not before.strip() or before.split() == after.split():
         return
@@ -71,12 +82,12 @@ def losses(source: str, before: str, after: str, lang: str) -> Iterator[Stretch]
     original, old, new = blocks(source), blocks(before), blocks(after)
     if len(original) == len(old) == len(new):
         for texts in zip(original, old, new, strict=True):
-            yield from cut_or_missing(*texts, lang, blocks=len(old))
+            yield from weighed(cut_or_missing(*texts, lang, blocks=len(old)), *texts, lang, nearest)
         return
     if len(old) > 1 and not small:
         for stretch in Comparison(Units(source, original), Units(before, old), Units(after, new)).missing():
             yield stretch._replace(evidence=stretch.evidence + PARAGRAPH)
-    yield from cut_or_missing(source, before, after, lang)
+    yield from weighed(cut_or_missing(source, before, after, lang), source, before, after, lang, nearest)
 
 
 def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
@@ -417,6 +428,38 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.
     return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
+
+
+# -- by meaning
+
+DOUBT = 1.0
+"""Evidence that is not farther from 0 is doubtful."""
+MOST_SENTENCES = 20
+"""Most sentences of a paragraph whose meaning is asked for: it takes time."""
+FARTHER_WEIGHT, FARTHER, MOST_FARTHER = 20.0, 0.05, 0.2
+"""What a sentence of the source that is farther from the text after than from the text before adds to the evidence, and
+how much farther is as likely a rewording as a loss. The cosines of qe-e5 lie between 0.7 and 1."""
+
+
+def weighed(
+    stretches: list[Stretch], source: str, before: str, after: str, lang: str, nearest: Nearest | None
+) -> list[Stretch]:
+    """``stretches``, with the evidence shifted by meaning where the strongest is doubtful.
+
+    A sentence of the source must have a sentence in ``after`` about as near to it as one in ``before``.
+    """
+    strongest = max((stretch.evidence for stretch in stretches), default=-inf)
+    if nearest is None or abs(strongest) > DOUBT:
+        return stretches
+    asked, old, new = (
+        [part.strip() for part in sentences(text, language) if words(part)]
+        for text, language in ((source, ""), (before, lang), (after, lang))
+    )
+    if not (asked and old and new) or max(map(len, (asked, old, new))) > MOST_SENTENCES:
+        return stretches
+    farther = max(was - now for was, now in zip(nearest(asked, old), nearest(asked, new), strict=True))
+    shift = FARTHER_WEIGHT * (_clip(farther, 0, MOST_FARTHER) - FARTHER)
+    return [stretch._replace(evidence=stretch.evidence + shift) for stretch in stretches]
 
 
 def quoted(text: str, width: int = 60) -> str:
