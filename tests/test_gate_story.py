@@ -63,7 +63,7 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
 
         done = shell(f"{CALIBRATE} --budget 2 -o gate.json")
         assert done.code == 0, done.err
-        assert "mtagent: 200 of 331 edits of first, sampled by size" in done.err
+        assert "mtagent: 200 of 325 edits of first, sampled by size" in done.err
         assert re.search(r"resuming run calibrate-\w+: \d+ of 200 segments are done", done.err)
         assert "200 edits judged, 0 failed; 400 calls" in done.err
         assert len(read_journal(log)) == paid_before + 400  # the panel's calls were made by the first run's gate
