@@ -18,7 +18,7 @@ from mtagent.text import foreign, paragraphs, scripts
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-# With these, none of 4,435 sentences of 19 languages was taken for another language.
+# With these, none of 4,471 sentences of 19 languages was taken for another language.
 _FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one says as much as three
 _LIKELY, _TIMES_LIKELIER = 0.7, 10
 _CERTAIN = 0.99
