@@ -202,6 +202,23 @@ async def test_one_step_counts_of_none_are_error_free_and_a_count_without_its_er
         await EAPrompt(ScriptedLLM(["Major errors: 1\nMinor errors: 0"] * 2), steps=1).rate(segment(), "Ein Text.")
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["The source says 50 and the translation gives 15.", "The given age is 35.", "The price is given as 99.",
+     "The rate is 12%."],
+)  # fmt: skip
+def test_a_number_of_the_text_is_no_score(reply: str) -> None:
+    with pytest.raises(RatingParseError):
+        parse_score(reply)
+
+
+@pytest.mark.parametrize(
+    "reply", ["I would rate this 85.", "The score given is 85.", "I have given 85.", "It is given a score of 85."]
+)
+def test_a_number_that_somebody_gives_is_the_score(reply: str) -> None:
+    assert parse_score(reply) == 85
+
+
 # Which is better
 
 

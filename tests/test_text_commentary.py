@@ -264,3 +264,35 @@ def test_more_talk_of_translating_is_refused_and_as_much_as_before_is_not() -> N
     assert grown(source, before, "Bitte öffnen Sie die Tür, nur die Übersetzung.") == ()
     assert grown(source, before, "Bitte öffnen Sie die Tür, keine Übersetzungen, nur die Übersetzung.")
     assert commentary("Umrechnung in Euro", "Currency translation") == ()
+
+
+@pytest.mark.parametrize(("lang", "source", "text"), [
+    ("ru", "The money order was lost.", "Денежный перевод потерялся."),
+    ("cs", "The lintel cracked.", "Překlad nad dveřmi praskl."),
+    ("sl", "The gear ratio is too high.", "Prevod je previsok."),
+    ("de", "The German edition is by Schlegel.", "Die deutsche Übersetzung stammt von Schlegel."),
+    ("fr", "The Bible in French.", "La Bible en traduction française."),
+    ("ar", "His biography was published.", "نُشرت ترجمته."),
+    ("hr", "The wire was late.", "Prijevod novca je kasnio."),
+])  # fmt: skip
+def test_words_for_translating_that_mean_something_else_are_no_remark(lang: str, source: str, text: str) -> None:
+    assert commentary(source, text, target_lang=lang) == ()
+
+
+@pytest.mark.parametrize(("lang", "before", "after"), [
+    ("fr", "Saisie fausse. Réparez.", "Saisie incorrecte. Veuillez corriger l’erreur."),
+    ("de", "Ungültig. Probier nochmal.", "Ungültige Eingabe. Bitte korrigieren Sie den Fehler."),
+    ("ja", "無効なエントリ。", "入力が正しくありません。修正してください。"),
+    ("pl", "Nieważny. Napraw.", "Nieprawidłowa wartość. Proszę poprawić błąd."),
+])  # fmt: skip
+def test_messages_about_mistakes_are_no_remark(lang: str, before: str, after: str) -> None:
+    assert grown("Invalid value. Fix it.", before, after, target_lang=lang) == ()
+
+
+@pytest.mark.parametrize(("lang", "remark"), [
+    ("de", "Gerne! Natürlicher klingt es so: "), ("zh", "好的！更自然的说法是："), ("hi", "संशोधित पाठ: "),
+    ("is", "Betri útgáfa af þessu: "),
+])  # fmt: skip
+def test_what_leads_the_text_in_with_a_colon_is_a_remark_in_any_language(lang: str, remark: str) -> None:
+    text = {"zh": "由于暴风雨，大桥关闭了。"}.get(lang, "Brúin var lokuð vegna stormsins.")
+    assert grown("The bridge was closed because of the storm.", text, remark + text, target_lang=lang)

@@ -192,3 +192,10 @@ def test_ten_thousand_terms_are_found_inflected_in_one_pass() -> None:
         assert [term.source for term in glossary.relevant(text, "de")] == ["bandung 7", "mostung 99"]
         taken.append(time.perf_counter() - began)
     assert taken[1] < 12 * taken[0]
+
+
+@pytest.mark.parametrize("text", ["La page d'accueil", "La page d’accueil", "La page dʼaccueil"])
+@pytest.mark.parametrize("term", ["page d'accueil", "page d’accueil"])
+def test_apostrophes_and_hyphens_are_alike_however_they_are_written(term: str, text: str) -> None:
+    assert len(occurrences(term, text, "fr")) == 1
+    assert len(occurrences("E-Mail", "Die E‑Mail", "de")) == 1

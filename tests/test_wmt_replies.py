@@ -34,11 +34,11 @@ def test_the_table_counts_what_is_read_refused_and_wrong(tmp_path: Path) -> None
         "",
         [
             "| score_replies | 2 | 1 (50.0%) | 1 (1 decline) | 0 | – |",
-            "| mqm_replies | 3 | 2 (66.7%) | 1 | 0 | 1 |",
+            "| mqm_replies | 3 | 2 (66.7%) | 1 | – | 1 |",
             "| json_span_replies | 2 | 2 (100.0%) | 0 | 1 | – |",
             "| pairwise_replies | 2 | 1 (50.0%) | 1 | 0 | – |",
-            "| gemba_mqm_replies | 1 | 1 (100.0%) | 0 | 0 | – |",
-            "| self_feedback_replies | 1 | 1 (100.0%) | 0 | 0 | 0 |",
+            "| gemba_mqm_replies | 1 | 1 (100.0%) | 0 | – | – |",
+            "| self_feedback_replies | 1 | 1 (100.0%) | 0 | – | 0 |",
         ],
     )
     shown = python("-m", "wmt.replies", "--data", str(tmp_path), "--show", "mqm_replies")

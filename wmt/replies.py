@@ -130,6 +130,10 @@ async def outcomes(path: Path, read: Callable[[Row], Awaitable[Outcome]]) -> lis
     return read_rows
 
 
+WITH_TRUTH = ("score_replies", "json_span_replies", "pairwise_replies")
+"""The files of which the right reading is known, in whole or (scores) of a draw."""
+
+
 def main() -> None:
     """Print the table, or what is refused or wrong of one file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -157,7 +161,8 @@ def main() -> None:
             else "–"
         )
         share = (count["read"] + count["wrong"]) / len(rows)
-        cells = (name, len(rows), f"{count['read'] + count['wrong']} ({share:.1%})", refused, count["wrong"], edits)
+        wrong = count["wrong"] if name in WITH_TRUTH else "–"
+        cells = (name, len(rows), f"{count['read'] + count['wrong']} ({share:.1%})", refused, wrong, edits)
         click.echo(f"| {' | '.join(map(str, cells))} |")
 
 

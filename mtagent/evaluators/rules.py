@@ -87,7 +87,8 @@ def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     mark = _FULL_STOPS.get(script, ".!?")[place]
     start = bare.start("word") if scripts.SPACED_LETTER.match(bare["word"][-1]) else bare.end() - 1
     short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
-    certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn")
+    belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{wanted['mark']}")  # Acme Inc.
+    certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn") and not belongs_to_word
     fixed = translation[start : bare.end()] + mark if certain else None
     yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
@@ -120,7 +121,10 @@ def french_space(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """French of France without its narrow space before ``;``, ``!`` and ``?``."""
     if segment.target_lang not in ("fr", "fr-FR"):
         return
+    copied = set(segment.source.split())  # Yahoo!, Jeopardy!, return;
     for match in _TIGHT_FRENCH.finditer(translation):
+        if translation[: match.end()].split()[-1] in copied:
+            continue
         fixed = f"\u202f{match.group()}"
         yield located(translation, *match.span(), _PUNCTUATION, "minor", "no narrow space before the mark", fixed)
 
@@ -136,7 +140,8 @@ def spanish_opening(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         if mark in translation and opening not in translation and mark in segment.source:
             whole = _SPANISH_SENTENCE.match(translation)
             place = whole.span("first") if whole else (translation.index(mark), translation.index(mark) + 1)
-            fixed = opening + whole["first"] if whole else None
+            is_name = whole is not None and translation.split()[-1] in segment.source.split()
+            fixed = opening + whole["first"] if whole is not None and not is_name else None
             if mark not in markup.prose(translation):
                 continue
             yield located(translation, *place, _PUNCTUATION, "minor", f"{opening} is missing", fixed)

@@ -119,8 +119,10 @@ _MINUS = ("-", "−", "–", "—")
 _CLAUSE = regex.compile(r"\n|[。;]|[.!?][ )](?!\p{Ll})")
 _WINDOW = 160  # characters before a number that may say what it is
 _WORD = regex.compile(
-    r"\b(?:scores?|scored|scoring|ratings?|rate|rated|grade|quality|overall|result|answer|assessment|evaluation|verdict|value"
-    r"|marks?|gives?|given|giving|assign(?:ed)?|award(?:ed)?|deserves?|earns?|gets?|receives?|say|estimate|evaluate|judge|worth"
+    r"\b(?:scores?|scored|scoring|ratings?|(?<!\b(?:the|overall)[ ])rate|rated|grade|quality|overall|result|answer"
+    r"|assessment|evaluation|verdict|value|marks?|give|(?<!\bis[ ]|\bare[ ]|\bthe[ ])given|giving"
+    r"|(?<=\b(?:that|this|which|it)[ ])gives|assign(?:ed)?|award(?:ed)?|deserves?|earns?|gets?|receives?|say|estimate"
+    r"|evaluate|judge|worth"
     r"|punkte|punktzahl|bewertung|note|puntuación|puntaje|calificación|pontuação|nota|оценка|балл\w?|skóre|hodnocení)\b"
     rf"|得分|分数|分數|评分|評分|スコア|点数|評価|점수|{_SCALE}",
     regex.IGNORECASE,

@@ -195,6 +195,9 @@ def beginnings(word: str, lang: str, lengths: Iterable[int]) -> set[str]:
 # -- terms in a text
 
 
+_SPELT_ALIKE = str.maketrans("’ʼ‐‑", "''--")
+
+
 class Word(NamedTuple):
     """A word of a text, and what stands before it, all white space being alike."""
 
@@ -209,7 +212,7 @@ def words_of(text: str) -> tuple[Word, ...]:
     words, done = [], 0
     for match in _WORD.finditer(text):
         gap = text[done : match.start()]
-        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap))
+        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap.translate(_SPELT_ALIKE)))
         done = match.end()
     return tuple(words)
 
@@ -254,10 +257,16 @@ def _same_case(term: str, word: str) -> bool:
     )
 
 
+def _any_spelling(word: str) -> str:
+    """A pattern of ``word`` with any apostrophes and hyphens."""
+    pattern = regex.escape(word.translate(_SPELT_ALIKE), special_only=False)
+    return pattern.replace("\\'", "['’ʼ]").replace("\\-", "[-‐‑]")
+
+
 @lru_cache(maxsize=4096)
 def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Pattern[str]:
     going_on = r"\w*+" if suffixes else ""
-    parts = [regex.escape(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
+    parts = [_any_spelling(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
     left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
     right = r"(?![\p{L}\p{M}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
     return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
