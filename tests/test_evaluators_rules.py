@@ -293,3 +293,11 @@ def test_an_empty_translation_is_not_perfect() -> None:
     (error,) = Rules().find(segment, " ")
     assert (error.category, error.severity, error.side) == ("accuracy/omission", "major", "omission")
     assert Rules().find(segment.model_copy(update={"source": " "}), "") == ()
+
+
+@pytest.mark.parametrize(("lang", "source", "translation"), [
+    ("fr", "Use Yahoo! Mail now.", "Utilisez Yahoo! Mail maintenant."), ("es", "Yahoo!", "Yahoo!"),
+    ("de", "Write to Acme Inc.", "Schreiben Sie an Acme Inc"), ("fr", "Write return; there.", "Écrivez return; là."),
+])  # fmt: skip
+def test_a_mark_that_belongs_to_a_name_or_to_code_is_not_corrected(lang: str, source: str, translation: str) -> None:
+    assert corrected(translation, find(source, translation, lang)) == translation
