@@ -86,6 +86,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --llm remote", 1, "no llm 'remote'"),
         (f"{POSTEDIT} --base-url localhost", 1, "is not an address"),
         (f"{POSTEDIT} --model m", 1, "no API key: set the environment variable"),
+        (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both wanted and forbidden"),
         (f"{POSTEDIT} --glossary terms.csv --keep keep.txt", 1, "keep.txt: 'cat' is to be kept, but terms.csv has"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
         ("postedit -s en.odt -t es.txt -l en-es", 1, "en.odt: is a document with layout, which mtagent does not read"),
@@ -120,6 +121,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
     shell.write("empty.txt")
     shell.write("terms.csv", "source,target", "cat,gato")
     shell.write("keep.txt", "cat")
+    shell.write("twice.csv", "source,target,forbidden", "account,Konto,", "account,Konto,yes")
     done = shell(line)
     assert (done.code, done.out) == (code, "")
     assert message in done.last

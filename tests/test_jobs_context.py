@@ -266,6 +266,7 @@ def test_a_dry_run_shows_the_neighbours_and_the_instructions_and_says_what_is_no
         (b"", "style.md: is empty"),
         (b"\xff\xfe", "style.md: is not UTF-8"),
         (b"x" * 20_001, "style.md: has 20,001 characters, and instructions are sent with every request: shorten"),
+        (b"a\0b", "style.md: holds the control character U+0000: save it as plain text"),
         (None, "style.md: no such file"),
     ],
 )  # fmt: skip

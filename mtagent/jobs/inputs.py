@@ -345,6 +345,12 @@ def read_terms(config: Config, glossary: Sequence[Term] = (), keep: Sequence[Ter
             if term.source in kept and term.target not in (None, term.source) and not term.forbidden:
                 where, other = config.keep or "keep", config.glossary or "the glossary"
                 raise ConfigError(f"{where}: {term.source!r} is to be kept, but {other} has a translation of it")
+        wanted = {(term.source, term.target) for term in terms if term.target and not term.forbidden}
+        for term in terms:
+            if term.forbidden and (term.source, term.target) in wanted:
+                raise ConfigError(
+                    f"{config.glossary or 'glossary'}: {term.target!r} for {term.source!r} is both wanted and forbidden"
+                )
         return terms
 
     always = (*unambiguous(glossary), *keep)
