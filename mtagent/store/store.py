@@ -16,6 +16,7 @@ from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
 from mtagent.store.calls import CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
+from mtagent.store.decisions import DecisionLog
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
@@ -121,6 +122,10 @@ class Store:
     def read(self, name: str) -> StoredRun:
         """A stored run to read, also while another process works on it."""
         return StoredRun(self.database, self._calls, self._id(name), name)
+
+    def decisions(self, name: str) -> DecisionLog:
+        """What people decided about a stored run, to read and to go on with."""
+        return DecisionLog(self.database, self._id(name), name)
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
