@@ -7,6 +7,7 @@ its place; one that covers the place, as a reworded sentence does, is made word 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from mtagent.chain.guards import Damage, damages
 from mtagent.decisions import Decision, fingerprint, latest
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
-from mtagent.text import edits, scripts
+from mtagent.text import edits, markup, scripts
 
 _MOST_NEIGHBOURS = 6
 """So many other edits of a step are tried as the one that an edit belongs together with, the nearest first."""
@@ -126,8 +127,29 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
     text, given = texts.people, chain.given
     if whole is not None and whole.text is not None:
         text = whole.text
-    findings = damages(chain.segment, given, text, skip=skip) if given is not None else ()
-    return Decided(chain, text, tuple(rows), whole, findings, stale)
+    found = findings(chain, given, text, skip) if given is not None else ()
+    return Decided(chain, text, tuple(rows), whole, found, stale)
+
+
+_STYLES = {mark: style for style, marks in enumerate(('"＂', "“”„‟", "«»", "〝〞")) for mark in marks}
+
+
+def findings(chain: Chain, before: str, after: str, skip: Collection[str] = frozenset()) -> tuple[Damage, ...]:
+    """What the guards have against ``after`` in the place of ``before``.
+
+    Quotation marks are looked at style by style here: the machine's edits may change the style of all marks, people
+    may take back half of them.
+    """
+    found = damages(chain.segment, before, after, skip=skip)
+    if "quotes" in skip or any(damage.guard == "quotes" for damage in found):
+        return found
+    alone = [
+        {style for style, number in Counter(map(_STYLES.get, marks)).items() if number % 2}
+        for marks in ([mark.key for mark in markup.double_quotes(markup.prose(text))] for text in (before, after))
+    ]
+    if len(alone[1]) <= len(alone[0]):
+        return found
+    return (*found, Damage(guard="quotes", detail="a quotation mark has no partner of its style"))
 
 
 def _wanted(
@@ -140,7 +162,7 @@ def _wanted(
             text = edits.apply(before, [candidates[i].edit.model_copy(update={"outcome": "applied"}) for i in chosen])
         except ValueError:  # they are in each other's way
             return True
-        return bool(damages(chain.segment, before, text, skip=skip))
+        return bool(findings(chain, before, text, skip))
 
     def nearest(index: int, others: Iterable[int]) -> list[int]:
         return sorted(others, key=lambda other: (abs(other - index), other))[:_MOST_NEIGHBOURS]

@@ -70,8 +70,12 @@ class DecisionLog:
                     )
             versions = dict[int, int]()
             for position, decision in decisions:
-                there = "SELECT 1 FROM segments WHERE run_id = ? AND position = ? AND segment = ?"
-                if not connection.execute(there, (self._run_id, position, decision.segment)).fetchone():
+                there = (
+                    "SELECT 1 FROM segments JOIN runs ON runs.id = run_id"
+                    " WHERE run_id = ? AND name = ? AND position = ? AND segment = ?"
+                )
+                place = (self._run_id, self._name, position, decision.segment)
+                if not connection.execute(there, place).fetchone():
                     raise StoreError(f"run {self._name!r}: has no segment {decision.segment!r} at position {position}")
                 values = [getattr(decision, name) for name in _FIELDS]
                 values[_FIELDS.index("at")] = decision.at or time

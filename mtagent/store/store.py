@@ -246,7 +246,7 @@ class Store:
         if self.database.path == MEMORY:
             return None
         # Resolved: who opens the store by another name must meet the same lock.
-        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock")
+        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock", mode=0o600)
 
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:

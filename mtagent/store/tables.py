@@ -181,10 +181,9 @@ _CANDIDATES = ("ALTER TABLE segments ADD COLUMN candidates TEXT NOT NULL DEFAULT
 _MAX_LENGTH = ("ALTER TABLE segments ADD COLUMN max_length INTEGER",)
 
 _DECISIONS = (
-    # AUTOINCREMENT: the number of a decision is a version, and must not come again after a run was deleted.
     """CREATE TABLE decisions (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INTEGER NOT NULL, position INTEGER NOT NULL,
-        segment TEXT NOT NULL, edit INTEGER, verdict TEXT NOT NULL, text TEXT, reason TEXT, who TEXT NOT NULL,
+        id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL,
+        edit INTEGER, verdict TEXT NOT NULL, text TEXT, reason TEXT, who TEXT NOT NULL,
         at TEXT NOT NULL, seconds REAL, stage TEXT, chain TEXT NOT NULL)""",
     "CREATE INDEX decisions_by_segment ON decisions (run_id, position)",
 )
