@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from mtagent.chain.revert import numbered
+from mtagent.chain.decided import Decided, decided
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
+from mtagent.decisions import Decision
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
-from mtagent.records import Chain
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import dollars
@@ -73,7 +73,11 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         stored = opened.read(run)
         if segment is not None:
             rating = stored.kind == "rating"
-            display(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
+            if rating:
+                display(show_ratings(stored, segment))
+            else:
+                position, chain = stored.chain(segment)
+                display(_show_chain(decided(chain, opened.decisions(run).history(position))))
             return
         summary = opened.run(run)
         total = summary.counts.total
@@ -90,26 +94,49 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 
-def _show_chain(chain: Chain) -> str:
+def _show_chain(result: Decided) -> str:
+    chain = result.chain
     lines = [
         visible(f"segment  {chain.segment.id}", one_line=True),
         f"source   {chain.segment.source}",
         f"given    {chain.given or ''}",
     ]
-    numbers = {id(edit): number for number, _, edit in numbered(chain)}
+    rows = iter(result.edits)
     for step in chain.steps:
         lines.append(visible(f"{step.stage}: {step.verdict} ({step.reason})", one_line=True))
         for edit in step.edits:
             why = f": {edit.detail}" if edit.detail else ""
+            row = next(rows)
             lines.append(
-                f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
+                f"  edit {row.number}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
             )
+            said = [row.remark] if row.remark else []
+            said = [_said(row.decision), *said] if row.decision else said
+            lines += [visible(f"    {line}", one_line=True) for line in said]
         for error in step.not_fixed if step.stage == "rules" else ():
             shown = f"  not fixed: {error.severity} {error.category} {error.text!r}: {error.explanation}"
             lines.append(visible(shown, one_line=True))
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")
-    return "\n".join([*lines, f"text     {chain.text}"])
+    lines.append(f"text     {chain.text}")
+    if result.decision:
+        lines.append(visible(_said(result.decision), one_line=True))
+    if result.reviewed:
+        lines.append(f"decided  {result.text}")
+    lines += [visible(f"a guard sees in it: {damage}", one_line=True) for damage in result.findings]
+    lines += [visible(f"about another text, and not in force: {_said(old)}", one_line=True) for old in result.stale]
+    return "\n".join(lines)
+
+
+_VERDICTS = {"accept": "accepted", "reject": "rejected", "text": "a text of their own", "undecided": "taken back"}
+
+
+def _said(decision: Decision) -> str:
+    """A decision, for people: ``rejected by ana, 2026-11-23 06:00:00.000: not our style``."""
+    by = f" by {decision.who}" if decision.who else ""
+    own = f" ({decision.text!r})" if decision.text is not None else ""
+    why = f": {decision.reason}" if decision.reason else ""
+    return f"{_VERDICTS[decision.verdict]}{own}{by}, {decision.at}{why}"
 
 
 @command.command("export", hidden=True)
