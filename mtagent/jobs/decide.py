@@ -37,9 +37,13 @@ class DecidedRun:
         for position, chain in self.run.placed_chains():
             yield position, decided(chain, histories.get(position, ()), skip=self.skip)
 
-    def texts(self) -> dict[int, str]:
-        """The decided text of each segment with decisions that hold, by position."""
-        return {position: result.text for position, result in self.segments(only_decided=True) if result.reviewed}
+    def chains(self) -> Iterator[Chain]:
+        """The chains by position, each with the text that people's decisions made, where there are any."""
+        return (chain for _, chain in self.placed_chains())
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same, each with its position."""
+        return ((position, result.reviewed_chain) for position, result in self.segments())
 
 
 # -- which edits
