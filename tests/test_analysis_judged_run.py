@@ -200,10 +200,10 @@ def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None
 
 
 @pytest.mark.parametrize(("line", "error"), [
-    ("--judge rules", "who labels the edits? Give --teacher NAME:model=MODEL, or --human FILE; one of them"),
+    ("--judge rules", "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of"),
     ("--judge rules --teacher rules:x=1 --human labels.tsv", "who labels the edits?"),
     ("--human labels.tsv --before given --after final", "--run brings the edits with it: leave out --before"),
-    ("--run second --judge rules --teacher spans-file", "--teacher labels the edits of one chain run"),
+    ("--run second --judge rules --teacher spans-file", "--teacher and --decisions label the edits of one chain run"),
     ("--pairs labels.tsv --budget 3", "--run brings the edits with it: leave out --pairs"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, shell: Shell) -> None:

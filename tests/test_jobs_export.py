@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent.chain.revert import revert
 from mtagent.formats import read_annotations
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.mtme import MTME
@@ -20,6 +19,7 @@ from mtagent.store import Store
 from mtagent.text import paragraphs
 from mtagent.text.edits import apply
 from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
+from tests.taken_back import taken_back
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
 
@@ -160,7 +160,7 @@ def reverted() -> Chain:
     text = apply(given, both)
     first = step("postedit", text, by("rules", -3), by("rules", -1), edits=both)
     later = step("proofread", text, by("rules", -1), by("rules", 0), verdict="rejected")
-    return revert(chain(1, "A cat.", given, first, later), 1)
+    return taken_back(chain(1, "A cat.", given, first, later), 1)
 
 
 # What a signature says of a single rating (its order) makes no other evaluator.

@@ -189,6 +189,9 @@ def compare_staged(
     runs, warnings = aligned(runs, shared=shared)
     for run in runs:
         warnings += _about_run(run, bills)
+        if run.review is not None and run.review.stale:
+            stale = amounts.counted(run.review.stale, "decision")
+            warnings.append(f"run {run.name!r}: {stale} on texts that are others by now: not in force")
     segments = _segments(runs, reference, warnings)
     scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang

@@ -155,8 +155,6 @@ def review_table(run: str, found: Review) -> Table:
     note += f"; {found.characters:,} characters changed"
     if found.timed:
         note += f"; {seconds(found.seconds / found.timed)} a decision ({counted(found.timed, 'decision')} timed)"
-    if found.stale:
-        note += f"; {counted(found.stale, 'decision')} about another text, not counted"
     head = ("by", "", "edits", "agree", "kept and wanted", "refused and wanted")
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
