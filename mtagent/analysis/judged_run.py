@@ -168,6 +168,8 @@ def decided_gain(result: Decided, pair: StoredPair) -> float | None:
                 gains.append(1.0 if verdict else -1.0)
             else:
                 return None
+    if not gains and result.decision is not None:  # a rewording without single edits
+        gains = [1.0 if kept and result.decision.verdict == "accept" else -1.0]
     return round(sum(gains) / len(gains), GAIN_DIGITS) if gains else None
 
 
