@@ -16,6 +16,7 @@ from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, Segment, Step
 from mtagent.store.store import Store
 from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
+from tests.stored import sql
 
 
 def refused(done: Done) -> str:
@@ -286,3 +287,15 @@ def test_a_table_brings_the_same_texts_to_another_store(
         assert (count, done.new) == (sum(kept), sum(kept))
         assert import_decisions(store, "r", tmp_path / "d.csv").new == 0
         assert len(read_decisions(tmp_path / "d.csv")) == 6
+
+
+def test_runs_are_deleted_by_name_and_by_age(reviewed: Shell) -> None:
+    assert reviewed("runs delete --older-than 1d --yes").last == "mtagent: no run is older than 1d"
+    with sql(reviewed.folder / "store.db") as connection:
+        connection.execute("UPDATE runs SET updated = '2020-01-01 00:00:00.000'")
+    stored(reviewed.folder / "store.db", "young").close()
+    done = reviewed("runs delete --older-than 1d --yes")
+    assert done.err.startswith("r: 3 segments, 2020-01-01 00:00:00.000\nmtagent: 1 run deleted; the store has ")
+    assert list(reviewed.runs()) == ["young"]
+    assert reviewed("runs delete young --yes").code == 0
+    assert not reviewed.runs()
