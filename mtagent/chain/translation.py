@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator
 
 import regex
 
-from mtagent.chain.guards import Check, Damage, keys, listed
+from mtagent.chain.guards import Damage, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
 from mtagent.text import commentary, markup, scripts
+from mtagent.text.checks import Check, keys
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30

@@ -1,0 +1,160 @@
+"""What is wrong with a text as a translation of its source, where that needs no text before: marks and their pairs.
+
+The guards over edits refuse what is new of it (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mtagent.records import Segment
+from mtagent.text import icu, markup, scripts
+
+Check = Callable[[Segment, str], Iterable[str]]
+"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
+
+Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
+
+
+def keys(marks: Marks) -> Counter[str]:
+    """How often each mark is there."""
+    return Counter(mark.key for mark in marks)
+
+
+def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
+    """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
+    if source == text:
+        return []
+    missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
+    return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
+
+
+def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
+    """``check(source, text)`` over the texts, or over each variant of two ICU messages."""
+
+    def checked(segment: Segment, text: str) -> Iterable[str]:
+        source = icu.message(segment.source)
+        message = source and icu.readable(text)
+        if source is None or message is None:
+            return check(segment.source, text)
+        return [
+            f"{fault} in {shown.choice}" if shown.choice else fault
+            for shown in icu.variants(source, message, segment.target_lang)
+            for fault in check(shown.source, shown.text)
+        ]
+
+    return checked
+
+
+def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message | None = None) -> Iterator[str]:
+    """What is wrong with ``text`` as an ICU message that translates ``source``, beside its placeholders."""
+    if message := icu.readable(text):
+        yield from icu.form_faults(source, message, lang, before)
+    else:
+        yield "the ICU message cannot be read"
+
+
+@in_each_variant
+def placeholders(source: str, text: str) -> list[str]:
+    """The placeholders are those of the source, printf's in its order."""
+    in_source, in_text = map(keys, markup.placeholder_pair(source, text))
+    return difference(in_source, in_text)
+
+
+def literals(segment: Segment, text: str) -> list[str]:
+    """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
+    in_source = markup.literals(segment.source)
+    if not in_source:
+        return []
+    in_text = markup.literals(text)
+    source_keys, text_keys = (Counter((mark.kind, mark.key) for mark in marks) for marks in (in_source, in_text))
+    missing, added = source_keys - text_keys, text_keys - source_keys
+    faults = []
+    for kind, key in missing.elements():
+        others = [other for other in added if other[0] == kind]
+        if kind not in markup.SPELLED_OUT:
+            faults.append(f"{kind} {key} is missing")
+        elif others:
+            faults.append(f"{kind} {key} became {others[0][1]}")
+            added -= Counter(others[:1])
+    return faults
+
+
+def hotkeys(segment: Segment, text: str) -> list[str]:
+    """A label with one hotkey (&File, _File) keeps one, at whatever letter; one without gets none."""
+    if not markup.is_label(segment.source) or not markup.is_label(text):
+        return []
+    in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
+    if not in_source:
+        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
+    elif in_source.total() > 1:
+        return []
+    return difference(in_source, in_text, "hotkey ")
+
+
+@in_each_variant
+def tags(source: str, text: str) -> list[str]:
+    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+
+    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    """
+    in_source, in_text = markup.tags(source), markup.tags(text)
+    counts, own = keys(in_source), keys(in_text)
+    if counts == own:
+        missing = added = Counter[str]()
+    else:
+        missing, added = counts - own, own - counts
+        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
+        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
+            added[key] -= 1
+    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
+    return difference(missing, added) + list(faults.elements())
+
+
+@in_each_variant
+def urls(source: str, text: str) -> list[str]:
+    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
+    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
+    if in_source == in_text:
+        return []
+    if unspaced := markup.unspaced_urls(source):
+        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
+        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
+        in_source = in_source - Counter(parts) + mended
+    return difference(in_source, in_text)
+
+
+def emails(segment: Segment, text: str) -> list[str]:
+    """The e-mail addresses are those of the source."""
+    return difference(keys(markup.emails(segment.source)), keys(markup.emails(text)))
+
+
+def markdown(segment: Segment, text: str) -> list[str]:
+    """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
+    in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
+    if in_source == in_text:
+        return []
+    missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
+        f"Markdown: {mark} is not in the source" for mark in added.elements()
+    ]
+
+
+def brackets(segment: Segment, text: str) -> list[str]:
+    """No bracket without its partner, but for those of the source."""
+    alone = markup.unpaired_brackets(markup.prose(text))
+    if not alone:
+        return []
+    surplus = keys(alone) - keys(markup.unpaired_brackets(markup.prose(segment.source)))
+    return [f"{bracket} has no partner" for bracket in surplus.elements()]
+
+
+@in_each_variant
+def quotes(source: str, text: str) -> list[str]:
+    """Double quotation marks, of whatever style, come in even number where they do in the source."""
+    if len(markup.double_quotes(markup.prose(text))) % 2 == 0:
+        return []
+    odd_source = len(markup.double_quotes(markup.prose(source))) % 2
+    return [] if odd_source else ["a quotation mark has no partner"]
