@@ -308,16 +308,16 @@ def _loops(text: str) -> int:
     return max(most, 1)
 
 
-_FINAL = regex.compile(r"[.!?…։。！？．｡।॥؟۔።፧:：」』][\p{P}\p{Sm}\s*_]*+\Z")
-_TAIL = 40
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
     """Final punctuation that the source has is not dropped, unless the text is reworded."""
-    dropped = not _FINAL.search(after[-_TAIL:]) and _FINAL.search(before[-_TAIL:])
-    if not dropped or not _FINAL.search(segment.source[-_TAIL:]) or not after.strip():
+    if not after.strip() or checks.is_ended(after, segment.target_lang):
+        return []
+    sides = (before, segment.target_lang), (segment.source, segment.source_lang)
+    if not all(checks.is_ended(*side, surely=True) for side in sides):
         return []
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
     reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import regex
+
 from mtagent.records import Segment
 from mtagent.text import icu, markup, scripts
 
@@ -158,3 +160,20 @@ def quotes(source: str, text: str) -> list[str]:
         return []
     odd_source = len(markup.double_quotes(markup.prose(source))) % 2
     return [] if odd_source else ["a quotation mark has no partner"]
+
+
+# Every script's own marks; Armenian sets its question mark into the stressed word.
+_FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
+_GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
+_TAIL = 40
+_WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
+
+
+def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
+    """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
+    ``surely``."""
+    tail = text[-_TAIL:]
+    if not surely and scripts.script_of(lang) in _WITHOUT_FINAL_MARKS:
+        return True
+    is_greek = scripts.language_of(lang) == "el"
+    return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))

@@ -16,8 +16,8 @@ import regex
 from mtagent.text.alignment import difference, grams
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import sentences
-from mtagent.text.scripts import letters, words
-from mtagent.text.shop_talk import asked_for, may_be_on_translating, on_translating, subjects
+from mtagent.text.scripts import language_of, letters, words
+from mtagent.text.shop_talk import asked_for, may_be_on_translating, on_translating, says_unchanged, subjects
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -37,6 +37,9 @@ HALF_SAID = 0.6
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
+FEWEST_WORDS, SURE_SUBJECTS, LONGEST_REMARK, LONGEST_LEAD = 3, 3, 150, 60
+"""Without a text before: the words of a source from which a text may be a mere remark, how many things a piece amid
+others must speak of to be one, and the letters that it may have, and that it may have before a colon."""
 MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
 """Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
 source's letters that must be left without them."""
@@ -103,6 +106,7 @@ _AGREES = regex.compile(
 )
 
 _COLON = regex.compile("[:：]")
+_BRACKETED = regex.compile(r"[(（\[][^()（）\[\]]{6,}+[)）\]]\s*+\Z")
 _DECLINES = regex.compile(
     r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
     r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
@@ -155,7 +159,38 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
         foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
         if foreign or not _SPEAKS_OF_HELP.search(source):
             complaints.append(f"the text declines to translate: {quoted(declined.group())}")
+    if not complaints and (remark := _remark(source, text, target_lang)):
+        complaints.append(f"the text speaks of itself: {quoted(remark)}")
     return tuple(complaints)
+
+
+def _remark(source: str, text: str, lang: str) -> str:
+    """A piece of ``text`` that speaks of nothing but the text, where ``source`` says nothing of the kind; or none."""
+    parts = pieces(text, lang)
+    usual = asked_for(source)
+    if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
+        return ""
+    is_longer = len(parts) > len(pieces(source))
+    for index, part in enumerate(parts):
+        is_end = is_longer and index in (0, len(parts) - 1)
+        if (is_end or len(parts) == 1) and says_unchanged(part):
+            return part
+        new = subjects(part) - usual
+        if "wording" in new and letters(part) <= LONGEST_REMARK:
+            if len(new) >= (SUBJECTS if is_end or len(parts) == 1 else SURE_SUBJECTS):
+                return part
+    if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
+        ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
+        lead = "".join(parts[: ends[0]]) if ends else ""
+        is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
+        if is_short and {"wording", "quality", "change"} & (subjects(lead) - usual):
+            return lead
+        if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
+            return note.group()
+    if not _BRACKETED.search(source) and (aside := _BRACKETED.search(text)):
+        if {"wording", "change", "mistake"} & (subjects(aside.group()) - usual):
+            return aside.group()
+    return ""
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:

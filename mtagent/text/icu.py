@@ -17,7 +17,7 @@ from mtagent.text.scripts import language_of, remembered
 
 KINDS = frozenset({"plural", "select", "selectordinal"})
 _DEEPEST = 30
-_MOST_CHOICES, _MOST_CHARACTERS = 2000, 500_000
+_MOST_CHOICES, _MOST_CHARACTERS = 20_000, 500_000
 
 Message = tuple["str | Argument", ...]
 
@@ -368,11 +368,12 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
         name, kind, _ = argument
         wanted = {keyword for one in known.get(argument, ()) for keyword in one}
         if kind != "select":
-            forms, kept = plural_forms(lang, kind), wanted
-            if kind == "selectordinal":
-                forms, kept = forms | wanted, set()
-            kept = kept | {keyword for one in old.get(argument, ()) for keyword in one}
-            wanted = {keyword for keyword in wanted if keyword.startswith("=")} | (kept & forms)
+            forms, kept = plural_forms(lang, kind), {keyword for one in old.get(argument, ()) for keyword in one}
+            exact = {keyword for keyword in wanted if keyword.startswith("=")}
+            if kind == "plural":
+                wanted = exact | (kept | wanted) & forms
+            else:
+                wanted, forms = exact | kept & forms, forms | wanted
         for keywords in occurrences:
             yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted((wanted | {"other"}) - keywords))
             for keyword in sorted(keywords - wanted - {"other"}):

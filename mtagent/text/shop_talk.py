@@ -46,14 +46,17 @@ def on_translating(text: str) -> list[regex.Match[str]]:
 
 _ABOUT = {
     "wording": (
-        r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|original|s[äa]tze?[sn]?|formulierung|wortlaut|"
+        r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|word order|wortstellung|woordvolgorde|"
+        r"ordre des mots|orden de las palabras|ordem das palavras|ordine delle parole|порядок слов|порядку слів|"
+        r"s[äa]tze?[sn]?|formulierung|wortlaut|"
         r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|langue|grammaire|frases?|oración|textos?|testo|"
         r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|sætning\w*|"
         r"setning\w*|språk\w*|lause\w*|virke\w*|lause\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|sformułowani\w*|"
         r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|изречени\w*|"
         r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|πρόταση|"
         r"κείμεν\w*|φράση|γλώσσα\w*|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi|lugha",
-        "câu|văn bản|đoạn văn|ngôn ngữ|句子|文本|原文|语句|措辞|文章|表現|语法|語法|"
+        "câu|văn bản|đoạn văn|ngôn ngữ|句子|这句|這句|语序|語序|この文|語順|어순|ترتيب الكلمات|शब्दों का क्रम|"
+        "文本|原文|语句|措辞|文章|表現|语法|語法|"
         "語句|言語|语言|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
         "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|النص|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|տեքստ",
     ),
@@ -65,17 +68,17 @@ _ABOUT = {
         r"naturaln\w*|płynn\w*|poprawn\w*|brzmi|přirozen\w*|plynul\w*|správn\w*|zní|znie|естественн\w*|плавн\w*|правильн\w*|"
         r"звучит|звучить|природн\w*|звучи|prirodn\w*|tečn\w*|točn\w*|zvuči|természetes\w*|gördülékeny\w*|helyes\w*|firesc\w*|"
         r"corect\w*|φυσικ\w*|σωστ\w*|doğal\w*|akıcı\w*|doğru\w*|alami|benar|lancar|sahihi|tepat",
-        "tự nhiên|chính xác|trôi chảy|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|"
+        "tự nhiên|chính xác|trôi chảy|滑らか|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|"
         "정확|올바|स्वाभाविक|सही|स्पष्ट|স্বাভাবিক|সঠিক|"
         "இயல்பா|சரியா|సహజ|సరిగ్గా|طبيعي|سليم|صحيح|طبیعی|درست|טבעי|תקין|נכון|เป็นธรรมชาติ|ถูกต้อง|ბუნებრ|სწორ|բնական|ճիշտ",
     ),
     "change": (
         r"chang(?:e|es|ed|ing)|revis\w+|edit(?:s|ed|ing)?|correct(?:ed|ions?|ing)|improv\w+|rephras\w+|reword\w*|adjust\w*|"
         r"modif\w+|(?:ver|ge|ab)?änder\w*|überarbeit\w*|verbesser\w*|korrigier\w*|korrektur\w*|beibehalt\w*|corrig\w+|"
-        r"correction\w*|amélior\w*|chang(?:é|ement)\w*|cambi\w+|mejor\w*|correg\w*|melhor\w*|alter(?:ar|ei|ação|ações)|"
+        r"correction\w*|correção|correções|correcci\w+|correzion\w*|canvi\w*|amélior\w*|chang(?:é|ement)\w*|cambi\w+|mejor\w*|correg\w*|melhor\w*|alter(?:ar|ei|ação|ações)|"
         r"miglior\w*|corrett\w+|modific\w*|wijzig\w*|verbeter\w*|aanpass\w*|ändr\w*|förbättr\w*|ændr\w*|forbedr\w*|endr(?:e|et|ing)\w*|"
         r"muut(?:o|t)\w*|paran\w+|muuda\w*|muudat\w*|parand\w*|labo\w*|izmaiņ\w*|pakeit\w*|patais\w*|zmian\w*|zmieni\w*|popraw\w+|"
-        r"uprav\w*|oprav\w*|změn\w*|zmen\w*|исправ\w*|измен\w*|правк\w*|улучш\w*|виправ\w*|змін\w*|покращ\w*|промен\w*|поправ\w*|"
+        r"uprav\w*|oprav\w*|změn\w*|měnit|zmen\w*|zmien|rettels\w*|breyting\w*|korja\w*|korekci\w*|корекци\w*|исправ\w*|измен\w*|правк\w*|улучш\w*|виправ\w*|змін\w*|покращ\w*|промен\w*|поправ\w*|"
         r"izmen\w*|izmjen\w*|isprav\w*|poprav\w*|spremem\w*|javít\w*|változtat\w*|módosít\w*|modificăr\w*|corect(?:at|ur)\w*|"
         r"αλλαγ\w*|διόρθω\w*|διορθώ\w*|değişiklik\w*|değiştir\w*|düzelt\w*|ubah\w*|perubahan|perbaik\w*|diperbaiki|mabadiliko",
         "thay đổi|chỉnh sửa|sửa|修改|改动|修正|改进|更改|改善|変更|수정|변경|고치|बदलाव|सुधार|"
@@ -84,7 +87,7 @@ _ABOUT = {
     ),
     "mistake": (
         r"mistakes?|errors?|typos?|fehler\w*|erreurs?|fautes?|error(?:es)?|erros?|errore|errori|fout(?:en)?|fel(?:et|en)?|"
-        r"fejl\w*|feil\w*|virhe\w*|viga|vea|vigu|kļūd\w*|klaid\w*|błęd\w*|błąd|chyb\w*|ошиб\w*|помил\w*|памыл\w*|"
+        r"fejl\w*|feil\w*|vill(?:a|u|ur|na)|virhe\w*|viga|vea|vigu|kļūd\w*|klaid\w*|błęd\w*|błąd|chyb\w*|ошиб\w*|помил\w*|памыл\w*|"
         r"греш\w*|greš\w*|napak\w*|hib[aá]\w*|greșel\w*|greșeal\w*|eror\w*|λάθ\w*|σφάλμα\w*|hata\w*|yanlış\w*|kesalahan|"
         r"makosa|kosa",
         "lỗi|错误|錯誤|誤り|間違|ミス|오류|실수|गलति|गलती|ग़लती|त्रुटि|ভুল|பிழை|తప్పు|خطأ|أخطاء|خطا|اشتباه|שגיא|טעות|טעויות|"
@@ -101,7 +104,7 @@ _ABOUT = {
         "ต้อง|საჭირო|անհրաժեշտ|պետք",
     ),
     "help": (
-        r"provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|sorry|unfortunately|leider|"
+        r"original|provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|sorry|unfortunately|leider|"
         r"kontext|angegeben\w*|bereitgestellt\w*|helfen|anfrage|fourni\w*|fournir|contexte|désolée?|malheureusement|aider|"
         r"proporcion\w*|contexto|ayudar|siento|lamentablemente|fornec\w*|ajudar|desculpe|infelizmente|fornit\w*|fornire|contesto|"
         r"aiutar\w*|purtroppo|verstrek\w*|helaas|helpen|tyvärr|hjälpa|desværre|dessverre|hjelpe|hjælpe|valitettavasti|auttaa|"
@@ -128,11 +131,43 @@ def subjects(text: str) -> set[str]:
     return {name for name, words in ABOUT.items() if words.search(text)}
 
 
+_NOT = regex.compile(
+    r"\b(?:no|none|not|nothing|without|kein\w*|nichts?|ohne|aucune?|pas|rien|sans|sin|ning[uú]n\w*|nada|sem|nenhum\w*|não|"
+    r"nessun\w*|niente|nulla|senza|non|geen|niets?|zonder|inga|ing[ae]t|ingen|ikke|intet|ekki|eng\w+|án|ei|eivät|ilman|"
+    r"pole|mitte|ilma|nav|bez|beze|nėra|nereik\w*|be|nie|nič|nic|brak|żadn\w*|ne|není|nejsou|žádn\w*|žiadn\w*|ni|niso|brez|"
+    r"nema|nisu|nije|ništa|без|нет|нема|не|няма|немає|нічого|нищо|ничего|nincs\w*|nem|semmi|fără|nici\w*|nu|nimic|δεν|"
+    r"καμ[ίι]α|καν[έε]να|τίποτα|χωρίς|yok|değil|gerekm\w+|tidak|tanpa|tiada|không|hakuna|bila|sense|cap)\b"
+    r"|[无無没沒不]|なし|ない|ません|없|않|불필요|नहीं|बिना|নেই|নয়|இல்லை|ில்லை|లేదు|లేవు|\bلا\b|بدون|نیست|هیچ|ليس|\bאין\b|ללא|\bלא\b|ไม่|\bარ\b|\bչ",
+    regex.IGNORECASE,
+)
+_WORD = regex.compile(r"\p{Han}|[\p{Hiragana}\p{Katakana}ー]+|\p{Thai}+|[\p{L}\p{M}’']+")
+_LONGEST_BARE, _COVERED = 40, 0.6
+
+
+def says_unchanged(text: str) -> bool:
+    """Whether ``text`` says of itself, and next to nothing else, that it needs no change or has no mistake."""
+    if len(text) > _LONGEST_BARE or not (denied := list(_NOT.finditer(text))):
+        return False
+    about = {name: list(ABOUT[name].finditer(text)) for name in ("change", "mistake", "need", "wording")}
+    if not about["change"] and not about["mistake"]:
+        return False
+    spans = [match.span() for match in (*denied, *(match for found in about.values() for match in found))]
+    size = covered = 0
+    for word in _WORD.finditer(text):
+        size += len(word.group())
+        covered += len(word.group()) * any(start < word.end() and word.start() < end for start, end in spans)
+    return covered >= _COVERED * size
+
+
 _ASKED_FOR = {
     "mistake": regex.compile(
         r"\b(?:invalid|wrong|incorrect|fail\w*|faults?|problems?|issues?|bugs?)\b", regex.IGNORECASE
     ),
-    "change": regex.compile(r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again)\b", regex.IGNORECASE),
+    "change": regex.compile(
+        r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again|unchang\w*|unmodif\w*|alter\w*|same|remain\w*|"
+        r"stay\w*|kee?pt?|turn\w*|switch\w*|shift\w*|become\w*|vary|vari\w+)\b",
+        regex.IGNORECASE,
+    ),
 }
 
 
