@@ -17,7 +17,7 @@ import regex
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import checks, foreign, icu, identification, languages, markup, scripts
 from mtagent.text.checks import Check
-from mtagent.text.commentary import bare, grown
+from mtagent.text.commentary import bare, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
@@ -333,6 +333,8 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
     if losses:  # what was lost may be a remark
         texts = (bare(source, text, lang) for text in (before, after))
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
+    if losses and is_rid_of_remarks(source, before, after, lang):
+        losses = ()
     messages = [icu.readable(text) for text in (source, before, after)] if losses and icu.message(source) else [None]
     if None not in messages:  # what was lost may be a branch that the language does not need
         shown = icu.side_by_side(*messages)

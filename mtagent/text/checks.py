@@ -166,14 +166,14 @@ def quotes(source: str, text: str) -> list[str]:
 _FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
 _GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
 _TAIL = 40
-_WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
+WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
 
 
 def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
     """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
     ``surely``."""
     tail = text[-_TAIL:]
-    if not surely and scripts.script_of(lang) in _WITHOUT_FINAL_MARKS:
+    if not surely and scripts.script_of(lang) in WITHOUT_FINAL_MARKS:
         return True
     is_greek = scripts.language_of(lang) == "el"
     return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))

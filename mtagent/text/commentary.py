@@ -13,11 +13,13 @@ from itertools import accumulate
 
 import regex
 
+from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
+from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import language_of, letters, words
-from mtagent.text.shop_talk import asked_for, may_be_on_translating, on_translating, says_unchanged, subjects
+from mtagent.text.shop_talk import asked_for, declines, may_be_on_translating, on_translating, says_unchanged, subjects
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -108,18 +110,10 @@ _AGREES = regex.compile(
 _COLON = regex.compile("[:：]")
 _BRACKETED = regex.compile(r"[(（\[][^()（）\[\]]{6,}+[)）\]]\s*+\Z")
 _DECLINES = regex.compile(
-    r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
+    r"(?:\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
     r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
     r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)"
-    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)"
-    r"|\bes tut mir leid, (?:aber )?(?:ich kann )?dabei kann ich nicht (?:behilflich|helfen)|"
-    r"\blo siento, (?:pero )?no puedo (?:ayudar|asistir|cumplir)|\b(?:désolée?|regrette), (?:mais )?"
-    r"je ne (?:peux|puis) pas (?:vous )?(?:aider|répondre)"
-    r"|\b(?:desculpe|sinto muito), (?:mas )?não posso (?:ajudar|atender)|"
-    r"\bmi dispiace, (?:ma )?non posso (?:aiutar|assister)"
-    r"|к сожалению, я не могу (?:помочь|выполнить)|抱歉，?(?:但)?我(?:无法|不能)(?:协助|帮助|满足|提供)"
-    r"|申し訳(?:ありません|ございません)が、(?:その|この)?"
-    r"(?:ご)?(?:要望|リクエスト|依頼)",
+    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)",
     regex.IGNORECASE,
 )
 _SPEAKS_OF_HELP = regex.compile(
@@ -154,14 +148,21 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     if spoken := _sure_talk(source, text):
         start, end = spoken[0].span()
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
-    declined = _DECLINES.search(text)
-    if declined and not _DECLINES.search(source):
-        foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
-        if foreign or not _SPEAKS_OF_HELP.search(source):
-            complaints.append(f"the text declines to translate: {quoted(declined.group())}")
+    in_english = _DECLINES.search(text) if not _DECLINES.search(source) else None
+    if in_english and language_of(target_lang) in ("", "en") and _SPEAKS_OF_HELP.search(source):
+        in_english = None
+    declined = in_english.group() if in_english else _declined(source, text, target_lang)
+    if declined:
+        complaints.append(f"the text declines to translate: {quoted(declined)}")
     if not complaints and (remark := _remark(source, text, target_lang)):
         complaints.append(f"the text speaks of itself: {quoted(remark)}")
     return tuple(complaints)
+
+
+def _declined(source: str, text: str, lang: str) -> str:
+    """The sentences with which ``text`` begins, if they decline to help and ``source`` does not speak of the like."""
+    lead = "".join(pieces(text, lang)[:2])
+    return lead if declines(lead) and not _SPEAKS_OF_HELP.search(source) else ""
 
 
 def _remark(source: str, text: str, lang: str) -> str:
@@ -341,6 +342,16 @@ def pieces(text: str, lang: str = "") -> list[str]:
 
 
 # -- a text without its remarks
+
+
+def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> bool:
+    """Whether ``before`` was far too long for its source, and ``after`` has its length and its sentences."""
+    asked, size = letters(source), letters(after)
+    if letters(before) <= LENGTH_LIMIT * asked + SLACK or not HALF_SAID * asked <= size <= LENGTH_LIMIT * asked:
+        return False
+    return is_ended(after, lang) and (
+        scripts.script_of(lang) in WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
+    )
 
 
 def bare(source: str, text: str, lang: str = "") -> str:

@@ -174,3 +174,36 @@ _ASKED_FOR = {
 def asked_for(source: str) -> set[str]:
     """The subjects that a translation of ``source`` may speak of: its own, and those that user interfaces put so."""
     return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}
+
+
+_DECLINING = (
+    # regret
+    r"\b(?:sorry|afraid|apologi[sz]e|unfortunately|tut mir leid|bedaure|leider|entschuldig\w+|désolée?|regrette|"
+    r"malheureusement|lo siento|lamento|lamentablemente|disculp\w+|desculp\w+|sinto muito|infelizmente|dispiace|spiacente|"
+    r"purtroppo|spijt|helaas|ledsen|tyvärr|beklager|desværre|dessverre|því miður|fyrirgef\w+|valitettavasti|pahoillani|"
+    r"vabandust|kahjuks|atvainoj\w+|diemžēl|atsiprašau|deja|przykro|niestety|przepraszam|omlouvám|bohužel|prepáčte|bohužiaľ|"
+    r"žal|nažalost|žao|жао|нажалост|съжалявам|извин\w+|сожалению|прост[ии]\w*|вибач\w+|жаль|sajnál\w+|sajnos|rău|păcate|"
+    r"λυπάμαι|δυστυχώς|συγγνώμη|üzgünüm|maalesef|maaf|samahani|ho sento|em sap greu)\b|xin lỗi|rất tiếc|抱歉|对不起|對不起|申し訳|"
+    r"すみません|ごめん|죄송|미안|क्षमा|माफ|দুঃখিত|மன்னிக்க|క్షమించ|عذر|عتذر|آسف|متأسف|מצטער|סליחה|ขออภัย|ขอโทษ|เสียใจ|უკაცრავად|ბოდიში|ներող",
+    # inability
+    r"\b(?:can(?:no|['’])?t|can not|unable|not able|kann|können|ne (?:peux|puis|pouvons)|no pue?d\w+|no podemos|não "
+    r"(?:posso|consigo|podemos)|non (?:posso|possiamo)|kan (?:\w+ ){0,3}niet|niet|kan (?:\w+ )?(?:inte|ikke)|get (?:ég )?ekki|"
+    r"en voi|ei (?:voi|saa)|ei saa ma|ma ei|nevaru|nevaram|negaliu|negalime|nie mog[ęe]|nie możemy|nemohu|nemůžu|nemôžem|"
+    r"ne mor(?:em|emo)|ne mogu|не могу|не мога|не можу|не можемо|nem tudo[km]|nu (?:te |vă )?pot|nu putem|δεν μπορώ|"
+    r"\w+am(?:am|ıyorum)|tidak (?:bisa|dapat)|không thể|siwezi|no puc)\b|[无無]法|不能|できません|できかねます|いたしかねます|応えできません|対応できません|"
+    r"수 없|नहीं कर सकत|असमर्थ|পারছি না|পারব না|முடியாது|లేను|لا (?:يمكنني|أستطيع)|نمی‌?توان|אין באפשרותי|לא יכול|ไม่สามารถ|ไม่ได้|ვერ|"
+    r"չեմ կարող",
+    # what was asked for
+    r"\b(?:help|assist\w*|comply|fulfil\w*|(?:this|that|your) request|helfen|behilflich|anfrage|weiterhelfen|aider|assister|"
+    r"demande|ayudar\w*|asistir\w*|cumplir|solicitud|ajudar\w*|atender|pedido|aiutar\w*|assister\w*|richiesta|helpen|"
+    r"verzoek|hjälpa|hjelpe|hjælpe|hjálpað?|aðstoða\w*|auttaa|aidata|palīdzēt|padėti|pomóc|pomoci|pomoct|pomôcť|pomagati|"
+    r"pomoći|помогнем|помогна|помочь|запрос|допомогти|segíte\w+|ajut\w*|βοηθήσω|yardımcı|yardım|membantu|kusaidia)\b|"
+    r"giúp|hỗ trợ|帮助|幫助|协助|協助|请求|請求|手伝|対応|要望|依頼|リクエスト|도와|도움|मदद|सहायता|সাহায্য|உதவ|సహాయ|ساعد|طلب|کمک|עזור|סייע|"
+    r"ช่วย|ხმარ|օգն",
+)
+_SIGNS_OF_DECLINING = tuple(regex.compile(signs, regex.IGNORECASE) for signs in _DECLINING)
+
+
+def declines(text: str) -> bool:
+    """Whether ``text`` regrets that it cannot help with what was asked for."""
+    return all(signs.search(text) for signs in _SIGNS_OF_DECLINING)
