@@ -214,7 +214,7 @@ async def test_the_rating_is_signed_and_its_score_is_the_sum_of_the_weights() ->
     assert isinstance(rules, Evaluator)
     rating = await rules.rate(segment("Well, he was here in 2015.", "de"), "Nun , er war 2016 hier.")
     assert rating.score == pytest.approx(-5.1)
-    assert rating.signature == f"rules|v:2|weights:himate|version:{mtagent.__version__}"
+    assert rating.signature == f"rules|v:3|weights:himate|version:{mtagent.__version__}"
     clean = await rules.rate(segment("Yes.", "de"), "Ja.")
     assert (clean.score, clean.errors, clean.calls) == (0.0, (), ())
 

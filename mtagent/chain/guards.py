@@ -253,60 +253,7 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
     return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
-def control(segment: Segment, text: str) -> list[str]:
-    """No control, private-use, replacement or odd invisible character that the source does not have."""
-    characters = scripts.control_characters(text, segment.target_lang)
-    if not characters:
-        return []
-    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
-    return [f"character {code}" for code in (Counter(characters) - known).elements()]
-
-
-# -- the text as a whole: loops, its end, its length
-
-_STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
-_STUTTER_LETTERS = 8
-_LOOP_TURNS = 4
-
-
-def repetition(segment: Segment, text: str) -> list[str]:
-    """No phrase follows itself four times or more, and no letters eight times, unless the source does the like."""
-    turns, stutters = _loops(text), _stutters(text)
-    faults = []
-    if turns >= _LOOP_TURNS and turns > _loops(segment.source) + 1:
-        faults.append(f"a phrase is repeated {turns} times")
-    if stutters and not _stutters(segment.source):
-        faults += [f"{letters!r} is repeated" for letters in stutters]
-    return faults
-
-
-def _stutters(text: str) -> tuple[str, ...]:
-    """Letters that follow themselves eight times or more within a word ("looooooooong")."""
-    suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
-    return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
-
-
-def _loops(text: str) -> int:
-    """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
-
-    A phrase that comes back after p words makes each group of three words in it come back after p words. A single
-    character (laughter in Chinese) counts half.
-    """
-    words = scripts.words(text)
-    if len(words) - len(set(words)) < _LOOP_TURNS - 1:
-        return 1
-    last: dict[tuple[str, str, str], int] = {}
-    most = run = period = 0
-    for index, group in enumerate(zip(words, words[1:], words[2:], strict=False)):
-        distance = index - last.get(group, index)
-        last[group] = index
-        run = run + 1 if distance and distance == period else int(distance > 0)
-        period = distance
-        if distance:
-            turns = (run + 2) // distance + 1
-            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
-    return max(most, 1)
-
+# -- the text as a whole: its end, its length
 
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
@@ -344,10 +291,7 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
     """The text has no more characters than the segment allows, or no more than it had."""
-    most, size = segment.max_length, len(after)
-    if most is None or size <= max(most, len(before)):
-        return []
-    return [f"{size} characters instead of at most {most}"]
+    return [] if len(after) <= len(before) else checks.max_length(segment, after)
 
 
 # -- all guards, and the guards at work
@@ -369,8 +313,8 @@ GUARDS: dict[str, Guard] = {
     "quotes": new_faults(checks.quotes),
     "script": script,
     "language": language,
-    "control": new_faults(control),
-    "repetition": new_faults(repetition),
+    "control": new_faults(checks.control),
+    "repetition": new_faults(checks.repetition),
     "end": end,
     "length": length,
     "max_length": max_length,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import icu, markup, scripts
+from mtagent.text import icu, markup, numbers, scripts
+from mtagent.text.units import quantities, units_named
 
 Check = Callable[[Segment, str], Iterable[str]]
 """``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
@@ -161,6 +162,95 @@ def quotes(source: str, text: str) -> list[str]:
     odd_source = len(markup.double_quotes(markup.prose(source))) % 2
     return [] if odd_source else ["a quotation mark has no partner"]
 
+
+def control(segment: Segment, text: str) -> list[str]:
+    """No control, private-use, replacement or odd invisible character that the source does not have."""
+    characters = scripts.control_characters(text, segment.target_lang)
+    if not characters:
+        return []
+    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
+    return [f"character {code}" for code in (Counter(characters) - known).elements()]
+
+
+_STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
+_STUTTER_LETTERS = 8
+_LOOP_TURNS = 4
+
+
+def repetition(segment: Segment, text: str) -> list[str]:
+    """No phrase follows itself four times or more, and no letters eight times, unless the source does the like."""
+    turns, stutters = _loops(text), _stutters(text)
+    faults = []
+    if turns >= _LOOP_TURNS and turns > _loops(segment.source) + 1:
+        faults.append(f"a phrase is repeated {turns} times")
+    if stutters and not _stutters(segment.source):
+        faults += [f"{letters!r} is repeated" for letters in stutters]
+    return faults
+
+
+def _stutters(text: str) -> tuple[str, ...]:
+    """Letters that follow themselves eight times or more within a word ("looooooooong")."""
+    suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
+    return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
+
+
+def _loops(text: str) -> int:
+    """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
+
+    A phrase that comes back after p words makes each group of three words in it come back after p words. A single
+    character (laughter in Chinese) counts half.
+    """
+    words = scripts.words(text)
+    if len(words) - len(set(words)) < _LOOP_TURNS - 1:
+        return 1
+    last: dict[tuple[str, str, str], int] = {}
+    most = run = period = 0
+    for index, group in enumerate(zip(words, words[1:], words[2:], strict=False)):
+        distance = index - last.get(group, index)
+        last[group] = index
+        run = run + 1 if distance and distance == period else int(distance > 0)
+        period = distance
+        if distance:
+            turns = (run + 2) // distance + 1
+            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
+    return max(most, 1)
+
+
+def max_length(segment: Segment, text: str) -> list[str]:
+    """The text has no more characters than the segment allows."""
+    most = segment.max_length
+    return [] if most is None or len(text) <= most else [f"{len(text)} characters instead of at most {most}"]
+
+
+def units(segment: Segment, text: str) -> list[str]:
+    """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
+    in_source, in_text = quantities(segment.source), quantities(text)
+    if not in_source or not in_text:
+        return []
+    lost, new = (
+        {(quantity.kind, quantity.unit) for quantity in these} - {(other.kind, other.unit) for other in those}
+        for these, those in ((in_source, in_text), (in_text, in_source))
+    )
+    named = units_named(segment.source, segment.source_lang)
+    found = [(a, b) for kind, a in sorted(lost) for other, b in sorted(new) if kind == other and b not in (named or ())]
+    if not found or any(numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)[:2]):
+        return []
+    return [f"unit {unit} became {other}" for unit, other in found]
+
+
+CHECKS: dict[str, Check] = {
+    "placeholders": placeholders,
+    "literals": literals,
+    "hotkeys": hotkeys,
+    "units": units,
+    "markdown": markdown,
+    "control": control,
+    "repetition": repetition,
+    "max_length": max_length,
+}
+"""What the evaluator ``rules`` says in the words of the guards of the same names."""
+
+# -- the end
 
 # Every script's own marks; Armenian sets its question mark into the stressed word.
 _FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")

@@ -177,9 +177,9 @@ def _remark(source: str, text: str, lang: str) -> str:
         if (is_end or len(parts) == 1) and says_unchanged(part):
             return part
         new = subjects(part) - usual
-        if "wording" in new and letters(part) <= LONGEST_REMARK:
-            if len(new) >= (SUBJECTS if is_end or len(parts) == 1 else SURE_SUBJECTS):
-                return part
+        enough = SUBJECTS if is_end or len(parts) == 1 else SURE_SUBJECTS
+        if "wording" in new and len(new) >= enough and letters(part) <= LONGEST_REMARK:
+            return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
         ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
         lead = "".join(parts[: ends[0]]) if ends else ""
@@ -188,10 +188,8 @@ def _remark(source: str, text: str, lang: str) -> str:
             return lead
         if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
             return note.group()
-    if not _BRACKETED.search(source) and (aside := _BRACKETED.search(text)):
-        if {"wording", "change", "mistake"} & (subjects(aside.group()) - usual):
-            return aside.group()
-    return ""
+    aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
+    return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:

@@ -326,11 +326,10 @@ _ORDINALS = {
 }
 """Those of ``selectordinal``; those of all others are ``other``."""
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
-_ONE_IS_MORE = _ONE_IS_ALSO_21 | frozenset(
-    (
-        "ak am as bho bn br ceb doi dsb fa ff fil fr gd gu guw gv hi hsb hy kab kn ksh lag ln mg nso pa pcm prg pt "
-        "si ti tl tzm wa zu"
-    ).split()
+_ONE_IS_MORE = _ONE_IS_ALSO_21.union(
+    ["ak", "am", "as", "bho", "bn", "br", "ceb", "doi", "dsb", "fa", "ff", "fil", "fr", "gd", "gu", "guw", "gv", "hi"],
+    ["hsb", "hy", "kab", "kn", "ksh", "lag", "ln", "mg", "nso", "pa", "pcm", "prg", "pt", "si", "ti", "tl", "tzm"],
+    ["wa", "zu"],
 )
 """Languages in which ``one`` is said of other whole numbers than 1 too, such as 0 or 21."""
 

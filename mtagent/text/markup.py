@@ -96,7 +96,7 @@ def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_P
 
 @remembered
 def placeholders(text: str) -> tuple[Mark, ...]:
-    r"""Placeholders of printf, Python, ICU, Ruby, Vue, i18next, templates and shells, entities, literal ``\n``, in order.
+    r"""Placeholders of printf, Python, ICU, Ruby, Vue, i18next, templates and shells, entities and ``\n``, in order.
 
     An ICU plural or select is one mark. Linear in the text's length.
     """
@@ -155,11 +155,13 @@ _LITERAL = regex.compile(
     r"""
     (?<![A-Za-z0-9_.:/\\~@-]) (?P<path> (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/] | [A-Za-z]:\\[\w.\\-]*\w
       | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll|docx?
-        |epub|exe|gif|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods|ogg|pdf|php|png|pptx?
-        |properties|py|rar|rtf|sh|sql|srt|svg|tar|tiff?|tmx|toml|tsv|tsx?|ttf|txt|wav|webm|webp|xhtml|xlf|xliff|xlsx?|xml|ya?ml
+        |epub|exe|gif|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods|ogg|pdf|php|png
+        |pptx?|properties|py|rar|rtf|sh|sql|srt|svg|tar|tiff?|tmx|toml|tsv|tsx?|ttf|txt|wav|webm|webp
+        |xhtml|xlf|xliff|xlsx?|xml|ya?ml
         |zip)(?![A-Za-z0-9_/]|[.-][A-Za-z0-9]) )
     | (?<![A-Za-z0-9_-]) (?P<option> --[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+ ) (?![A-Za-z0-9_-])
-    | (?<![A-Za-z0-9_&\#/]) (?P<colour> \#(?=\d*+[A-Fa-f]|\d{6})(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}) ) (?![A-Za-z0-9_])
+    | (?<![A-Za-z0-9_&\#/]) (?P<colour> \#(?=\d*+[A-Fa-f]|\d{6})(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?+) )
+      (?![A-Za-z0-9_])
     | (?<![A-Za-z0-9_:./@%!]) (?P<name> [:@%!][A-Za-z_][A-Za-z0-9_]++:?+ ) (?![A-Za-z0-9_@%:])
     | (?<![<>=!&|+*/~^:-]) (?P<comparison> [<>=!]=?+ | [≤≥≠＜＞] ) (?<=[<>≤≥≠＜＞]|==|<=|>=|!=|(?<!\S)=) (?![<>=&|-])
     """,
