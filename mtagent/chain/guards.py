@@ -282,10 +282,15 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     if losses and is_rid_of_remarks(source, before, after, lang):
         losses = ()
-    messages = [icu.readable(text) for text in (source, before, after)] if losses and icu.message(source) else [None]
-    if None not in messages:  # what was lost may be a branch that the language does not need
-        shown = icu.side_by_side(*messages)
-        losses = [loss for texts in shown for loss in lost_sentences(*texts, target_lang=lang, nearest=nearest)]
+    texts = (source, before, after) if losses and icu.message(source) else ()
+    messages = [message for text in texts if (message := icu.readable(text))]
+    if len(messages) == 3:
+        shown = icu.side_by_side(*messages)  # what was lost may be a branch that the language does not need
+        losses = tuple(
+            loss
+            for asked, old, new in shown
+            for loss in lost_sentences(asked, old, new, target_lang=lang, nearest=nearest)
+        )
     return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
