@@ -282,8 +282,8 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     if losses and is_rid_of_remarks(source, before, after, lang):
         losses = ()
-    texts = (source, before, after) if losses and icu.message(source) else ()
-    messages = [message for text in texts if (message := icu.readable(text))]
+    sides = (source, before, after) if losses and icu.message(source) else ()
+    messages = [message for text in sides if (message := icu.readable(text))]
     if len(messages) == 3:
         shown = icu.side_by_side(*messages)  # what was lost may be a branch that the language does not need
         losses = tuple(

@@ -233,7 +233,8 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     a text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
     """
     _, added = difference(before, after)
-    if before.split() == after.split() or (len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha()):
+    is_small = len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha() and not says_unchanged(after)
+    if before.split() == after.split() or is_small:
         return ()
     complaints = []
     size, allowed = letters(after), LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK
