@@ -313,3 +313,15 @@ def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> No
     done = shell("report r -o r.pdf")
     assert (done.code, "r.pdf: a report is no .pdf file; name it with .html" in done.err) == (1, True)
     assert not shell.folder.joinpath("r.pdf").exists()
+
+
+def test_the_paper_preset_shows_the_glossary_to_each_stage_and_one_segment_is_one(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("de.txt", "Hallo.")
+    shell.write("terms.tsv", "source\ttarget", "hello\tServus")
+    files = "postedit -s en.txt -t de.txt -l en-de"
+    asked = shell(
+        f"{files} --stages pe,pr --preset paper --glossary terms.tsv --model m --base-url http://x/v1 --dry-run"
+    )
+    assert asked.out.count(">hello = Servus</glossary") == 2
+    assert "mtagent: 1 segment: " in shell(f"{files} -o out.txt").err

@@ -430,18 +430,18 @@ def test_most_remarks_are_seen_without_a_text_before(lang: str, place: str) -> N
 
 LONG = {
     "before": (
-        "Okay, step by step. The user wants a polished version. First I look at the verb. It is in the present tense. "
-        "The noun seems fine to me. The second sentence is short. I could join both with a comma. That would change the "
-        "rhythm. So there are two sentences. In some regions people say otherwise. Here is the final version:\n\n{text}"
+        "Okay, step by step. The user wants a polished version. First I look at the verb. It is in the present. "
+        "The noun seems fine to me. The second sentence is short. I could join both with a comma. That would change "
+        "the rhythm. So there are two sentences. People say otherwise. Here is the final version:\n\n{text}"
     ),
     "after": (
-        "{text}\n\n**Explanation of changes:**\n\n1. **Verb**: it sounded stiff in this place.\n2. **Order**: The time "
-        "stands where readers expect it.\n3. **Tone**: The second one is shorter. It reads better aloud. People say it "
+        "{text}\n\n**Explanation of changes:**\n\n1. **Verb**: it sounded stiff in this place.\n2. **Order**: The "
+        "time stands where readers expect it.\n3. **Tone**: The second one is shorter. It reads better. People say it "
         "so.\n\nLet me know if you would like a more formal alternative, or one for children!"
     ),
     "silent": (
-        "{text}\n\nThe first half is about a ferry. It is a boat that goes to an island. The word is common. In some "
-        "regions people say otherwise. The second half is about dogs. They need no ticket. This is usual in many places."
+        "{text}\n\nThe first half is about a ferry. It is a boat that goes to an island. The word is common. In "
+        "some regions people say otherwise. The second half is about dogs. They need no ticket. This is usual."
     ),
 }  # fmt: skip
 
