@@ -331,7 +331,6 @@ _CATEGORIES = {
     "literals": "accuracy/mistranslation",
     "hotkeys": "locale convention/shortcut key",
     "units": "accuracy/mistranslation",
-    "markdown": "fluency/markup",
     "control": "fluency/character encoding",
     "repetition": "fluency/repetition",
     "max_length": "other/length",
@@ -346,8 +345,7 @@ def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         if name == "placeholders" and not icu.message(segment.source):
             continue
         for fault in check(segment, translation):
-            severity: Severity = "minor" if name == "markdown" else "major"
-            yield located(translation, 0, len(translation), _CATEGORIES[name], severity, fault)
+            yield located(translation, 0, len(translation), _CATEGORIES[name], "major", fault)
 
 
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:

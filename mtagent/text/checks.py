@@ -243,7 +243,6 @@ CHECKS: dict[str, Check] = {
     "literals": literals,
     "hotkeys": hotkeys,
     "units": units,
-    "markdown": markdown,
     "control": control,
     "repetition": repetition,
     "max_length": max_length,
