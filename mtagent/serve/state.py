@@ -7,6 +7,7 @@ import hmac
 import json
 import secrets
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class State:
 
     def spent_by(self, key: str) -> Spent:
         """What ``key`` has used this month; add to it with :meth:`spend`."""
-        place = key, datetime.now(UTC).strftime("%Y-%m")
+        place = key, _month()
         if place not in self._spent:
             query = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
             row = self._db.execute(query, place).fetchone()
@@ -80,7 +81,7 @@ class State:
         spent.characters = max(0, spent.characters + characters)
         spent.dollars += dollars or 0.0
         spent.unpriced = spent.unpriced or dollars is None
-        self._changed.add((key, datetime.now(UTC).strftime("%Y-%m")))
+        self._changed.add((key, _month()))
 
     def keep(self, key: str, chains: Iterable[Chain]) -> None:
         """Write down what the operator keeps of ``chains``."""
@@ -144,3 +145,8 @@ class State:
         done = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
         self._db.commit()
         return done.rowcount > 0
+
+
+def _month() -> str:
+    now = time.gmtime()
+    return f"{now.tm_year}-{now.tm_mon:02}"
