@@ -99,9 +99,10 @@ class Redrawn:
 
     def __init__(self, llm: KeyedLLM, draw: str) -> None:
         self._llm, self._draw, self.model = llm, draw, llm.model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._llm, name)
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        for name in ("price", "limiter"):  # set where they are, by which others know whether they are
+            if hasattr(llm, name):
+                setattr(self, name, getattr(llm, name))
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply."""

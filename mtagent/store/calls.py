@@ -34,7 +34,8 @@ _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "rea
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
 _RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
-    reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+    reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens,
+    reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
