@@ -13,14 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 from mtagent.errors import StoreError
 from mtagent.records import Chain
 from mtagent.serve.access import Spent
 
 Keep = Literal["none", "hashes", "texts"]
-KEEP: tuple[Keep, ...] = get_args(Keep)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS usage (
@@ -87,12 +86,7 @@ class State:
         """Write down what the operator keeps of ``chains``."""
         if self._keep == "none":
             return
-
-        def kept(text: str | None) -> str | None:
-            if text is None or self._keep == "texts":
-                return text
-            return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-
+        kept = self._kept
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._db.executemany(
             "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -102,6 +96,20 @@ class State:
                 for chain in chains
             ],
         )  # fmt: skip
+
+    def _kept(self, text: str | None) -> str | None:
+        """``text`` as it is written down."""
+        if text is None or self._keep == "texts":
+            return text
+        return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+    def kept(self, key: str, source: str | None, most: int) -> list[dict[str, Any]]:
+        """The newest texts of ``key`` that are written down, or those with this ``source``, at ``most`` so many."""
+        names = ("at", "source_lang", "target_lang", "source", "given", "text", "state", "dollars")
+        query = f"SELECT {', '.join(names)} FROM segments WHERE key = ? AND (? IS NULL OR source = ?)"
+        wanted = self._kept(source)
+        rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, wanted, wanted, most))
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def flush(self) -> None:
         """Write what was counted since the last time."""
