@@ -12,7 +12,7 @@ from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.protocol import KeyedLLM, Options, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
-from mtagent.store.calls import NO_RUN
+from mtagent.store.calls import OUTSIDE
 from mtagent.store.store import Store
 
 LARGEST_COUNT = 2**53
@@ -27,7 +27,7 @@ class Cached:
     ``run_id`` may be set later, but before the first call; without one, calls belong to no run and to no segment.
     """
 
-    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = NO_RUN) -> None:
+    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = OUTSIDE) -> None:
         self.model = llm.model
         self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         self._llm = llm
@@ -38,7 +38,7 @@ class Cached:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
-        if self.run_id == NO_RUN:
+        if self.run_id == OUTSIDE:
             options["segment"] = ""
         tools = options.get("tools", ())
         more: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools

@@ -50,8 +50,8 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
 
-NO_RUN = 0
-"""In place of a run's number: calls that were made outside of runs, for no segment of a run."""
+OUTSIDE = -1
+"""In place of a run's number: calls that were made outside of runs, for no segment of one."""
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
 
@@ -171,7 +171,7 @@ class CallLog:
 
 
 def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: str, key: str) -> None:
-    if run_id == NO_RUN:
+    if run_id == OUTSIDE:
         return
     keys[run_id, segment].add(key)
     if len(keys) > _UNDER_WAY:
