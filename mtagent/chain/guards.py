@@ -24,7 +24,7 @@ from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import Nearest
 from mtagent.text.omission import lost as lost_sentences
 from mtagent.text.terms import lost_targets, term_faults
-from mtagent.text.units import quantities, units_named
+from mtagent.text.units import Quantity, quantities, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -237,23 +237,24 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
 
 
 _NEAR = 2  # characters between a number and its unit
-_WORD_BESIDE = regex.compile(
-    r"(?:[ \u00a0]?(?:\p{Pd}|[x×*/~至到]|[\p{L}\p{M}]{1,4})[ \u00a0]?\d[\d.,]*+)?[ \u00a0\u202f-]?+"
-    r"(?!\p{Hiragana})[\p{L}\p{Sc}%°]"
+_RANGE_BESIDE = regex.compile(
+    r"(?:(?:[ \u00a0]?(?:\p{Pd}|[,、x×*/~至到]|[\p{L}\p{M}]{1,4})){1,3}+[ \u00a0]?\d[\d.,]*+[%％]?){0,4}+[ \u00a0\u202f-]?+"
 )
+_WORD_BESIDE = regex.compile(r"(?!\p{Hiragana})(?:[\p{L}\p{M}]++|[\p{Sc}%°])")
+_PER_CENT = regex.compile(r"p\w*[cszц][eiе]n|per|pour|por|v\W?h|відсот|\P{Latin}", regex.IGNORECASE)
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    old, new, in_source = (
-        Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
-        for text in (before, after, segment.source)
-    )
+    source, lang = segment.source, segment.target_lang
+    mentioned = units_named(source, segment.source_lang)
+    named = mentioned or frozenset()
+    old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
+    in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
     removed, added = old - new, new - old
     if not removed:
         return []
-    mentioned = units_named(segment.source, segment.source_lang)
     faults = []
     for (kind, unit), count in added.items():
         others = [
@@ -261,22 +262,32 @@ def units(segment: Segment, before: str, after: str) -> list[str]:
         ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    lost = (in_source - new) & removed
-    return faults + [f"unit {unit} is missing" for kind, unit in lost if _is_bare(kind, unit, before, after)]
+    for kind, unit in (in_source - new) & removed:
+        places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
+        if _is_bare(places, before, after, lang):
+            faults.append(f"unit {unit} is missing")
+    return faults
 
 
-def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
-    """Whether a number that had ``unit`` beside it now has no word there, nor behind its range, that could spell it."""
-    places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
+def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
+    """Whether a number that had a unit at one of ``places`` has no unit now, nor a new word that could spell it."""
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {number.values for number in numbers_in(before) if number.start in reach or number.end in reach}
-    return any(
-        not _WORD_BESIDE.match(after, number.end)
-        and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start)
-        for number in numbers_in(after)
-        if number.values in values
-    )
+    values = {number.values for number in numbers_in(before, lang) if number.start in reach or number.end in reach}
+    new_words = Counter(scripts.words(after)) - Counter(scripts.words(before))
+    for number in numbers_in(after, lang):
+        if number.values in values:
+            end = _RANGE_BESIDE.match(after, number.end).end()
+            word = _WORD_BESIDE.match(after, end)
+            spelled = word and (
+                not word[0][0].isalpha()
+                or not scripts.has_spaces(lang) and any(letter in new_words for letter in word[0])
+                or (word[0] in new_words and (places[0].kind != "share" or _PER_CENT.match(word[0])))
+                or units_of(word[0], lang)
+            )
+            if not spelled and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start):
+                return True
+    return False
 
 
 def terms(segment: Segment, before: str, after: str) -> list[str]:

@@ -13,7 +13,7 @@ import regex
 
 from mtagent.text.number_words import language, readings, separators
 from mtagent.text.scripts import UNSPACED, remembered
-from mtagent.text.units import unit_of
+from mtagent.text.units import units_of
 
 _NUMBER = regex.compile(
     r"""
@@ -264,7 +264,7 @@ def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[
         return False
     beside = _NEXT_WORD.match(text, end)
     if marks == ["."] and _LABEL.search(text, max(0, start - 24), start):
-        return not (beside and unit_of(beside[1])) and not _DEGREES.match(text, end)
+        return not (beside and units_of(beside[1])) and not _DEGREES.match(text, end)
     return False
 
 
