@@ -134,6 +134,7 @@ ROWS: list[tuple[str, str, str, str, str, str]] = [
     ("list number with hyphen", "en-cs", "", "2.-Tap the menu", "Klepněte na menu", "2. Klepněte na menu"),
     ("list number with bracket", "en-de", "", "2)Tap More.", "2)Tippe auf Mehr.", "2) Tippe auf Mehr."),
     ("list number of another script", "en-hi", "", "4. Open the file", "4. फ़ाइल खोलें", "४. फ़ाइल खोलिए"),
+    ("ordinal that begins the line", "en-cs", "", "Third day: rest.", "Třetí den: odpočinek.", "3. den: odpočinek."),
     ("date that begins the line", "en-de", "", "On May 1 we rest.", "Am 1. Mai ruhen wir.", "1. Mai ist Ruhetag."),
     ("dialogue", "ru-en", "", "— Да. Жив ли он?", "Yes. Is he alive?", "- Yes. Is he alive?"),
     ("sign of a remark", "ja-en", "", "※使用は避けてください。", "※ Please avoid use.", "* Please avoid use."),

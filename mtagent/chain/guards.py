@@ -156,7 +156,8 @@ def markdown(segment: Segment, text: str) -> list[str]:
     if in_source == in_text:
         return []
     missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
-    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    said = readings(segment.source, segment.source_lang).possible
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True, said=said))
     return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
         f"Markdown: {mark} is not in the source" for mark in added.elements()
     ]
@@ -182,6 +183,12 @@ def quotes(segment: Segment, text: str) -> list[str]:
 # -- numbers, units and terms
 
 
+_SAME_ORDER = frozenset([
+    "be", "bg", "bs", "ca", "cs", "da", "de", "el", "en", "es", "fr", "gl", "hr", "is", "it", "mk", "nb", "nl", "nn",
+    "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "uk",
+])  # fmt: skip
+
+
 def numbers(segment: Segment, before: str, after: str) -> list[str]:
     """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
     languages = segment.source_lang, segment.target_lang
@@ -196,7 +203,38 @@ def numbers(segment: Segment, before: str, after: str) -> list[str]:
         *(f"number {number.values[0]} is not in the source" for number in extra),
         *(Counter(new.other) - Counter(old.other)).elements(),
         *([] if missing or extra else changed_number_words(segment, before, after)),
+        *swapped(segment.source, before, after, *languages),
     ]
+
+
+def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
+    """Two numbers that changed places, and nothing else, though they stood in the order of the source.
+
+    Not in a date or a fraction, and only between languages that put the parts of a phrase in the same order.
+    """
+    if any(scripts.language_of(lang) not in _SAME_ORDER for lang in (source_lang, target_lang)):
+        return []
+    old, new = numbers_in(before, target_lang), numbers_in(after, target_lang)
+    moved = [(one, other) for one, other in zip(old, new, strict=False) if one.values != other.values]
+    if len(old) != len(new) or len(moved) != 2 or _around(before, old) != _around(after, new):
+        return []
+    (first, second), values = (one for one, _ in moved), [number.values for number in numbers_in(source, source_lang)]
+    if first.values != moved[1][1].values or second.values != moved[0][1].values:
+        return []
+    alone = all(
+        values.count(number.values) == 1 == sum(number.values == one.values for one in old)
+        for number in (first, second)
+    )
+    apart = any(map(str.isalpha, before[first.end : second.start]))
+    if not alone or not apart or values.index(first.values) > values.index(second.values):
+        return []
+    return [f"numbers {first.values[0]} and {second.values[0]} changed places"]
+
+
+def _around(text: str, numbers: Sequence[Number]) -> list[str]:
+    """The text between the ``numbers``, with its ends."""
+    starts = [*(number.start for number in numbers), len(text)]
+    return [text[end:start] for end, start in zip((0, *(number.end for number in numbers)), starts, strict=True)]
 
 
 def _added(old: Iterable[Number], new: Iterable[Number]) -> list[Number]:
@@ -228,17 +266,23 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     gained -= in_source.possible + source_digits
     known = in_source.certain + in_source.possible + source_digits
     faults = []
-    for what in ("", "month ", "weekday "):
-        changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))
-        ours, theirs = changed
-        pairs = zip((value for value in ours if known[value]), theirs, strict=False)
-        faults += [f"{what or 'number '}{old} became {new}".replace(what * 2, what) for old, new in pairs]
+    for what in ("number", "month", "weekday"):
+        ours, theirs = (
+            [
+                value.removeprefix(f"{what} ")
+                for value in side
+                if value.partition(" ")[0] == what or (what == "number" and value.isdecimal())
+            ]
+            for side in (Counter({value: count for value, count in lost.items() if known[value]}), gained)
+        )
+        faults += [f"{what} {old} became {new}" for old, new in zip(ours, theirs, strict=False)]
     return faults
 
 
 _NEAR = 2  # characters between a number and its unit
 _RANGE_BESIDE = regex.compile(
-    r"(?:(?:[ \u00a0]?(?:\p{Pd}|[,、x×*/~至到]|[\p{L}\p{M}]{1,4})){1,3}+[ \u00a0]?\d[\d.,]*+[%％]?){0,4}+[ \u00a0\u202f-]?+"
+    r"(?:(?:[ \u00a0]?(?:\p{Pd}|[,、x×*/~至到]|[\p{L}\p{M}]{1,4})){1,3}+[ \u00a0]?\d[\d.,]*+[%％]?){0,4}+"
+    r"[ \u00a0\u202f-]?+"
 )
 _WORD_BESIDE = regex.compile(r"(?!\p{Hiragana})(?:[\p{L}\p{M}]++|[\p{Sc}%°])")
 _PER_CENT = regex.compile(r"p\w*[cszц][eiе]n|per|pour|por|v\W?h|відсот|\P{Latin}", regex.IGNORECASE)
@@ -277,11 +321,11 @@ def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> 
     new_words = Counter(scripts.words(after)) - Counter(scripts.words(before))
     for number in numbers_in(after, lang):
         if number.values in values:
-            end = _RANGE_BESIDE.match(after, number.end).end()
-            word = _WORD_BESIDE.match(after, end)
+            beside = _RANGE_BESIDE.match(after, number.end)
+            word = _WORD_BESIDE.match(after, beside.end() if beside else number.end)
             spelled = word and (
                 not word[0][0].isalpha()
-                or not scripts.has_spaces(lang) and any(letter in new_words for letter in word[0])
+                or (not scripts.has_spaces(lang) and any(letter in new_words for letter in word[0]))
                 or (word[0] in new_words and (places[0].kind != "share" or _PER_CENT.match(word[0])))
                 or units_of(word[0], lang)
             )

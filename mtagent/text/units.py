@@ -17,8 +17,8 @@ length km: km км किमी 公里 千米 キロメートル 킬로미터 ك
 length km: километр* किलोमीटर किलोमिटर কিলোমিটার كيلومتر* กิโลเมตร กม קילומטר*
 length km: кілометр* kílómet* kilomét*
 length m: m м 米 メートル 미터 meter* metre* mètre* metro* metr metrů метр* मीटर मिटर মিটার متر* أمتار เมตร מטר* μέτρα
-length cm: cm см 厘米 センチ センチメートル 센티미터 centimet* centímet* centimèt* zentimeter* сантиметр* sentímet* सेंटीमीटर सेमी
-length cm: سنتيمتر* سم เซนติเมตร
+length cm: cm см 厘米 センチ センチメートル 센티미터 centimet* centímet* centimèt* zentimeter* sentímet* सेंटीमीटर सेमी
+length cm: сантиметр* سنتيمتر* سم เซนติเมตร
 length mm: mm мм 毫米 ミリ ミリメートル millimet* milímet* millimèt* миллиметр* міліметр* मिलीमीटर मिमी مليمتر* มิลลิเมตร
 length mi: mi mile miles 英里 マイル 마일 मील meile* milla millas milha milhas míl* миля* мили миль mílur mílna
 length mi: मील माइल মাইল ميل* أميال ไมล์ מייל*
@@ -81,10 +81,12 @@ fi: mi maili*; in tuuma*; m metri*; lb pauna*; oz unssi*; g gramma*
 fr: mi mille milles; ft pied pieds; in pouce pouces; lb livre livres; £ livre livres; oz once onces
 hu: mi mérföld*; in hüvelyk*; m méter*; lb font*; £ font*; oz unci*
 id: mi mil; in inci
-it: mi miglio miglia; ft piede piedi; in pollice pollici; yd iarda iarde; m metri; kg chilo chili chilogramm*; g grammo grammi; lb libbra libbre; oz oncia once
+it: mi miglio miglia; ft piede piedi; in pollice pollici; yd iarda iarde; m metri; kg chilo chili chilogramm*
+it: g grammo grammi; lb libbra libbre; oz oncia once
 nb: 10km mil; ft fot; in tomme tommer; lb pund; £ pund; g gram
 nl: mi mijl mijlen; ft voet; in duim; kg kilo; lb pond ponden; £ pond ponden
-pl: mi mila mile mil milę; ft stopa stopy stóp; in cal cale cali; yd jard*; m metr*; cm centymetr*; mm milimetr*; g gram*; oz uncj*; gal galon*
+pl: mi mila mile mil milę; ft stopa stopy stóp; in cal cale cali; yd jard*; m metr*; cm centymetr*; mm milimetr*
+pl: g gram*; oz uncj*; gal galon*
 pt: ft pé pés; yd jarda*; oz onça onças
 ro: mi milă mile
 sk: mi míľ*; ft stopa stôp stopy; lb libra libier libry
