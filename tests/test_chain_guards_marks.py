@@ -228,6 +228,12 @@ LEFT = [
      "El informe se publicó el lunes y nadie lo leyó.", True),
     ("ru-uk", "Мы встретимся завтра на вокзале.", "Ми зустрінемося завтра на вокзалі.",
      "Мы встретимся завтра на этом вокзале.", True),
+    ("en-ru", "Please keep the door free.", "Пожалуйста, не загораживайте вход.",
+     "Молим ви да оставите входа свободен.", True),
+    ("en-bg", "Please keep the door free.", "Молим ви да оставите входа свободен.",
+     "Пожалуйста, не загораживайте этот вход.", True),
+    ("en-ru", "Please keep the door free.", "Молим не загораживать вход.",
+     "Пожалуйста, не загораживайте вход в здание.", False),
     ("en-de", "Alfred Hitchcock Presents and The Twilight Zone are old.", "Beide Serien sind alt.",
      "Alfred Hitchcock Presents, The Twilight Zone: alt.", False),
     ("en-de", "He called it “the best thing that ever happened to us”.", "Er nannte es das Beste.",
@@ -262,3 +268,10 @@ def test_without_the_identifier_no_language_is_told(monkeypatch: pytest.MonkeyPa
         assert "language" not in {damage.guard for damage in damages(segment_of(pair, source), before, after)}
     finally:
         identification.forget()
+
+
+def test_a_number_of_any_length_is_compared() -> None:
+    digits = "1" * 5000
+    pair = segment_of("en-de", f"1 of {digits}.25 things")
+    assert not damages(pair, f"1 von {digits}.25 Dingen", f"1. {digits},25 Dinge", skip={"markdown"})
+    assert damages(pair, f"1 von {digits},25 Dingen", f"1. {digits},26 Dinge")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.number_words import language, readings, separators
-from mtagent.text.scripts import UNSPACED, remembered
+from mtagent.text.scripts import UNSPACED, alphabet, remembered
 from mtagent.text.units import units_of
 
 _NUMBER = regex.compile(
@@ -181,8 +181,8 @@ _UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
 
 
 @cache
-def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
-    """Patterns for a part of the day behind and before an hour."""
+def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str], regex.Pattern[str]]:
+    """Patterns for a part of the day behind and before an hour, and anywhere."""
     words = language(lang)
     groups = []
     for half, parts in (words.day_parts if words else {}).items():
@@ -194,7 +194,8 @@ def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]
         groups.append(f"(?P<{half}>{'|'.join(whole)})")
     either = "|".join([_LITERAL, *groups])
     behind = regex.compile(rf"(?:[:：.]\d\d)?[^\d.;,!?。，\n]{{0,16}}?(?:{either})", regex.IGNORECASE)
-    return behind, regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+    before = regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+    return behind, before, regex.compile(either, regex.IGNORECASE)
 
 
 def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool = True) -> tuple[str, ...]:
@@ -202,7 +203,7 @@ def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool 
 
     Without ``certain`` a translation may say the part of the day in words that are not known.
     """
-    behind, before = _parts_of_the_day(lang)
+    behind, before, _ = _parts_of_the_day(lang)
     match = behind.match(text, end, end + _BESIDE) or before.search(text, max(0, start - _BESIDE // 2), start)
     if not match:
         return ()
@@ -237,6 +238,7 @@ def _years(text: str, start: int, end: int, value: str, lang: str) -> tuple[str,
     return tuple(map(str, years))
 
 
+_DASHES = "-\u2010\u2011−–﹣－"
 _SIGN = regex.compile(r"(?P<before>[^\u200e\u200f\u061c]?)[\u200e\u200f\u061c]?(?P<sign>[-−–﹣－])[\p{Sc}]?\Z")
 _DEGREES = regex.compile(r"[\d.,]*\s?[°%‰\p{Sc}]")
 _EXPONENT = regex.compile(r"(?<![\p{L}\p{M}])(?:[kcdmкс]?[mм]|ft|in|yd|mi)\Z")
@@ -287,6 +289,10 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     if not _DIGITS.search(text) and not _FRACTION.search(text):
         return ()
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
+    # What is nowhere in the text is not looked for beside each number.
+    has_hours = bool(_parts_of_the_day(lang)[2].search(text))
+    has_dashes, words = not alphabet(text).isdisjoint(_DASHES), language(lang)
+    has_minus = has_dashes or bool(words and any(word in text.casefold() for word in words.minus))
     numbers: list[Number] = []
     powers: dict[int, _Magnitude] = {}
     for match in _NUMBER.finditer(text):
@@ -312,10 +318,12 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             powers[len(numbers)], end = magnitude, magnitude.end
         elif not marks and len(token) <= 4:
             number = int(token)
-            if 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
+            if has_hours and 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
                 values = _hours(text, start, end, number, lang, certain) or values
             values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
-        name = _NAME.search(text, max(0, start - 24), start) or _ROUND_THE_CLOCK.match(text, max(0, start - 3))
+        name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
+        if name is None and "/" in text[max(0, start - 1) : end + 1]:
+            name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
         numbers.append(
             Number(
                 values,
@@ -323,7 +331,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
                 start,
                 end,
                 name["name"].casefold() if name and not marks else "",
-                _is_negative(text, start, end, lang),
+                _is_negative(text, start, end, lang) if has_minus else False,
                 _is_precise(text, start, end, groups, marks),
                 "".join(groups),
             )

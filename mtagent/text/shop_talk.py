@@ -49,7 +49,7 @@ _ABOUT = {
         r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|original|s[äa]tze?[sn]?|formulierung|wortlaut|"
         r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|langue|grammaire|frases?|oración|textos?|testo|"
         r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|sætning\w*|"
-        r"setning\w*|språk\w*|lause\w*|virke\w*|lause\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|sformułowani\w*|"
+        r"setning\w*|språk\w*|lause\w*|virke\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|sformułowani\w*|"
         r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|изречени\w*|"
         r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|πρόταση|"
         r"κείμεν\w*|φράση|γλώσσα\w*|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi|lugha",
