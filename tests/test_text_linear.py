@@ -41,6 +41,7 @@ UNITS = [
     "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
     "{n, plural, other {", "{n, select, a {} other {}} ", "%s ", "a\u0430", "a-", ":a:", "「a",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
+    "-1 ", "ж", "1/2 ", "20%, ", "halb neun ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
 
