@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.intervals import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
+from mtagent.analysis.expected_gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
 

@@ -13,19 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mtagent.analysis.error_free import Definition, Labelled
-from mtagent.analysis.expected_gain import JudgedPairs
-from mtagent.analysis.intervals import Ints
+from mtagent.analysis.expected_gain import Ints, JudgedPairs
 from mtagent.analysis.matching import Inputs as Scores
 from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.meta_eval import same_scores
 from mtagent.analysis.mtme_folder import is_metric
-from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
-from mtagent.analysis.scores import Key, Side, joined_about
+from mtagent.analysis.scores import Cells, Key, Side, joined_about, read_table, score_in, text_in
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.jobs.inputs import sha256
 from mtagent.records import GAIN_DIGITS, comparable
 from mtagent.store.store import default_path

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 
 from mtagent.analysis.expected_gain import FEWEST_PAIRS
 from mtagent.analysis.gate_inputs import PREFERENCES, Judged, Pair, Text
-from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
+from mtagent.analysis.scores import Cells, read_table, score_in, text_in
 from mtagent.chain.calibration import Source
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError

@@ -14,24 +14,25 @@ from typing import NamedTuple
 
 from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
 from mtagent.analysis.mtme_folder import is_metric, read_folder
-from mtagent.analysis.score_tables import ScoreTable, is_table, read_table
 from mtagent.analysis.scores import (
     NO_SCORE,
     UNNAMED,
     Key,
+    ScoreTable,
     SegmentScore,
     Side,
     alternatives,
     digest,
+    is_table,
     pooled,
     read_list,
     read_run,
+    read_table,
     refuse_other_pair,
 )
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import STANDARD
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.records import ErrorSpan
 from mtagent.store.store import open_existing
 from mtagent.text import languages

@@ -16,7 +16,7 @@ from mtagent.evaluators.named import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes
-from mtagent.metrics.named import metric_names
+from mtagent.metrics.protocol import metric_names
 from mtagent.text import languages
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mtagent.errors import ConfigError, EvaluationError
 from mtagent.formats import SpanFormatName, read_annotations, span_format
 from mtagent.formats.annotations import Annotation
 from mtagent.formats.exports import plain_name
-from mtagent.formats.pipes import refuse_pipe
+from mtagent.formats.files import refuse_pipe
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 from mtagent.text.spans import find_spans

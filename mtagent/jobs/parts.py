@@ -32,8 +32,8 @@ from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
-from mtagent.llm.instructions import Instructed, read_instructions
 from mtagent.llm.prices import Prices
+from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
 from mtagent.store.store import default_path
