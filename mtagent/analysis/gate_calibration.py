@@ -37,9 +37,6 @@ from mtagent.chain.calibration import (
     ErrorFree,
     ExpectedGain,
     Figure,
-    Labels,
-    Margin,
-    Point,
     Source,
 )
 from mtagent.errors import ConfigError, InputError
@@ -228,8 +225,14 @@ def text(calibration: Calibration) -> str:
     if calibration.gain is not None:
         score = "teacher's score" if calibration.is_taught else "human score"
         lines += ["", *_gain_lines(calibration.gain, score)]
-    if calibration.margin is not None:
-        lines += ["", *_margin(calibration.margin)]
+    if (margin := calibration.margin) is not None:
+        effect = margin.held_out
+        chosen = "none is enough: no text is kept" if margin.value is None else f"{margin.value:g}"
+        lines += ["", f"margin      {chosen} (chosen on {margin.calibrated_on} edits)"]
+        lines.append(
+            f"held out: {effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval"
+        )
+        lines += effect_lines(effect, margin.unmargined.gate)
     if calibration.error_free is not None:
         lines += ["", *_error_free(calibration.error_free)]
     return "\n".join(lines)
@@ -355,14 +358,6 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.0%}"
 
 
-def _margin(margin: Margin) -> Iterator[str]:
-    shown = "none is enough: no text is kept" if margin.value is None else f"{margin.value:g}"
-    yield f"margin      {shown} (chosen on {margin.calibrated_on} edits)"
-    effect = margin.held_out
-    yield f"held out: {effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval"
-    yield from effect_lines(effect, margin.unmargined.gate)
-
-
 def _error_free(found: ErrorFree) -> Iterator[str]:
     if found.threshold is None:
         yield f"error-free  no threshold reaches a precision of {found.wanted:g} for {found.definition}"
@@ -371,24 +366,14 @@ def _error_free(found: ErrorFree) -> Iterator[str]:
         yield f"error-free  from {found.threshold:g} on{between}: {found.definition}, wanted precision {found.wanted:g}"
     yield f"            chosen on {found.calibrated_on} texts; reached in {found.reached:.0%} of resamples"
     if found.held_out is not None:
-        yield from _labels(found.held_out)
+        labels = found.held_out
+        yield f"held out: {labels.items} texts of {labels.groups} documents or segments"
+        yield f"  {'error-free texts':<18} {figure(labels.error_free, percent=True)}"
+        yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
+        yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
+        yield f"  {'recall':<18} {figure(labels.recall, percent=True)}"
     yield "  threshold  precision  coverage   (the half that was chosen on)"
-    for point in _spread(found.curve):
+    curve = found.curve
+    places = {min(range(len(curve)), key=lambda i: abs(curve[i].coverage - wanted)) for wanted in _COVERAGES}
+    for point in (curve[place] for place in sorted(places)):
         yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
-
-
-def _labels(found: Labels) -> Iterator[str]:
-    yield f"held out: {found.items} texts of {found.groups} documents or segments"
-    for name, value in (
-        ("error-free texts", found.error_free),
-        ("precision", found.precision),
-        ("coverage", found.coverage),
-        ("recall", found.recall),
-    ):
-        yield f"  {name:<18} {figure(value, percent=True)}"
-
-
-def _spread(curve: Sequence[Point]) -> list[Point]:
-    """The points next to a few coverages."""
-    places = [min(range(len(curve)), key=lambda i: abs(curve[i].coverage - wanted)) for wanted in _COVERAGES]
-    return [curve[place] for place in sorted(set(places))]

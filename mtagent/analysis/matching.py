@@ -321,7 +321,16 @@ def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = 
         inputs = inputs.reading(copies)
         human, evaluators = read_sides(inputs)
         if inputs.system_scores is not None:
-            human, *evaluators = _with_systems([human, *evaluators], inputs.system_scores)
+            given = ScoreTable(read_table(inputs.system_scores)).systems()
+            signed = f"|sys:{digest(inputs.system_scores)}"
+            for side in (human, *evaluators):
+                if side.name not in given:
+                    hint = alternatives(side.name, given)
+                    raise InputError(f"{inputs.system_scores}:1: no column {side.name!r}{hint}")
+            human, *evaluators = (
+                replace(side, systems=given[side.name], signature=side.signature + signed)
+                for side in (human, *evaluators)
+            )
         names = dict.fromkeys([*(side.name for side in evaluators), human.name])
         for name in inputs.lower:
             if name == human.name and any(side.name == name for side in evaluators):
@@ -405,15 +414,6 @@ def _read_people(inputs: Inputs, tables: Mapping[Path, ScoreTable], lp: tuple[st
             f"--human {inputs.human}: neither a file nor a column of the scores{alternatives(inputs.human, columns)}"
         )
     return pooled(sides)
-
-
-def _with_systems(sides: Sequence[Side], path: Path) -> list[Side]:
-    given = ScoreTable(read_table(path)).systems()
-    for side in sides:
-        if side.name not in given:
-            raise InputError(f"{path}:1: no column {side.name!r}{alternatives(side.name, given)}")
-    signed = f"|sys:{digest(path)}"
-    return [replace(side, systems=given[side.name], signature=side.signature + signed) for side in sides]
 
 
 def _human_file(spec: str | None) -> tuple[str | None, Path | None]:

@@ -226,7 +226,13 @@ def _contests(matches: Sequence[Match], settings: Settings) -> Iterator[Contest]
         raise ConfigError("--test compares evaluators with each other: give at least two")
     for name in settings.tests:
         level: Level = "sys" if name == "acc" else "seg"
-        scores = _tested_scores(matches, level)
+        # of systems the given scores, or means of segments, for all evaluators alike
+        if level == "sys" and all(match.given_systems for match in matches):
+            scores = in_common({match.name: own for match in matches if (own := match.systems())})
+        else:
+            scores = in_common({match.name: own for match in matches if (own := match.segments())})
+            if level == "sys":
+                scores = {who: replace(system_level(of), missing=of.missing) for who, of in scores.items()}
         if not scores:
             what = "systems" if level == "sys" else "segments"
             raise InputError(f"--test {name}: no evaluator and people have both scores of {what}")
@@ -234,16 +240,6 @@ def _contests(matches: Sequence[Match], settings: Settings) -> Iterator[Contest]
         for averaging in averagings(matches, settings) if level == "seg" else ("none",):
             tested = contest(scores, Test(name, averaging, settings.unit, settings.permutations, settings.seed))
             yield replace(tested, left_out=(*unscored, *tested.left_out))
-
-
-def _tested_scores(matches: Sequence[Match], level: Level) -> dict[str, PairedScores]:
-    """The scores that all evaluators have in common; of systems the given ones, or means of segments, for all alike."""
-    if level == "sys" and all(match.given_systems for match in matches):
-        return in_common({match.name: scores for match in matches if (scores := match.systems())})
-    segments = in_common({match.name: scores for match in matches if (scores := match.segments())})
-    if level == "seg":
-        return segments
-    return {who: replace(system_level(scores), missing=scores.missing) for who, scores in segments.items()}
 
 
 def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.evaluators.headings import read_headed
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import refuse
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
@@ -37,20 +37,12 @@ class GembaMQM:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        reference = segment.reference if self._reference else None
-        values = prompts.segment_values(segment, translation=translation, reference=reference)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation=translation)
         with Dialogue(self._llm, segment.id) as dialogue:
             errors = await dialogue.ask(
                 self._prompt, values, "rate", lambda reply: read_headed(reply, translation, source=segment.source)
             )
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            seconds=dialogue.seconds,
-        )
+        return rated(self, dialogue, mqm.score(errors, self.weights), errors)
 
 
 FLAWED = (66 + 100) / 2
@@ -76,23 +68,16 @@ class GembaESA:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors, then score. Raises :class:`RatingParseError` if two replies to either cannot be read."""
-        reference = segment.reference if self._reference else None
-        values = prompts.segment_values(segment, translation=translation, reference=reference)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation=translation)
         with Dialogue(self._llm, segment.id) as dialogue:
             errors = await dialogue.ask(
                 self._spans, values, "rate", lambda reply: read_headed(reply, translation, source=segment.source)
             )
             score = await dialogue.ask(self._score, {**values, "errors": listed(errors)}, "score", parse_score)
-        unmarked = not errors and score < FLAWED
-        return Rating(
-            evaluator=self.name,
-            score=score,
-            errors=None if unmarked else errors,
-            warnings=(f"no error is marked, and the score is only {score:g}",) if unmarked else (),
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            seconds=dialogue.seconds,
-        )
+        if not errors and score < FLAWED:
+            warning = f"no error is marked, and the score is only {score:g}"
+            return rated(self, dialogue, score, warnings=(warning,))
+        return rated(self, dialogue, score, errors)
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
@@ -123,17 +108,10 @@ class GembaDA:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Score ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        reference = segment.reference if self._reference else None
-        values = prompts.segment_values(segment, translation=translation, reference=reference)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation=translation)
         with Dialogue(self._llm, segment.id) as dialogue:
             score = await dialogue.ask(self._prompt, values, "rate", parse_score)
-        return Rating(
-            evaluator=self.name,
-            score=score,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            seconds=dialogue.seconds,
-        )
+        return rated(self, dialogue, score)
 
 
 class GembaSQM(GembaDA):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import regex
 
 from mtagent.errors import ConfigError
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, read_severity, refuse, text_in
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
@@ -111,16 +111,8 @@ class MMAD:
             for error in errors
             if not any(error.text in other.text or other.text in error.text for other in marked)
         ]
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            explanation=judgement.analysis,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            warnings=tuple(added),
-            seconds=dialogue.seconds,
-        )
+        score = mqm.score(errors, self.weights)
+        return rated(self, dialogue, score, errors, explanation=judgement.analysis, warnings=tuple(added))
 
     async def _viewpoint(self, dialogue: Dialogue, dimension: str, values: Values, translation: str) -> Errors:
         """The errors of one dimension: marked in stage 1, and debated in stage 2 where there is something to debate."""

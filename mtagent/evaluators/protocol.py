@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from pydantic import ValidationError
 
 import mtagent
 from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, calls_of
-from mtagent.llm.dialogue import settled
+from mtagent.llm.dialogue import Dialogue, settled
 from mtagent.llm.prompts import Prompt, described
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
@@ -120,6 +120,21 @@ def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **
             *shown,
             f"version:{mtagent.__version__}",
         ]
+    )
+
+
+def rated(
+    evaluator: Signed, dialogue: Dialogue, score: float, errors: tuple[ErrorSpan, ...] | None = None, **more: Any
+) -> Rating:
+    """The rating that ``evaluator`` gives at the end of its ``dialogue``."""
+    return Rating(
+        evaluator=evaluator.name,
+        score=score,
+        errors=errors,
+        calls=tuple(dialogue.calls),
+        signature=evaluator.signature,
+        seconds=dialogue.seconds,
+        **more,
     )
 
 
@@ -305,9 +320,13 @@ async def rated_in_paragraphs(
         paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
         setattr(failure, "calls", tuple(call for calls in paid for call in calls))  # noqa: B010 may be anybody's
         raise failure
-    errors = tuple(
-        _moved(error, part) for part, rating in zip(cut, ratings, strict=True) for error in rating.errors or ()
-    )
+    errors: list[ErrorSpan] = []
+    for part, rating in zip(cut, ratings, strict=True):
+        for error in rating.errors or ():
+            shift = part.source_start if error.side == "source" else part.start
+            if error.start is not None and error.end is not None:
+                error = error.model_copy(update={"start": error.start + shift, "end": error.end + shift})
+            errors.append(error)
     correction = None
     if any(rating.correction is not None for rating in ratings):
         corrected = [
@@ -319,7 +338,7 @@ async def rated_in_paragraphs(
     return ratings[0].model_copy(
         update={
             "score": mqm.score(errors, weights),
-            "errors": errors,
+            "errors": tuple(errors),
             "explanation": "\n".join(rating.explanation for rating in ratings if rating.explanation) or None,
             "calls": tuple(call for rating in ratings for call in rating.calls),
             "signature": f"{ratings[0].signature}|paragraphs:{len(cut)}" if ratings[0].signature else "",
@@ -330,11 +349,3 @@ async def rated_in_paragraphs(
             "seconds": time.perf_counter() - began,
         }
     )
-
-
-def _moved(error: ErrorSpan, part: Paragraph) -> ErrorSpan:
-    """``error`` with its offsets in the whole text."""
-    if error.start is None or error.end is None:
-        return error
-    shift = part.source_start if error.side == "source" else part.start
-    return error.model_copy(update={"start": error.start + shift, "end": error.end + shift})

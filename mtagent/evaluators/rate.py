@@ -304,7 +304,7 @@ class Case:
     def values(self, **texts: str | None) -> dict[str, str | None]:
         """The variables of the prompts: the segment's, and what the memory holds."""
         known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
-        return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
+        return prompts.segment_values(self.segment, translation=self.translation) | known | texts
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
         """The answer of a tool, or why there is none. Errors that concern every segment alike are raised."""

@@ -223,15 +223,8 @@ class SpansFile:
         self._system_is_chosen = system is not None
         chosen = [f"{field}:{value}" for field, value in (("system", system), ("rater", rater)) if value]
         content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        parts = [
-            self.name,
-            f"file:{path.name}",
-            f"sha256:{content}",
-            f"format:{read_as}",
-            *chosen,
-            f"weights:{self.weights}",
-        ]
-        self.signature = "|".join([*parts, f"version:{__version__}"])
+        read = [f"file:{path.name}", f"sha256:{content}", f"format:{read_as}", *chosen]
+        self.signature = "|".join([self.name, *read, f"weights:{self.weights}", f"version:{__version__}"])
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """The file's rating of ``translation``.

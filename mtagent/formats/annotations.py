@@ -202,7 +202,18 @@ class Comet:
             for number, values in enumerate(objects_in(segments, repr(system), str(path)), start=1):
                 where, errors = f"{path}: {system}, segment {number}", None
                 if values.get("errors") is not None:
-                    errors = tuple(_error(error, where) for error in objects_in(values["errors"], '"errors"', where))
+                    errors = tuple(
+                        error_span(
+                            where,
+                            severity=error.get("severity"),
+                            start=offset(error.get("start"), where),
+                            end=offset(error.get("end"), where),
+                            text=text_field(error, "text", where),
+                            explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
+                        )
+                        for error in objects_in(values["errors"], '"errors"', where)
+                        for confidence in [error.get("confidence")]
+                    )
                 texts = fields_of(values, where, source="src", translation="mt")
                 about = {"segment": str(number), "system": system, "rater": "COMET"}
                 annotations.append(Annotation(where=where, errors=errors, **about, **texts))
@@ -211,18 +222,6 @@ class Comet:
                 f'{path}: no segment has "errors"; only XCOMET models mark spans, e.g. --model Unbabel/XCOMET-XL'
             )
         return annotations
-
-
-def _error(values: dict[str, Any], where: str) -> ErrorSpan:
-    confidence = values.get("confidence")
-    return error_span(
-        where,
-        severity=values.get("severity"),
-        start=offset(values.get("start"), where),
-        end=offset(values.get("end"), where),
-        text=text_field(values, "text", where),
-        explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
-    )
 
 
 COMET = Comet()

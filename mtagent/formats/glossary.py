@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -297,14 +298,12 @@ def read_tbx(path: Path, source_lang: str, target_lang: str) -> tuple[Term, ...]
     for lang in (source_lang, target_lang):
         if closest(lang, langs) is None:
             raise InputError(f"{path}: has no terms in {lang}; it has {', '.join(langs) or 'no terms at all'}")
-    return tuple(term for entry in entries for term in _terms(entry, source_lang, target_lang))
-
-
-def _terms(entry: _Entry, source_lang: str, target_lang: str) -> Iterator[Term]:
-    source, target = (closest(lang, list(entry.terms)) for lang in (source_lang, target_lang))
-    if source is None or target is None or source == target:
-        return
-    note = entry.note(source) or entry.note(target)
-    for original in entry.terms[source]:
-        for wanted in entry.terms[target]:
-            yield Term(source=original.text, target=wanted.text, forbidden=wanted.forbidden, note=note)
+    terms = []
+    for entry in entries:
+        source, target = (closest(lang, list(entry.terms)) for lang in (source_lang, target_lang))
+        if source is None or target is None or source == target:
+            continue
+        note = entry.note(source) or entry.note(target)
+        for original, wanted in product(entry.terms[source], entry.terms[target]):
+            terms.append(Term(source=original.text, target=wanted.text, forbidden=wanted.forbidden, note=note))
+    return tuple(terms)

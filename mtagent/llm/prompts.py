@@ -225,7 +225,7 @@ def _shipped() -> list[Any]:
     return [place for place in places if place.is_dir()]
 
 
-def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
+def segment_values(segment: Segment, *, show_reference: bool = True, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
     notes = [segment.notes] if segment.notes else []
     if segment.max_length:
@@ -235,7 +235,7 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "source_language": languages.name(segment.source_lang),
         "target_language": languages.name(segment.target_lang),
         "source": segment.source,
-        "reference": segment.reference,
+        "reference": segment.reference if show_reference else None,
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": "\n".join(notes) or None,

@@ -171,7 +171,13 @@ class Overlap:
         for at in range(0, len(fresh), _BLOCK):
             block = fresh[at : at + _BLOCK]
             if self.name == "ter":
-                counts = [self._edits(pair) for pair in block]
+                counts = []  # edits, and words of the reference
+                for pair in block:
+                    text, reference = (self._metric._preprocess_segment(text).split() for text in pair)
+                    number, remark = edits(text, reference)
+                    if remark:
+                        self._remarks[pair] = remark
+                    counts.append((number, len(reference)))
             else:
                 texts, references = zip(*block, strict=True)
                 counts = self._metric._extract_corpus_statistics(texts, [references])
@@ -180,14 +186,6 @@ class Overlap:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(fresh, range(len(self._rows), len(self._counts)), strict=True)
         return self._counts[[self._rows[pair] for pair in pairs]]
-
-    def _edits(self, pair: Pair) -> tuple[int, int]:
-        """The counts of TER: edits, and words of the reference."""
-        text, reference = (self._metric._preprocess_segment(text).split() for text in pair)
-        number, remark = edits(text, reference)
-        if remark:
-            self._remarks[pair] = remark
-        return number, len(reference)
 
     def _segment_score(self, counts: list[int]) -> float:
         """The score of one segment; BLEU then uses only the n-gram orders that the segment has (effective order)."""
