@@ -12,7 +12,7 @@ from mtagent import config as configuration
 from mtagent.cli.terminal import say
 from mtagent.config import Config, GateName
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import EVALUATORS
+from mtagent.evaluators.protocol import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes
