@@ -154,7 +154,7 @@ def test_what_is_no_single_score_on_the_scale_is_an_error(reply: str, reason: st
 @pytest.mark.parametrize("ending", ['{"annotations": []}', 'So my final answer is {"annotations": []}.'])
 def test_what_a_debater_quotes_is_not_what_it_concludes(ending: str) -> None:
     quoted = f'The other annotator says\n{{"annotations": [{ONE}]}}\nand I do not agree.'
-    assert m_mad.parse_statement(f"{quoted}\n{ending}", TEXT, "accuracy").errors == ()
+    assert m_mad.parse_statement(f"{quoted}\n{ending}", TEXT, "accuracy")[1] == ()
 
 
 @pytest.mark.parametrize(("reply", "agreed"), [("Yes.", True), ("**Yes**", True), ("YES", True), ("No.", False)])

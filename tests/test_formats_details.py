@@ -58,8 +58,8 @@ FAILED = Step(stage="proofread", text="Ein Kater.", verdict="failed", cause="Ser
 CHAIN = Chain(segment=SEGMENT, steps=(STEP, FAILED))
 
 
-def written(path: Path, *chains: Chain) -> list[dict[str, Any]]:
-    assert write_details(path, chains) == len(chains)
+def written(path: Path, *chains: Chain, messages: bool = False) -> list[dict[str, Any]]:
+    assert write_details(path, chains, messages=messages) == len(chains)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
@@ -87,6 +87,18 @@ def test_an_account_tells_everything_that_was_done(tmp_path: Path) -> None:
     assert (rate["purpose"], rate["model"], rate["seconds"], rate["usage"]["input_tokens"]) == ("rate", "m", 1.5, 100)
     assert judge["error"] == "EmptyReply: no text"
     assert not {"messages", "reply", "tool_calls"} & rate.keys()
+
+
+def test_messages_are_told_on_request_and_tool_calls_where_there_are_any(tmp_path: Path) -> None:
+    chain = Chain(segment=SEGMENT, steps=(STEP.model_copy(update={"calls": (RATE, CORE)}),))
+    (account,) = written(tmp_path / "d.jsonl", chain, messages=True)
+    plain, with_tools = account["stages"][0]["calls"]
+    tool_call = SEARCH.model_dump()
+    assert (plain["messages"], plain["reply"]) == ([{"role": "user", "content": "Rate this."}], "{}")
+    assert (plain["tool_calls"], with_tools["tool_calls"]) == ([], [tool_call])
+    _, asked, answered = with_tools["messages"]
+    assert asked == {"role": "assistant", "content": "", "tool_calls": [tool_call]}
+    assert answered == {"role": "tool", "content": "A cat is an animal.", "tool_call_id": "1"}
 
 
 def test_an_unknown_price_stays_unknown_and_a_segment_without_steps_is_told_too() -> None:

@@ -234,23 +234,18 @@ def split(
     return ours if sample is None else ours.drawn(sample, seed), pairs.chosen(~learnt)
 
 
-class _Design(NamedTuple):
-    """Features of pairs, a column each, divided by ``scales`` after ``means`` were taken away."""
+def _design(pairs: JudgedPairs, with_before: bool) -> tuple[Floats, Floats, Floats]:
+    """The features, a column each, divided by the scales after the means were taken away; these means and scales.
 
-    values: Floats
-    means: Floats
-    scales: Floats
-
-
-def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
-    """The roots of the differences of each judge, and ``with_before`` its scores before where it gives scores."""
+    They are the roots of the differences of each judge, and ``with_before`` its scores before where it gives scores.
+    """
     values, means = pairs.roots, np.zeros(len(pairs.judges))
     if with_before:
         before = np.nan_to_num(pairs.scores_before)
         values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
     scales = values.std(axis=0)
     scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant but for rounding
-    return _Design(np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales)
+    return np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales
 
 
 def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
@@ -303,7 +298,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     for with_before in (False, True):
         if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
             continue
-        features = _design(pairs, with_before).values
+        features, _, _ = _design(pairs, with_before)
         predicted = {ridge: _out_of_fold(features, gains, tamed, fold, ridge) for ridge in RIDGES}
         losses = {ridge: (tamed - values) ** 2 for ridge, values in predicted.items()}
         better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
@@ -312,16 +307,14 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
             chosen = predicted[ridge], ridge, with_before
     assert chosen is not None
     predictions, ridge, with_before = chosen
-    design = _design(pairs, with_before)
-    intercept, weights = _fit(design.values, gains, tamed, ridge)
+    features, means, scales = _design(pairs, with_before)
+    intercept, weights = _fit(features, gains, tamed, ridge)
     size = len(pairs.judges)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
-        weight = JudgeWeight(
-            judge=judge, signature=signature, scale=float(design.scales[place]), weight=float(weights[place])
-        )
-        if with_before and design.scales[size + place] > 0:
-            mean, scale, of_before = (float(values[size + place]) for values in (design.means, design.scales, weights))
+        weight = JudgeWeight(judge=judge, signature=signature, scale=float(scales[place]), weight=float(weights[place]))
+        if with_before and scales[size + place] > 0:
+            mean, scale, of_before = (float(values[size + place]) for values in (means, scales, weights))
             weight = weight.model_copy(update={"before_mean": mean, "before_scale": scale, "before_weight": of_before})
         judges.append(weight)
     return ExpectedGain(

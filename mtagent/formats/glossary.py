@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 from xml.parsers import expat
 
 import regex
@@ -181,17 +180,13 @@ _LONGEST_NOTE, _DEEPEST = 200, 100
 _INLINE = frozenset({"hi", "foreign", "ph", "bpt", "ept", "sub"})
 
 
-class _TermOfEntry(NamedTuple):
-    text: str
-    forbidden: bool
-    line: int
-
-
 class _Entry:
-    """A concept: its terms by language, and its notes by kind, those of a language under its code."""
+    """A concept: its terms by language, each with whether it is forbidden, and its notes by kind, those of a language
+    under its code.
+    """
 
     def __init__(self) -> None:
-        self.terms: dict[str, list[_TermOfEntry]] = {}
+        self.terms: dict[str, list[tuple[str, bool]]] = {}
         self.notes: dict[tuple[str, str], str] = {}
 
     def note(self, lang: str) -> str | None:
@@ -281,7 +276,7 @@ class _Reader:
             if not self._lang:
                 raise InputError(f"{self._path}:{self._line}: {self._term!r} is in no langSet or langSec")
             forbidden = self._status.startswith(_FORBIDDEN)
-            entry.terms.setdefault(self._lang, []).append(_TermOfEntry(self._term, forbidden, self._line))
+            entry.terms.setdefault(self._lang, []).append((self._term, forbidden))
         elif name in _LANGUAGE:
             self._lang = ""
         self._text = []
@@ -304,6 +299,6 @@ def read_tbx(path: Path, source_lang: str, target_lang: str) -> tuple[Term, ...]
         if source is None or target is None or source == target:
             continue
         note = entry.note(source) or entry.note(target)
-        for original, wanted in product(entry.terms[source], entry.terms[target]):
-            terms.append(Term(source=original.text, target=wanted.text, forbidden=wanted.forbidden, note=note))
+        for (original, _), (wanted, forbidden) in product(entry.terms[source], entry.terms[target]):
+            terms.append(Term(source=original, target=wanted, forbidden=forbidden, note=note))
     return tuple(terms)

@@ -23,7 +23,7 @@ from mtagent.formats.segments import (
     segments_from,
     suggested,
 )
-from mtagent.records import Chain, Rated, Segment
+from mtagent.records import Call, Chain, Rated, Segment
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
@@ -209,12 +209,13 @@ def _members(raw: str) -> list[_Member]:
     return members
 
 
-def write_details(path: Path, chains: Iterable[Chain]) -> int:
+def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
     """Write one JSON object per chain, in the order given, and return their number.
 
-    The file appears when it is complete. Raises :class:`OutputError`.
+    ``messages`` adds the full requests and replies of all calls. The file appears when it is complete. Raises
+    :class:`OutputError`.
     """
-    return write_pieces(path, "", (_account_line(details(chain), path) for chain in chains))
+    return write_pieces(path, "", (_account_line(details(chain, messages=messages), path) for chain in chains))
 
 
 def _account_line(account: dict[str, Any], path: Path) -> str:
@@ -225,8 +226,8 @@ def _account_line(account: dict[str, Any], path: Path) -> str:
         raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
 
 
-def details(chain: Chain) -> dict[str, Any]:
-    """The account of one chain as plain data: texts, stages, edits, ratings, calls (without texts), what they cost."""
+def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
+    """The account of one chain as plain data: texts, stages, edits, ratings, calls and what they cost."""
     stages = [
         {
             "stage": step.stage,
@@ -239,7 +240,7 @@ def details(chain: Chain) -> dict[str, Any]:
             "not_fixed": [error.model_dump(exclude_none=True) for error in step.not_fixed],
             # The calls stand with the step, which paid for them.
             "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
-            "calls": [call.model_dump(exclude={"messages", "reply", "tool_calls"}) for call in step.calls],
+            "calls": [_call(call, messages) for call in step.calls],
             "usage": step.usage.model_dump(),
             "seconds": step.seconds,
         }
@@ -254,6 +255,17 @@ def details(chain: Chain) -> dict[str, Any]:
         "stages": stages,
         "usage": chain.usage.model_dump(),
     }
+
+
+def _call(call: Call, messages: bool) -> dict[str, Any]:
+    account = call.model_dump(exclude={"messages", "reply", "tool_calls"})
+    if messages:
+        account["messages"] = [  # with the fields of tool calls only where there are any: few have
+            {"role": message.role, "content": message.content} | message.model_dump(exclude_defaults=True)
+            for message in call.messages
+        ]
+        account |= {"reply": call.reply, "tool_calls": [tool_call.model_dump() for tool_call in call.tool_calls]}
+    return account
 
 
 def as_object(rated: Rated) -> dict[str, Any]:
