@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mtagent.chain.chain import Plan, improve
-    from mtagent.chain.revert import revert
+    from mtagent.chain.decided import decided
     from mtagent.config import Config
+    from mtagent.decisions import Decision
     from mtagent.errors import MtagentError
     from mtagent.evaluators.protocol import Evaluator
     from mtagent.jobs.agent import Agent, make_segments
@@ -62,7 +63,8 @@ _WHERE = {
     "Term": "records",
     "Usage": "records",
     "rate": "jobs.rate",
-    "revert": "chain.revert",
+    "Decision": "decisions",
+    "decided": "chain.decided",
     "Store": "store.store",
 }
 
@@ -73,6 +75,7 @@ __all__ = [
     "Chain",
     "Completion",
     "Config",
+    "Decision",
     "Draft",
     "Edit",
     "ErrorSpan",
@@ -88,10 +91,10 @@ __all__ = [
     "Term",
     "Translator",
     "Usage",
+    "decided",
     "improve",
     "make_segments",
     "rate",
-    "revert",
 ]
 
 

@@ -9,7 +9,8 @@
     ├── OutputError            a file cannot be written
     ├── BudgetSpent            what is left of the budget might not suffice for the next call
     ├── StoreError             the store cannot be opened, read or written
-    │   └── RunLocked          another process is working on this run
+    │   ├── RunLocked          another process is working on this run
+    │   └── DecidedElsewhere   another window has decided on this segment meanwhile
     ├── PromptError            a prompt is broken, or a variable is missing
     ├── TranslatorError        a wrapped MT system failed
     │   ├── LanguageNeeded     it has to be told the source language
@@ -96,6 +97,10 @@ class StoreError(MtagentError):
 
 class RunLocked(StoreError):
     """Another process is working on this run."""
+
+
+class DecidedElsewhere(StoreError):
+    """Another window has decided on this segment meanwhile."""
 
 
 class PromptError(MtagentError):

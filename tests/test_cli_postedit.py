@@ -186,18 +186,6 @@ def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s
     assert shell("runs export mine --like t.csv").lines == ["nr,src,mt,lp", f"7,{SOURCES[0]},{IMPROVED[0]},en-es"]
 
 
-def test_one_edit_or_a_whole_segment_is_taken_back_once(shell: Shell) -> None:
-    shell.postedit("--name mine")
-    assert shell("revert mine 1 --edit 1").out == f"{TRANSLATIONS[0]}\n"
-    assert shell("runs export mine").lines == TRANSLATIONS
-    assert "reverted" in shell("runs show mine 1").out
-    assert "cannot be reverted: it is reverted" in refused(shell("revert mine 1 --edit 1"))
-    shell.postedit("--name other --skip-guards end")
-    assert shell("revert other 1").out == f"{TRANSLATIONS[0]}\n"
-    assert "segment 1 has no applied edit to revert" in refused(shell("revert other 1"))
-    assert "no segment '9'" in refused(shell("revert other 9"))
-
-
 def refused(done: Done) -> str:
     assert (done.code, done.out) == (1, "")
     return done.err
@@ -313,3 +301,15 @@ def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> No
     done = shell("report r -o r.pdf")
     assert (done.code, "r.pdf: a report is no .pdf file; name it with .html" in done.err) == (1, True)
     assert not shell.folder.joinpath("r.pdf").exists()
+
+
+def test_the_paper_preset_shows_the_glossary_to_each_stage_and_one_segment_is_one(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("de.txt", "Hallo.")
+    shell.write("terms.tsv", "source\ttarget", "hello\tServus")
+    files = "postedit -s en.txt -t de.txt -l en-de"
+    asked = shell(
+        f"{files} --stages pe,pr --preset paper --glossary terms.tsv --model m --base-url http://x/v1 --dry-run"
+    )
+    assert asked.out.count(">hello = Servus</glossary") == 2
+    assert "mtagent: 1 segment: " in shell(f"{files} -o out.txt").err

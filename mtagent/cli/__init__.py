@@ -37,13 +37,15 @@ COMMANDS = {
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
-    "runs": ("mtagent.cli.runs", "List and show stored runs; save those of a damaged store."),
+    "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
     "export": (
         "mtagent.cli.export",
         "Write what a run holds: its texts and details, its ratings, files for other tools.",
     ),
     "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
-    "revert": ("mtagent.cli.revert", "Take back one edit, or all edits of a segment."),
+    "accept": ("mtagent.cli.decide:accept", "Let edits stand, also refused ones; approve segments."),
+    "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),
+    "decide": ("mtagent.cli.decide:decide", "Take over decisions from a table, or write one to fill in."),
 }
 
 EXAMPLES = """\b

@@ -1,24 +1,27 @@
-"""``mtagent runs``: list, show, rescue."""
+"""``mtagent runs``: list, show, delete, rescue."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mtagent.chain.revert import numbered
+from mtagent.chain.decided import Decided, decided
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
+from mtagent.decisions import Decision
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
-from mtagent.records import Chain
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
-from mtagent.text.amounts import dollars
+from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
 
 STORE = with_options(STORE_OPTION)
@@ -27,13 +30,15 @@ Examples:
   mtagent runs list
   mtagent runs show postedit-1a2b3c4d           # stages, counts, costs
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
+  mtagent runs delete postedit-1a2b3c4d
+  mtagent runs delete --older-than 30d --yes
   mtagent runs rescue new.db --store damaged.db
 """
 
 
 @click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List and show stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
+    """List, show and delete stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
 
 
 @command.command("list")
@@ -73,15 +78,17 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         stored = opened.read(run)
         if segment is not None:
             rating = stored.kind == "rating"
-            display(show_ratings(stored, segment) if rating else _show_chain(stored.chain(segment)[1]))
+            if rating:
+                display(show_ratings(stored, segment))
+            else:
+                position, chain = stored.chain(segment)
+                display(_show_chain(decided(chain, opened.decisions(run).history(position))))
             return
         summary = opened.run(run)
         total = summary.counts.total
         of = "" if total in (None, summary.counts.done) else f" of {total}"
-        display(
-            visible(summary.name, one_line=True)
-            + f": {summary.state}, started {summary.started}, {summary.counts.done}{of} segments done"
-        )
+        done = counted(summary.counts.done, "segment") if not of else f"{summary.counts.done}{of} segments"
+        display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {done} done")
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
         click.echo(
@@ -90,26 +97,97 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
 
 
-def _show_chain(chain: Chain) -> str:
+def _show_chain(result: Decided) -> str:
+    chain = result.chain
     lines = [
         visible(f"segment  {chain.segment.id}", one_line=True),
         f"source   {chain.segment.source}",
         f"given    {chain.given or ''}",
     ]
-    numbers = {id(edit): number for number, _, edit in numbered(chain)}
+    rows = iter(result.edits)
     for step in chain.steps:
         lines.append(visible(f"{step.stage}: {step.verdict} ({step.reason})", one_line=True))
         for edit in step.edits:
             why = f": {edit.detail}" if edit.detail else ""
+            row = next(rows)
             lines.append(
-                f"  edit {numbers[id(edit)]}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
+                f"  edit {row.number}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
             )
+            said = [row.remark] if row.remark else []
+            said = [_said(row.decision), *said] if row.decision else said
+            lines += [visible(f"    {line}", one_line=True) for line in said]
         for error in step.not_fixed if step.stage == "rules" else ():
             shown = f"  not fixed: {error.severity} {error.category} {error.text!r}: {error.explanation}"
             lines.append(visible(shown, one_line=True))
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")
-    return "\n".join([*lines, f"text     {chain.text}"])
+    lines.append(f"text     {chain.text}")
+    if result.decision:
+        lines.append(visible(_said(result.decision), one_line=True))
+    if result.reviewed:
+        lines.append(f"decided  {result.text}")
+    lines += [visible(f"a guard sees in it: {damage}", one_line=True) for damage in result.findings]
+    lines += [visible(f"about another text, and not in force: {_said(old)}", one_line=True) for old in result.stale]
+    return "\n".join(lines)
+
+
+_VERDICTS = {"accept": "accepted", "reject": "rejected", "text": "a text of their own", "undecided": "taken back"}
+
+
+def _said(decision: Decision) -> str:
+    """A decision, for people: ``rejected by ana, 2026-11-23 06:00:00.000: not our style``."""
+    by = f" by {decision.who}" if decision.who else ""
+    own = f" ({decision.text!r})" if decision.text is not None else ""
+    why = f": {decision.reason}" if decision.reason else ""
+    return f"{_VERDICTS[decision.verdict]}{own}{by}, {decision.at}{why}"
+
+
+_AGES = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@command.command("delete")
+@click.argument("runs", nargs=-1, metavar="[RUN]…")
+@click.option("--older-than", metavar="30d", help="All runs that nobody worked on for so long: 12h, 30d, 8w.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@STORE
+def delete(runs: tuple[str, ...], older_than: str | None, yes: bool, store: Path | None) -> None:
+    """Delete runs with their texts, ratings, decisions and dialogues.
+
+    Texts and replies that other runs share stay with them. The file is written anew, so that nothing of the rest is
+    left in it.
+    """
+    if bool(runs) == (older_than is not None):
+        raise click.UsageError("name runs, or give --older-than 30d")
+    with existing_store(store) as opened:
+        chosen = runs if older_than is None else _older(opened.runs(), older_than)
+        if not chosen:
+            say(f"mtagent: no run is older than {older_than}")
+            return
+        known = {name: opened.run(name) for name in dict.fromkeys(chosen)}
+        for name, run in known.items():
+            say(f"{visible(name, one_line=True)}: {run.counts.done + run.counts.failed} segments, {run.updated}")
+        if not yes:
+            if not sys.stdin.isatty():
+                raise click.UsageError("there is nobody to ask: give --yes to delete them")
+            click.confirm(f"Delete {counted(len(known), 'run')}? They cannot be brought back.", abort=True, err=True)
+        done = opened.delete(list(known))
+    say(
+        f"mtagent: {counted(len(known), 'run')} deleted; the store has {done.after / 1e6:.1f} MB now, and had "
+        f"{done.before / 1e6:.1f} MB"
+    )
+    if done.waiting:
+        say("mtagent: another process is reading the store: the file gets smaller when it has ended")
+    if done.related:
+        say(f"mtagent: made from what was deleted, and may hold its texts: {', '.join(done.related)}")
+
+
+def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
+    """The runs that were not worked on for the time ``age``."""
+    match = re.fullmatch(r"(\d{1,5})([hdw])", age.strip())
+    if match is None:
+        raise click.UsageError(f"--older-than {age!r}: write a number and h, d or w, as in 30d")
+    limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
+    return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]
 
 
 @command.command("export", hidden=True)
@@ -141,6 +219,6 @@ def rescue_runs(new: Path, store: Path | None) -> None:
     runs = rescue(store_path(store), new)
     for rescued in runs:
         lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
-        display(f"{rescued.run}: {rescued.segments} segments saved{lost}")
+        display(f"{rescued.run}: {counted(rescued.segments, 'segment')} saved{lost}")
     say(f"mtagent: written: {new}")
     sys.exit(3 if any(rescued.left_out for rescued in runs) else 0)

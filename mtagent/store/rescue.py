@@ -14,7 +14,7 @@ from mtagent.store.rows import SEGMENT_TABLES
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
-_TABLES = ("runs", *SEGMENT_TABLES, "texts", "calls")
+_TABLES = ("runs", *SEGMENT_TABLES, "texts", "calls", "decisions")
 _ROWS = 1000
 _BESIDE = 100  # segments are saved as they are done, so that of an unreadable row may lie this far from its neighbours
 _UNKNOWN_LAST = 2**20  # rows that are looked for where the end of a table is damaged

@@ -35,6 +35,9 @@ class Counts(Record):
     total: int | None = None
 
 
+_SHOWN_IDS = 3
+
+
 class RunSummary(Record):
     """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
 
@@ -88,7 +91,7 @@ class StoredRun:
             "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
         )
         if not positions:
-            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}")
+            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}{self._some_ids()}")
         if len(positions) > 1:
             places = ", ".join(str(position) for (position,) in positions)
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
@@ -104,6 +107,15 @@ class StoredRun:
             f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
             "command that began the run does them"
         )
+
+    def _some_ids(self) -> str:
+        """How the first segments are called."""
+        rows = self._database.query(
+            "SELECT segment FROM segments WHERE run_id = ? ORDER BY position LIMIT ?", (self.id, _SHOWN_IDS + 1)
+        )
+        names = [repr(name) for (name,) in rows]
+        more = " …" if len(names) > _SHOWN_IDS else ""
+        return f"; its segments are called {', '.join(names[:_SHOWN_IDS])}{more}" if names else ""
 
     def chain_at(self, position: int) -> Chain:
         """The chain of the segment at ``position``, which must be there."""
@@ -201,7 +213,10 @@ class Run(StoredRun):
         (:class:`StoreError`).
         """
         self._refuse_finished(position, chain.segment.id)
-        self._write(position, chain)
+        calls = [call for step in chain.steps for call in step.calls]
+        self._put(
+            position, chain.segment.id, calls, lambda connection: insert_chain(connection, self.id, position, chain)
+        )
 
     def save_ratings(self, position: int, rated: Sequence[Rated]) -> None:
         """Store the ratings of one segment's translations, one per system, all of them or none.
@@ -212,12 +227,6 @@ class Run(StoredRun):
         self._refuse_finished(position, segment)
         calls = [call for result in rated for call in result.calls]
         self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
-
-    def replace(self, position: int, chain: Chain) -> None:
-        """Store another chain in the place of a stored one."""
-        if self._state(position) is None:
-            raise StoreError(f"run {self.name!r}: there is nothing at position {position} to replace")
-        self._write(position, chain)
 
     def finish(self, state: Literal["finished", "stopped"] = "finished") -> None:
         """Note how the run ended, and let go of it. It can be started again, to try failed segments."""
@@ -249,12 +258,6 @@ class Run(StoredRun):
             raise StoreError(
                 f"run {self.name!r}: position {position} is finished already; segment {segment!r} is not saved"
             )
-
-    def _write(self, position: int, chain: Chain) -> None:
-        calls = [call for step in chain.steps for call in step.calls]
-        self._put(
-            position, chain.segment.id, calls, lambda connection: insert_chain(connection, self.id, position, chain)
-        )
 
     def _put(self, position: int, segment: str, calls: Iterable[Call], insert: Callable[[Connection], None]) -> None:
         """Put rows in the place of what is at ``position``; failed ``calls`` are not recalled again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -16,6 +16,8 @@ from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
 from mtagent.store.calls import CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
+from mtagent.store.decisions import DecisionLog
+from mtagent.store.deletion import Deleted, delete_runs
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
@@ -121,6 +123,29 @@ class Store:
     def read(self, name: str) -> StoredRun:
         """A stored run to read, also while another process works on it."""
         return StoredRun(self.database, self._calls, self._id(name), name)
+
+    def decisions(self, name: str) -> DecisionLog:
+        """What people decided about a stored run, to read and to go on with."""
+        return DecisionLog(self.database, self._id(name), name)
+
+    def delete(self, names: Sequence[str]) -> Deleted:
+        """Delete runs: their texts, ratings, decisions and calls. What other runs share stays; the file gets smaller.
+
+        Raises :class:`RunLocked` where a process works on one of them, and :class:`StoreError` for a name that is not
+        there; then none is deleted.
+        """
+        ids = {name: self._id(name) for name in dict.fromkeys(names)}
+        runs = list[Run]()
+        try:
+            for name, run_id in ids.items():
+                runs.append(self._lock(run_id, name))
+            return delete_runs(self.database, list(ids.values()), list(ids))
+        finally:
+            for run in runs:
+                run.close()
+            for run_id in ids.values() if len(runs) == len(ids) else ():
+                if (lock := self._lock_of(run_id)) is not None:
+                    Path(lock.lock_file).unlink(missing_ok=True)
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
@@ -241,7 +266,7 @@ class Store:
         if self.database.path == MEMORY:
             return None
         # Resolved: who opens the store by another name must meet the same lock.
-        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock")
+        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock", mode=0o600)
 
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:

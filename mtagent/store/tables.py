@@ -180,9 +180,17 @@ _CANDIDATES = ("ALTER TABLE segments ADD COLUMN candidates TEXT NOT NULL DEFAULT
 
 _MAX_LENGTH = ("ALTER TABLE segments ADD COLUMN max_length INTEGER",)
 
+_DECISIONS = (
+    """CREATE TABLE decisions (
+        id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL,
+        edit INTEGER, verdict TEXT NOT NULL, text TEXT, reason TEXT, who TEXT NOT NULL,
+        at TEXT NOT NULL, seconds REAL, stage TEXT, chain TEXT NOT NULL)""",
+    "CREATE INDEX decisions_by_segment ON decisions (run_id, position)",
+)
+
 MIGRATIONS: Sequence[Migration] = (
     *(_TABLES, (_DIALOGUE,), _TOOLS, _RATED, _ROLES_AND_CAUSES, _OUTPUTS, _CANDIDATES),
-    _MAX_LENGTH,
+    *(_MAX_LENGTH, _DECISIONS),
 )
 
 

@@ -1,0 +1,300 @@
+"""Decisions of people on a stored run: which edits they are about, from the command line or a table, and what results.
+
+A command writes all of its decisions or none. It reads a segment's version before it decides and gives it back when it
+writes: where another window was first, nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mtagent.chain.decided import Decided, checked, decided, numbered
+from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest
+from mtagent.errors import ConfigError, InputError, StoreError
+from mtagent.formats.decisions import DecisionRow, read_decisions, write_decisions
+from mtagent.records import Chain, Edit, Step
+from mtagent.store.store import Store
+
+
+class DecidedRun:
+    """A chain run with what people decided about it."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.run, self.log = store.read(name), store.decisions(name)
+        if self.run.kind != "chain":
+            raise ConfigError(f"run {name!r}: holds ratings, and no edits to decide on")
+        self.skip = frozenset((store.settings(name) or {}).get("skip_guards") or ())
+
+    def segments(self, *, only_decided: bool = False) -> Iterator[tuple[int, Decided]]:
+        """The segments by position, each with its decisions applied. ``only_decided``: those that have any."""
+        histories = self.log.histories()
+        if only_decided:
+            for position, history in histories.items():
+                yield position, decided(self.run.chain_at(position), history, skip=self.skip)
+            return
+        for position, chain in self.run.placed_chains():
+            yield position, decided(chain, histories.get(position, ()), skip=self.skip)
+
+    def chains(self) -> Iterator[Chain]:
+        """The chains by position, each with the text that people's decisions made, where there are any."""
+        return (chain for _, chain in self.placed_chains())
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same, each with its position."""
+        return ((position, result.reviewed_chain) for position, result in self.segments())
+
+
+# -- which edits
+
+
+def _categories(step: Step, edit: Edit) -> Iterable[str]:
+    """``style/awkward`` is ``style`` too."""
+    category = edit.span.category if edit.span else ""
+    return (category, category.partition("/")[0])
+
+
+_KEYS: Mapping[str, Callable[[Chain, Step, Edit], Iterable[str | None]]] = {
+    "guard": lambda chain, step, edit: edit.guards,
+    "category": lambda chain, step, edit: _categories(step, edit),
+    "severity": lambda chain, step, edit: [edit.span.severity if edit.span else None],
+    "outcome": lambda chain, step, edit: [edit.outcome],
+    "stage": lambda chain, step, edit: [step.stage],
+    "judge": lambda chain, step, edit: [judgement.judge for judgement in step.cause.judgements],
+    "document": lambda chain, step, edit: [chain.segment.document],
+    "domain": lambda chain, step, edit: [chain.segment.domain],
+}
+"""What a filter may go by, and the values of an edit."""
+
+
+class Filter(NamedTuple):
+    """Conditions ``KEY=VALUE`` on edits, which all must hold."""
+
+    conditions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, specs: Sequence[str]) -> Filter:
+        """The filter of ``specs``. Raises :class:`ConfigError` for an unknown key."""
+        conditions = []
+        for spec in specs:
+            key, equals, value = (part.strip() for part in spec.partition("="))
+            if not equals or not value or key not in _KEYS:
+                raise ConfigError(f"--where {spec!r}: write KEY=VALUE, with a KEY of {', '.join(_KEYS)}")
+            conditions.append((key, value))
+        return cls(tuple(conditions))
+
+    def holds(self, chain: Chain, step: Step, edit: Edit) -> bool:
+        """Whether an edit meets all conditions."""
+        return all(value in _KEYS[key](chain, step, edit) for key, value in self.conditions)
+
+    def values(self, chain: Chain) -> Iterator[tuple[str, str]]:
+        """The values of the edits in ``chain`` by key, to tell the user what there is."""
+        for _, step, edit in numbered(chain):
+            for key, _ in self.conditions:
+                yield from ((key, value) for value in _KEYS[key](chain, step, edit) if value)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{key}={value}" for key, value in self.conditions)
+
+
+EVERY = Filter(())
+"""The filter without conditions."""
+
+
+class Result(NamedTuple):
+    """What became of a segment: its text before and now, and how many of its edits were decided on (0: the whole)."""
+
+    segment: str
+    before: str
+    decided: Decided
+    edits: int
+
+
+def decide(
+    store: Store,
+    name: str,
+    verdict: DecisionVerdict,
+    segments: Sequence[str] = (),
+    *,
+    numbers: Sequence[int] = (),
+    where: Filter = EVERY,
+    who: str = "",
+    reason: str | None = None,
+    text: str | None = None,
+) -> list[Result]:
+    """Decide on edits of ``segments``: the ``numbers`` among them, those that ``where`` holds for, or on the whole.
+
+    ``undecided`` takes back all that was decided on a segment. Raises :class:`mtagent.errors.MtagentError` before
+    anything is written.
+    """
+    run = DecidedRun(store, name)
+    results, decisions, versions = list[Result](), list[tuple[int, Decision]](), dict[int, int]()
+    seen = set[tuple[str, str]]()
+    chosen = [run.run.chain(segment) for segment in dict.fromkeys(segments)]
+    for position, chain in chosen or run.run.placed_chains():
+        versions[position] = run.log.version(position)
+        history = run.log.history(position)
+        about: list[int | None] = list(dict.fromkeys(numbers))
+        if where.conditions:
+            seen.update(where.values(chain))
+            about = [
+                number
+                for number, step, edit in numbered(chain)
+                if where.holds(chain, step, edit) and _can(verdict, edit, number, history)
+            ]
+            if not about:
+                del versions[position]
+                continue
+        elif verdict == "undecided" and not numbers:
+            about = [decision.edit for decision in latest(history)]
+            if not about:
+                raise ConfigError(f"segment {chain.segment.id}: nothing was decided on it that could be taken back")
+        elif not numbers:
+            about = [None]
+        made = [
+            checked(
+                chain,
+                Decision(segment=chain.segment.id, edit=number, verdict=verdict, text=text, who=who, reason=reason),
+            )
+            for number in about
+        ]
+        decisions += [(position, decision) for decision in made]
+        before = decided(chain, history, skip=run.skip).text
+        after = decided(chain, [*history, *made], skip=run.skip)
+        results.append(Result(chain.segment.id, before, after, sum(number is not None for number in about)))
+    if where.conditions and not decisions:
+        raise ConfigError(_nothing_found(name, verdict, where, seen))
+    run.log.append(decisions, expected=versions)
+    return results
+
+
+def _can(verdict: DecisionVerdict, edit: Edit, number: int, history: Sequence[Decision]) -> bool:
+    """Whether a filter takes an edit for this verdict: one that is not located cannot be decided on alone."""
+    if verdict == "undecided":
+        return any(decision.edit == number for decision in latest(history))
+    return edit.start is not None
+
+
+def _nothing_found(name: str, verdict: DecisionVerdict, where: Filter, seen: Iterable[tuple[str, str]]) -> str:
+    if verdict == "undecided":
+        return f"run {name!r}: nothing was decided on an edit with {where} that could be taken back"
+    values = sorted({f"{key}={value}" for key, value in seen})
+    shown = ", ".join(values[:12]) + (" …" if len(values) > 12 else "")
+    return f"run {name!r}: no edit that can be decided on has {where}" + (f"; there are {shown}" if shown else "")
+
+
+# -- tables
+
+
+class Import(NamedTuple):
+    """What a table of decisions came to: new decisions, those that were there already, and rows without one."""
+
+    results: list[Result]
+    new: int
+    known: int
+    empty: int
+
+
+def import_decisions(store: Store, name: str, path: Path, who: str = "") -> Import:
+    """Take over the decisions of a table; nothing is written where one row of it is wrong.
+
+    Raises :class:`InputError`, which names the line, for a segment or an edit that the run does not have, and where the
+    words of an edit are others by now.
+    """
+    run = DecidedRun(store, name)
+    by_segment, empty = dict[str, list[DecisionRow]](), 0
+    for row in read_decisions(path):
+        if row.verdict is None:
+            empty += 1
+        else:
+            by_segment.setdefault(row.segment, []).append(row)
+    results, decisions, versions, known = list[Result](), list[tuple[int, Decision]](), dict[int, int](), 0
+    for segment, table in by_segment.items():
+        try:
+            position, chain = run.run.chain(segment)
+        except StoreError as error:
+            raise InputError(f"{table[0].where}: {error}") from error
+        version, history = run.log.version(position), run.log.history(position)
+        history = [decision for decision in history if decision.chain in ("", fingerprint(chain))]
+        before, made = decided(chain, history, skip=run.skip).text, list[Decision]()
+        _refuse_twice(table)
+        for row in sorted(table, key=lambda row: row.edit or 0):  # the segment as a whole first
+            decision = _decision(chain, row, who)
+            same = {(old.edit, old.verdict, old.text) for old in latest([*history, *made])}
+            nothing = row.verdict == "undecided" and row.edit not in {edit for edit, _, _ in same}
+            if (row.edit, row.verdict, row.text) in same or nothing:
+                known += 1
+            else:
+                made.append(decision)
+        if made:
+            versions[position] = version
+            decisions += [(position, decision) for decision in made]
+            after = decided(chain, [*history, *made], skip=run.skip)
+            results.append(Result(segment, before, after, sum(decision.edit is not None for decision in made)))
+    run.log.append(decisions, expected=versions)
+    return Import(results, len(decisions), known, empty)
+
+
+def _decision(chain: Chain, row: DecisionRow, who: str) -> Decision:
+    assert row.verdict is not None
+    given = Decision(segment=row.segment, edit=row.edit, verdict=row.verdict, text=row.text, reason=row.reason, who=who)
+    try:
+        decision = checked(chain, given)
+    except ConfigError as error:
+        raise InputError(f"{row.where}: {error}") from error
+    if row.edit is not None:
+        _, _, edit = numbered(chain)[row.edit - 1]
+        for column, words, there in (("old", row.old, edit.old), ("new", row.new, edit.new)):
+            if words is not None and words != there:
+                raise InputError(
+                    f"{row.where}: {column} is {_short(words)}, and edit {row.edit} of segment {row.segment} has "
+                    f"{_short(there)}: the run is another one by now; export the table again"
+                )
+    return decision
+
+
+def _refuse_twice(table: Sequence[DecisionRow]) -> None:
+    first = dict[int | None, DecisionRow]()
+    for row in table:
+        other = first.setdefault(row.edit, row)
+        if (other.verdict, other.text) != (row.verdict, row.text):
+            raise InputError(f"{row.where}: decides otherwise than {other.where} on the same; keep one of them")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:39]}…")
+
+
+def export_decisions(store: Store, name: str, path: Path) -> int:
+    """Write a table with a row for each edit and each segment that has any. Returns how many rows hold a decision."""
+    run = DecidedRun(store, name)
+    count = 0
+
+    def table() -> Iterator[dict[str, object]]:
+        nonlocal count
+        for _, result in run.segments():
+            if result.edits or result.decision:
+                for row in _rows_of(result):
+                    count += bool(row["decision"])
+                    yield row
+
+    write_decisions(path, table())
+    return count
+
+
+def _rows_of(result: Decided) -> Iterator[dict[str, object]]:
+    """The segment as a whole, and then its edits that have a place."""
+
+    def said(decision: Decision | None) -> dict[str, Any]:
+        if decision is None:
+            return {"decision": "", "text": "", "reason": ""}
+        return {"decision": decision.verdict, "text": decision.text or "", "reason": decision.reason or ""}
+
+    segment = result.chain.segment
+    yield {"segment": segment.id, "source": segment.source, "result": result.text} | said(result.decision)
+    for row in result.edits:
+        if row.edit.start is not None:
+            about = {"segment": segment.id, "edit": row.number, "stage": row.stage, "outcome": row.edit.outcome}
+            why = row.edit.detail or (row.edit.span.explanation if row.edit.span else "")
+            yield about | {"why": why, "old": row.edit.old, "new": row.edit.new} | said(row.decision)
