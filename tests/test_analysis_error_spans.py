@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mtagent.analysis.error_spans import (
     CHARACTERS,
+    ESA_ERROR_FREE,
     MEASURES,
     PARTIAL_OVERLAP,
     THRESHOLDS,
@@ -28,6 +29,7 @@ from mtagent.analysis.error_spans import (
     by_group,
     common_words,
     detection,
+    is_error_free,
     major_category,
     matching,
     score,
@@ -382,6 +384,22 @@ def test_spans_without_a_place_are_searched_together() -> None:
 
 
 # --- error-free translations
+
+
+@pytest.mark.parametrize(
+    ("errors", "esa", "label"),
+    [
+        ((), 85.0, True),
+        ((), 84.9, False),
+        ((span(0, 1, "neutral"),), 99.0, False),
+        ((IN_SOURCE,), None, False),
+        ((), None, None),
+        (None, 99.0, None),
+    ],
+)
+def test_labels_of_wmt26_need_a_score_and_no_spans(errors: Any, esa: float | None, label: bool | None) -> None:
+    assert is_error_free(errors, esa, at_least=ESA_ERROR_FREE) is label
+    assert is_error_free(errors) is (None if errors is None else not errors)
 
 
 def test_error_free_translations_are_detected_as_counted_by_hand() -> None:

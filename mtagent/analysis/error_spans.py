@@ -507,6 +507,10 @@ def _rates(counts: Floats) -> Floats:
 # --- error-free translations
 
 
+ESA_ERROR_FREE = 85.0
+"""WMT26's threshold for ESA scores (0 to 100)."""
+
+
 class Detection(NamedTuple):
     """How well error-free translations are told from others; "positive" is error-free.
 
@@ -523,6 +527,19 @@ class Detection(NamedTuple):
     f1: float | None
     accuracy: float | None
     left_out: SegmentsLeftOut
+
+
+def is_error_free(
+    errors: Collection[ErrorSpan] | None, score: float | None = None, at_least: float | None = None
+) -> bool | None:
+    """Whether a translation is labelled error-free: no error is marked and, with ``at_least``, its score reaches it.
+
+    ``None`` where that cannot be told: ``errors`` are ``None`` (not rated), or the score that is asked for is. Errors
+    of all severities and sides count, as at WMT26 (with ``at_least=ESA_ERROR_FREE`` for ESA scores).
+    """
+    if errors is None or (not errors and at_least is not None and score is None):
+        return None
+    return not errors and (at_least is None or score is None or score >= at_least)
 
 
 def detection(
