@@ -105,11 +105,12 @@ function keep() {
   if (byId("saved").textContent !== words) byId("saved").textContent = words;
 }
 
+let letGo = () => {}; // of this window's list, which another window may then take over
+
 async function adopt() {
-  navigator.locks.request(mine, () => new Promise(() => {})); // as long as this window lives
   for (const key of Object.keys(localStorage).filter((name) => name.startsWith("pending/") && name !== mine)) {
     await navigator.locks.request(key, { ifAvailable: true }, (lock) => {
-      if (lock === null) return;
+      if (lock === null) return; // its window lives
       const here = (entry) => byKey.has(keyOf({ run: runs.indexOf(entry.name), position: entry.position }));
       const entries = JSON.parse(localStorage.getItem(key) ?? "[]");
       pending.push(...entries.filter(here).map((entry) => ({ ...entry, run: runs.indexOf(entry.name) })));
@@ -118,8 +119,10 @@ async function adopt() {
       else localStorage.setItem(key, JSON.stringify(others));
     });
   }
-  keep();
-  send();
+  if (pending.length > 0) {
+    keep();
+    await send();
+  }
 }
 
 const isThere = (segment, { edit, verdict, text }) => {
@@ -154,6 +157,7 @@ async function send() {
         saved(segment);
       } else if (explain(error)) {
         keep();
+        if (error.status === 403) return letGo(); // the server is another one by now, and has opened another page
         setTimeout(() => { sending = false; send(); }, RETRY);
         return;
       } else {
@@ -383,7 +387,7 @@ function writingPart(chain) {
     "div", { class: "panel writing" }, element("h3", {}, element("label", { for: "own" }, `Your text (${chain.target_lang})`)), writing,
     element("p", { class: "buttons" }, save, " ", leave),
     element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
-    element("ul", { id: "found", class: "found", role: "status" }),
+    element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
   );
 }
 
@@ -543,7 +547,7 @@ function setUpFilters() {
     for (const row of rows) for (const value of valuesOf(row, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
     const values = [...counts.keys()].sort((a, b) => (name === "decided" ? 0 : counts.get(b) - counts.get(a)));
     const many = name === "decided" ? "" : (value) => ` (${counts.get(value).toLocaleString("en")})`;
-    if (values.length > 1) add(name, label, [["", "any"], ...values.map((value) => [value, `${words?.[value] ?? value}${many && many(value)}`])]);
+    if (values.length > 1 || (values.length === 1 && counts.get(values[0]) < rows.length)) add(name, label, [["", "any"], ...values.map((value) => [value, `${words?.[value] ?? value}${many && many(value)}`])]);
   }
   add("sort", "Order", Object.entries(ORDERS));
 }
@@ -601,6 +605,7 @@ async function poll() {
         if (row === current) announce("This segment was decided on in another window");
       }
     }
+    await adopt();
   } catch (error) {
     explain(error);
   }
@@ -626,9 +631,11 @@ async function begin() {
   byId("runs").textContent = runs.join(", ");
   document.title = `${runs.join(", ")}: mtagent review`;
   setUpFilters();
+  keep();
   byId("queue").open = innerWidth >= 768;
   change({});
   showProgress();
+  navigator.locks.request(mine, () => new Promise((resolve) => { letGo = resolve; }));
   await adopt();
   const first = matching.find((row) => localStorage.getItem(draftOf(row)) !== null) ?? matching.find((row) => row.decided !== "all") ?? matching[0];
   if (first) await open(first);
