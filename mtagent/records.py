@@ -635,10 +635,14 @@ class Step(Record):
 
 
 class Chain(Record):
-    """A segment and the steps taken on it. Nothing is lost: ``text`` is always the last accepted text."""
+    """A segment and the steps taken on it. Nothing is lost: ``text`` is always the last accepted text.
+
+    ``reviewed`` is the text that people's decisions made of it (:mod:`mtagent.chain.decided`), where there are any.
+    """
 
     segment: Segment
     steps: tuple[Step, ...] = ()
+    reviewed: str | None = None
 
     @property
     def given(self) -> str | None:

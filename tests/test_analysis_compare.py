@@ -20,13 +20,13 @@ from mtagent.analysis.compare import Comparison, Moved, compare_run, compare_run
 from mtagent.analysis.compare_tables import flat
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import Cost, Outcomes
-from mtagent.chain.revert import revert
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Call, Chain, Edit, Rated, Rating, Score, Segment, Step, Usage
 from mtagent.store import Store
 from tests.stored import improve, scripted, segment, step, store
+from tests.taken_back import taken_back
 
 SOURCES = ["A red house.", "Open the door now.", "Two old friends met.", "The cat sat here."]
 REFERENCES = ["A red acertado house.", "Open the door now.", "Two old friends acertado met.", "The cat sat there."]
@@ -327,24 +327,25 @@ REFUSED = Step(stage="proofread", text="b", proposed="c", verdict="rejected", ca
 TRIED = Step(stage="postedit", text="a", proposed="z", verdict="rejected", cause="gate: worse",
              edits=(Edit(old="a", new="z", outcome="rejected", start=0, end=1),))  # fmt: skip
 TWO_EDITS = step("postedit", "x y", edits=[applied("a", "x"), applied("b", "y", 2)])
+REWORDED = step("proofread", "x z", edits=[applied("y", "z", 2)])
 EDITED = step("postedit", "b", edits=[applied("a", "b")], usage=usage(10, 0.5))
 
 
 @pytest.mark.parametrize(
     ("chains", "outcomes"),
     [
-        pytest.param([chain(1, "a", EDITED), revert(chain(2, "a", EDITED), 1)], [
+        pytest.param([chain(1, "a", EDITED), taken_back(chain(2, "a", EDITED), 1)], [
             Outcomes(kept=1, reverted=1, edits={"applied": 1, "reverted": 1}),
             Outcomes(kept=1, reverted=1, edits={"applied": 1, "reverted": 1}),
         ], id="taken back"),
-        pytest.param([revert(chain(1, "a b", TWO_EDITS), 1)], [
+        pytest.param([taken_back(chain(1, "a b", TWO_EDITS), 1)], [
             Outcomes(kept=1, edits={"reverted": 1, "applied": 1}), Outcomes(kept=1, edits={"reverted": 1, "applied": 1})
         ], id="taken back in part"),
-        pytest.param([revert(chain(1, "a b", TWO_EDITS, step("proofread", "x z", edits=[applied("y", "z", 2)])), 3)], [
+        pytest.param([taken_back(chain(1, "a b", TWO_EDITS, REWORDED), 3)], [
             Outcomes(kept=1, edits={"applied": 2}), Outcomes(reverted=1, edits={"reverted": 1}),
             Outcomes(kept=1, edits={"applied": 2, "reverted": 1}),
         ], id="taken back in a later stage"),
-        pytest.param([revert(chain(1, "a", EDITED, REFUSED), 1)], [
+        pytest.param([taken_back(chain(1, "a", EDITED, REFUSED), 1)], [
             Outcomes(reverted=1, edits={"reverted": 1}), Outcomes(rejected=1, edits={}),
             Outcomes(reverted=1, edits={"reverted": 1}),
         ], id="taken back beside a rejected stage"),

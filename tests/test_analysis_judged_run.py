@@ -13,14 +13,18 @@ from mtagent.analysis.error_free import definition
 from mtagent.analysis.gate_calibration import calibrate
 from mtagent.analysis.gate_inputs import Judged, Pair, Text
 from mtagent.analysis.gate_tables import text
-from mtagent.analysis.judged_run import Labels, RunJudged, judge_edits
+from mtagent.analysis.judged_run import Labels, RunJudged, decided_gain, judge_edits
 from mtagent.chain.calibration import Calibration, read
+from mtagent.chain.decided import decided
+from mtagent.chain.guards import GUARDS
 from mtagent.config import load
+from mtagent.decisions import Decision
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
+from mtagent.jobs.calibrate import pairs_in
 from mtagent.jobs.parts import OwnParts
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Judgement, Message, Segment, Step
+from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
 from tests import stored
 from tests.commands import Done, Shell
 from tests.simulator import taught
@@ -89,6 +93,48 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     good = Judgement(judge="rules", signature=SIGNED, before=0, after=0.1)
     assert made.gain.predict([good]) > 0 > made.gain.predict([good.model_copy(update={"after": -0.1})])
     assert list(shell.runs()) == ["first"]
+
+
+def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> None:
+    run(shell)
+    preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(50)])
+    assert calibrated(shell).code == 0
+    shell.write("d.csv", "segment,edit,decision", *(f"{n},,{'reject' if n % 2 else 'accept'}" for n in range(50)))
+    assert shell("decide first d.csv").code == 0
+    done = calibrated(shell, "--decisions -o decided.json")
+    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 50 of 60 edits of first, labelled ones")
+    assert "no model is asked: the run holds what its judges said" in done.err
+    made, other = read(shell.folder / "decided.json"), read(shell.folder / "gate.json")
+    assert made.gain == other.gain
+    assert (made.human, [source.option for source in made.data]) == ("decisions", ["--run", "--decisions"])
+    few = "of which 0 are labelled in the decisions on run 'first': at least 30 are needed to learn from"
+    assert shell("revert first", *map(str, range(50)), "--undo").code == 0
+    assert few in calibrated(shell, "--decisions -o none.json").last
+
+
+@pytest.mark.parametrize(("decisions", "gain"), [
+    ([(None, "accept")], 1.0), ([(None, "reject")], -1.0), ([(1, "accept")], None),
+    ([(1, "accept"), (2, "accept")], 1.0), ([(1, "accept"), (2, "reject")], 0.0),
+    ([(1, "reject"), (2, "reject")], -1.0), ([(2, "reject"), (None, "accept")], 0.0),
+    ([(1, "accept"), (2, "text", "bb")], 0.25), ([(None, "text", "x y")], 1.0), ([(None, "text", "a b")], -1.0),
+])  # fmt: skip
+def test_what_decisions_say_of_an_edit_that_a_gate_decided_on(
+    decisions: list[tuple[Any, ...]], gain: float | None
+) -> None:
+    """An edit of two parts; with 'a' -> 'x' alone, where the second is rejected and the segment accepted."""
+    changes = tuple(
+        Edit(old=old, new=new, start=start, end=start + 1, outcome="applied")
+        for old, new, start in (("a", "x", 0), ("b", "y", 2))
+    )
+    segment = Segment(id="1", source="-", source_lang="en", target_lang="es", translation="a b")
+    step = Step(stage="postedit", text="x y", proposed="x y", edits=changes, verdict="kept", cause="better")
+    made = Chain(segment=segment, steps=(step,))
+    history = [
+        Decision(segment="1", edit=edit, verdict=verdict, text=own[0] if own else None)
+        for edit, verdict, *own in decisions
+    ]
+    (pair,) = pairs_in(made, as_kept=True)
+    assert decided_gain(decided(made, history, skip=GUARDS.keys()), pair) == gain
 
 
 def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes(shell: Shell) -> None:
@@ -200,10 +246,10 @@ def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None
 
 
 @pytest.mark.parametrize(("line", "error"), [
-    ("--judge rules", "who labels the edits? Give --teacher NAME:model=MODEL, or --human FILE; one of them"),
+    ("--judge rules", "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of"),
     ("--judge rules --teacher rules:x=1 --human labels.tsv", "who labels the edits?"),
     ("--human labels.tsv --before given --after final", "--run brings the edits with it: leave out --before"),
-    ("--run second --judge rules --teacher spans-file", "--teacher labels the edits of one chain run"),
+    ("--run second --judge rules --teacher spans-file", "--teacher and --decisions label the edits of one chain run"),
     ("--pairs labels.tsv --budget 3", "--run brings the edits with it: leave out --pairs"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, shell: Shell) -> None:
@@ -322,7 +368,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels(preferences(shell)))).judged
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell)))).judged
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import DEFAULT_MODEL
 from tests.codes import without_codes
-from tests.commands import SOURCES, TRANSLATIONS, Shell, run
+from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, run
 from tests.pages import DOCS, linked_sample, section
 
 OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
@@ -176,7 +176,10 @@ def test_a_rating_run_is_listed_shown_and_exported(files: Shell) -> None:
     assert files("runs export mine").objects == written
     assert "x.seg.score, x.sys.score, x.seg.rating" in files("runs export mine -o x.seg.score").err
     assert files.read("x.seg.score")[0] == "es\t-0.1"
-    assert "run 'mine' holds ratings: --details and --like are for runs" in files("runs export mine --like es.txt").err
+    assert (
+        "run 'mine' holds ratings: --details, --like and --only are for runs"
+        in files("runs export mine --like es.txt").err
+    )
     assert "holds ratings already: `mtagent export mine` writes them again" in files("rate --run mine").err
 
 
@@ -203,7 +206,8 @@ def test_a_run_in_which_an_edit_was_taken_back_is_another_input(files: Shell) ->
     assert files("revert mine 1 --edit 1").code == 0
     after = files("rate --run mine")
     assert after.last.split("run rate-")[1] != before.last.split("run rate-")[1]
-    assert [o["translation"] for o in after.objects[:3]] == [TRANSLATIONS[0]] * 3
+    assert [o["system"] for o in after.objects[:4]] == ["given", "postedit", "final", "reviewed"]
+    assert [o["translation"] for o in after.objects[:4]] == [TRANSLATIONS[0], IMPROVED[0], IMPROVED[0], TRANSLATIONS[0]]
 
 
 def test_a_segment_that_was_never_translated_has_no_rating_and_says_so(files: Shell) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.chain.calibration import read
+from mtagent.jobs.calibrate import pairs_in
+from mtagent.store import Store
 from tests.commands import Shell
 from tests.simulator import read_journal
 from tests.simulator.marks import corrected, marks, segments
@@ -92,3 +94,34 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
     assert [line.split()[0] for line in compared.lines if line.startswith(("first/final", "second/final"))][:2] == [
         "first/final", "second/final",
     ]  # fmt: skip
+
+
+@pytest.mark.loopback
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_hundred_decisions_make_a_gate_that_decides_on_the_whole_run_again_without_a_call(
+    shell: Shell, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
+        prepare(shell, server)
+        assert shell.postedit(f"{PANEL} --name first -o first.txt").code == 0
+        with Store(shell.folder / "store.db") as store:
+            pairs = [pair for chain in store.read("first").chains() for pair in pairs_in(chain)]
+        rows = list[str]()
+        for pair in pairs:
+            gain = worth(pair.after) - worth(pair.before)
+            if gain and len(rows) < 200:
+                rows += [f"{pair.segment.id},{number},{'accept' if gain > 0 else 'reject'}" for number in (1,)]
+        shell.write("d.csv", "segment,edit,decision", *rows)
+        decided = shell("decide first d.csv --who ana")
+        assert decided.code == 0, decided.err
+        paid = len(read_journal(log))
+        done = shell("gate calibrate --run first --decisions -o gate.json")
+        assert done.code == 0, done.err
+        assert "no model is asked: the run holds what its judges said" in done.err
+        second = shell.postedit(f"{PANEL} --calibration gate.json --name second -o second.txt")
+        assert second.code == 0, second.err
+        assert len(read_journal(log)) == paid
+    assert shell.runs()["second"].usage.calls == 0
+    assert mean_worth(shell, "second.txt") > mean_worth(shell, "es.txt")

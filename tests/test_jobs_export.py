@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
-from mtagent.chain.revert import revert
 from mtagent.formats import read_annotations
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.mtme import MTME
@@ -20,6 +19,7 @@ from mtagent.store import Store
 from mtagent.text import paragraphs
 from mtagent.text.edits import apply
 from tests.commands import IMPROVED, ROOT, SOURCES, TRANSLATIONS, Shell, run
+from tests.taken_back import taken_back
 
 REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dólares ahora."]
 
@@ -160,7 +160,7 @@ def reverted() -> Chain:
     text = apply(given, both)
     first = step("postedit", text, by("rules", -3), by("rules", -1), edits=both)
     later = step("proofread", text, by("rules", -1), by("rules", 0), verdict="rejected")
-    return revert(chain(1, "A cat.", given, first, later), 1)
+    return taken_back(chain(1, "A cat.", given, first, later), 1)
 
 
 # What a signature says of a single rating (its order) makes no other evaluator.
@@ -547,7 +547,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
         ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
         ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
         ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
-        ("export r --format wmt25 --like en.txt", 2, "--details and --like are for the run's own output"),
+        ("export r --format wmt25 --like en.txt", 2, "--details, --like and --only are for the run's own output"),
         ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
@@ -588,7 +588,7 @@ def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improve
     assert improved("export ratings -o y.tsv").code == 0
     assert improved("export ratings --format marot").out == (improved.folder / "y.tsv").read_text("utf-8")
     refused(improved, "export ratings -o y.sys.score", "y.seg.score: is there already")
-    refused(improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details and --like are")
+    refused(improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details, --like and --only are")
 
 
 def test_the_former_name_does_the_same_and_replaces_files(improved: Shell) -> None:

@@ -14,6 +14,8 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import signature_of
 from mtagent.jobs.parts import assembled
 from mtagent.records import Segment
+from tests.calibrations import calibration
+from tests.commands import Shell
 from tests.simulator import Settings, Simulator
 from tests.simulator.asked import asked
 from tests.simulator.evaluators import answer
@@ -30,17 +32,29 @@ async def temperatures(**settings: Any) -> dict[str, list[str | None]]:
     """Those of the editor's evaluator, of its further proposals, of the judges' draws and of triage."""
     config = Config.model_validate({"stages": "pe", "model": "m", "base_url": SERVER, "gate": "rate", **settings})
     async with assembled(config) as plan:
-        assert plan.evaluator is not None
         assert isinstance(plan.gate, PanelGate)
         triage = [plan.triage.evaluator] if plan.triage else []
-        parts = {"editor": [plan.evaluator], "proposals": plan.proposers, "judge": plan.gate.judges, "triage": triage}
+        parts = {
+            "editor": [plan.evaluator] if plan.evaluator else [],
+            "proposals": plan.proposers,
+            "judge": plan.gate.judges,
+            "triage": triage,
+        }
         return {name: [temperature(signature_of(one)) for one in several] for name, several in parts.items() if several}
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, {"editor": ["0.0"], "judge": ["0.0"]}),
+        # At 0 the editor's own evaluator would repeat the rating that caused the edit.
+        ({}, {"editor": ["0.0"], "judge": ["1.0"]}),
+        ({"judge": {"evaluator": "rubric-mqm"}}, {"editor": ["0.0"], "judge": ["1.0"]}),
+        ({"judge": {"evaluator": "rubric-mqm:model=x"}}, {"editor": ["0.0"], "judge": ["0.0"]}),
+        ({"judge": {"base_url": "http://localhost:8/v1"}}, {"editor": ["0.0"], "judge": ["0.0"]}),
+        ({"judge": {"evaluator": ["rubric-mqm", "gemba-da"]}, "gate": "panel"},
+         {"editor": ["0.0"], "judge": ["1.0", "0.0"]}),
+        ({"judge": {"evaluator": "rubric-mqm"}, "stages": "pr"}, {"judge": ["0.0"]}),
+        ({"judge": {"temperature": 0}}, {"editor": ["0.0"], "judge": ["0.0"]}),
         ({"temperature": 0.3}, {"editor": ["0.3"], "judge": ["0.3"]}),
         ({"evaluator": "gemba-mqm:temperature=0.7"}, {"editor": ["0.7"], "judge": ["0.7"]}),
         ({"evaluator": "m-mad:temperature=0.7,rounds=2", "judge": {"evaluator": "gemba-da"}},
@@ -49,7 +63,7 @@ async def temperatures(**settings: Any) -> dict[str, list[str | None]]:
         # Several draws of the same request have to differ.
         ({"samples": 3}, {"editor": ["0.0"], "judge": ["1.0"]}),
         ({"samples": 3, "temperature": 0.2}, {"editor": ["0.2"], "judge": ["0.2"]}),
-        ({"proposals": 3}, {"editor": ["0.0"], "judge": ["0.0"], "proposals": ["1.0", "1.0"]}),
+        ({"proposals": 3}, {"editor": ["0.0"], "judge": ["1.0"], "proposals": ["1.0", "1.0"]}),
         ({"samples": 2, "triage": "gemba-da", "triage_above": 90.0},
          {"editor": ["0.0"], "judge": ["1.0"], "triage": ["0.0"]}),
         ({"gate": "pairwise", "evaluator": "rules"}, {"editor": [None], "judge": ["0.0"]}),
@@ -59,6 +73,14 @@ async def test_who_rates_is_asked_at_temperature_0_unless_something_else_is_said
     settings: Any, expected: dict[str, list[str | None]]
 ) -> None:
     assert await temperatures(**settings) == expected
+
+
+async def test_a_calibrated_judge_is_asked_as_it_was_calibrated(shell: Shell) -> None:
+    async with assembled(Config(stages=("proofread",), model="m", base_url=SERVER, gate="rate")) as plan:
+        assert isinstance(plan.gate, PanelGate)
+        (judge,) = plan.gate.judges
+    path = calibration(shell, signature=judge.signature)
+    assert (await temperatures(calibration=path))["judge"] == ["0.0"]
 
 
 async def test_an_evaluator_may_have_another_model_and_an_impossible_setting_is_named() -> None:

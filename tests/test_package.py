@@ -26,9 +26,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_the_public_names_are_these() -> None:
     assert mtagent.__all__ == [
-        "LLM", "Agent", "Call", "Chain", "Completion", "Config", "Draft", "Edit", "ErrorSpan", "Evaluator", "Message",
-        "MtagentError", "Plan", "Rated", "Rating", "Segment", "Step", "Store", "Term", "Translator", "Usage", "improve",
-        "make_segments", "rate", "revert",
+        "LLM", "Agent", "Call", "Chain", "Completion", "Config", "Decision", "Draft", "Edit", "ErrorSpan", "Evaluator",
+        "Message", "MtagentError", "Plan", "Rated", "Rating", "Segment", "Step", "Store", "Term", "Translator", "Usage",
+        "decided", "improve", "make_segments", "rate",
     ]  # fmt: skip
     assert [getattr(mtagent, name).__name__ for name in mtagent.__all__] == mtagent.__all__
     assert all(hasattr(records, name) for name in records.__all__)

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.chain.revert import revert
+from mtagent.chain.decided import decided
+from mtagent.decisions import Decision
 from mtagent.records import Chain, Edit, Rating, Step
 from mtagent.report.packing import changes, packed, script_json, units
 from tests.report_runs import edited, error, rating, segment, varied
+from tests.taken_back import taken_back
 
 
 @pytest.mark.parametrize(
@@ -69,17 +71,18 @@ def test_the_judge_s_errors_stand_in_the_text_that_it_rated_although_edits_were_
     chain = edited(segment("1", "a cat and a door", before), after, *spans)
     (step,) = chain.steps
     late = step.model_copy(update={"ratings": (*step.ratings[:1], rating(-5, error(after, "eine Tür"), role="after"))})
-    packed_step = packed(revert(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
+    packed_step = packed(taken_back(chain.model_copy(update={"steps": (late,)}), 1))["steps"][0]
     assert packed_step["text"] == "ein Hund und eine Tür"
     start, end = packed_step["ratings"][1]["errors"][0]["at"]
     assert packed_step.get("compared", packed_step["text"])[start:end] == "eine Tür"
 
 
-def test_the_numbers_of_edits_go_on_over_stages_and_are_those_that_revert_takes() -> None:
+def test_the_numbers_of_edits_go_on_over_stages_and_are_those_that_people_decide_on() -> None:
     chain = varied()[0]
     steps = packed(chain)["steps"]
     assert [step["first"] for step in steps] == [1, 2]
-    assert revert(chain, steps[0]["first"]).text == chain.segment.translation
+    decision = Decision(segment=chain.segment.id, edit=steps[0]["first"], verdict="reject")
+    assert decided(chain, [decision]).text == chain.segment.translation
 
 
 def test_a_loss_in_the_fifth_digit_is_a_loss_and_an_empty_translation_is_not_a_missing_one() -> None:

@@ -186,11 +186,11 @@ def test_segments_in_several_languages_are_reported_without_scores(shell: Shell)
     assert (done.code, "score each target language by itself" in done.err) == (1, True)
 
 
-def test_a_revert_is_on_the_page(stored: Shell) -> None:
+def test_what_people_decided_is_on_the_page(stored: Shell) -> None:
     assert stored("revert r bank --edit 1").code == 0
     bank = page(stored).data["segments"][0]
-    assert [edit["outcome"] for edit in bank["steps"][0]["edits"]] == ["reverted"]
-    assert bank.get("changed", False) is False
+    assert [edit["outcome"] for edit in bank["steps"][0]["edits"]] == ["applied"]
+    assert bank["reviewed"] == bank["given"]
 
 
 def test_the_form_goes_by_the_option_or_the_name_of_the_file(stored: Shell) -> None:

@@ -305,22 +305,6 @@ def test_every_applied_edit_can_be_reverted_alone(marked: Marked, pick: int) -> 
         assert without == edits.apply(text, [edit for edit in located if edit is not chosen])
 
 
-@given(marked_texts(), st.text(alphabet="xyz", min_size=1, max_size=3), st.data())
-def test_later_edits_survive_the_revert_of_an_earlier_one(marked: Marked, new: str, data: st.DataObject) -> None:
-    text, errors = marked
-    start = data.draw(st.integers(0, len(text)))
-    old = text[start : start + data.draw(st.integers(0, 3))]
-    first = Edit(old=old, new=new, start=start, end=start + len(old), outcome="applied")
-    later = edits.locate(edits.apply(text, [first]), errors)
-    rebased = edits.rebase(later, edits.after_applying([first], first))
-    if rebased is not None:
-        moved, undone = rebased
-        assert [(e.old, e.new) for e in moved] == [(e.old, e.new) for e in later]
-        assert isinstance(edits.apply(text, moved), str)
-        assert undone.start is not None
-        assert edits.apply(edits.apply(text, [first]), later)[undone.start : undone.end] == new
-
-
 @given(marked_texts())
 def test_paragraph_separators_outside_the_spans_survive(marked: Marked) -> None:
     text, errors = marked

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
+from mtagent.analysis.review import Review
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
 from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
 from mtagent.config import Config
@@ -100,7 +101,7 @@ class Comparison:
     dollars per point refer to the metric ``deciding``. ``parts`` holds the parts of each requested grouping
     (``domain``, ``length``, ``document``). ``signatures`` are ``NAME|signature`` of all metrics, and of what ``moved``
     was measured with. ``prices`` says where the dollars come from, ``warnings`` are sentences for the user.
-    ``source_lang`` and ``target_lang`` are those of the first segment.
+    ``source_lang`` and ``target_lang`` are those of the first segment. ``reviews`` are people's decisions by run.
     """
 
     segments: tuple[str, ...]
@@ -114,6 +115,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     source_lang: str = ""
     target_lang: str = ""
+    reviews: Mapping[str, Review] | None = None
 
     def row(self, name: str) -> Row:
         """The row of this name."""
@@ -187,6 +189,9 @@ def compare_staged(
     runs, warnings = aligned(runs, shared=shared)
     for run in runs:
         warnings += _about_run(run, bills)
+        if run.review is not None and run.review.stale:
+            stale = amounts.counted(run.review.stale, "decision")
+            warnings.append(f"run {run.name!r}: {stale} on texts that are others by now: not in force")
     segments = _segments(runs, reference, warnings)
     scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang
@@ -218,6 +223,7 @@ def compare_staged(
         warnings=tuple(warnings),
         source_lang=segments[0].source_lang,
         target_lang=target_lang,
+        reviews={run.name: run.review for run in runs if run.review is not None} or None,
     )
 
 

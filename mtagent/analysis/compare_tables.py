@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 from mtagent.analysis.compare import Comparison, Row
+from mtagent.analysis.review import Review
 from mtagent.analysis.score import digits, tested
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
 from mtagent.records import Usage
 from mtagent.text import table
-from mtagent.text.amounts import NOTHING, UNKNOWN, dollars, signed
+from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
 
 MOST_PARTS = 20
@@ -37,6 +38,7 @@ def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
     widths = digits_of(comparison, width)
     all_tables = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
     all_tables += [_outcomes(comparison), _costs(comparison)]
+    all_tables += [review_table(run, found) for run, found in (comparison.reviews or {}).items()]
     all_tables += [_parts(comparison, name, widths) for name in comparison.parts or {}]
     return [table for table in all_tables if table.rows and len(table.head) > table.labels]
 
@@ -139,6 +141,24 @@ def _costs(comparison: Comparison) -> Table:
     return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, tuple(rows), note)
 
 
+def review_table(run: str, found: Review) -> Table:
+    """How far people agree with the machine, edit by edit."""
+    rows = []
+    for group in found.agreements:
+        kept, refused = (
+            f"{wanted} of {edits}" if edits else NOTHING
+            for edits, wanted in ((group.kept, group.kept_wanted), (group.refused, group.refused_wanted))
+        )
+        about = "" if group.grouping == "all" else group.grouping
+        rows.append((about, group.name, str(group.edits), _share(group.share), kept, refused))
+    note = f"{counted(found.segments, 'segment')} decided on, {found.approved} approved, {found.own} with an own text"
+    note += f"; {found.characters:,} characters changed"
+    if found.timed:
+        note += f"; {seconds(found.seconds / found.timed)} a decision ({counted(found.timed, 'decision')} timed)"
+    head = ("by", "", "edits", "agree", "kept and wanted", "refused and wanted")
+    return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
+
+
 def _parts(comparison: Comparison, grouping: str, widths: Sequence[int]) -> Table:
     parts = (comparison.parts or {})[grouping]
     largest = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS] if len(parts) > MOST_PARTS else parts
@@ -213,6 +233,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
         "prices": comparison.prices,
         "signatures": list(comparison.signatures),
         "warnings": list(comparison.warnings),
+        "reviews": {run: asdict(found) for run, found in (comparison.reviews or {}).items()},
     }
 
 

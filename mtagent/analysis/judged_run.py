@@ -10,19 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from rapidfuzz.distance import Levenshtein
+
 from mtagent.analysis.expected_gain import FEWEST_PAIRS
 from mtagent.analysis.gate_inputs import PREFERENCES, Judged, Pair, Text
+from mtagent.analysis.review import wanted
 from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
 from mtagent.chain.calibration import Source
+from mtagent.chain.decided import Decided
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.jobs.calibrate import SAMPLE, StoredPair, StoredPairs, judge_run, read_pairs
+from mtagent.jobs.calibrate import SAMPLE, StoredPair, StoredPairs, judge_run, pairs_in, read_pairs
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import sha256
 from mtagent.jobs.parts import OwnParts
 from mtagent.jobs.run import OnStart
 from mtagent.records import GAIN_DIGITS, Chain, Judgement, Segment, Stage, comparable
 from mtagent.store.runs import RunSummary
-from mtagent.store.store import open_existing
+from mtagent.store.store import Store, open_existing
 from mtagent.text import languages
 from mtagent.text.amounts import counted
 
@@ -45,13 +50,32 @@ class Label(NamedTuple):
 
 
 class Labels:
-    """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage."""
+    """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    ``where`` says where they stand, ``source`` is what the calibration says of that, and ``people`` what they are.
+    """
+
+    def __init__(self, where: str, source: Source, people: str = "preferences") -> None:
+        self.where, self.source, self.people = where, source, people
         self._labels: dict[tuple[str, str | None], Label] = {}
         self._stages: dict[str, list[Stage]] = {}
         self.scores = False
+
+    @classmethod
+    def of_decisions(cls, store: Store, name: str) -> Labels:
+        """What people decided about the edits of the run ``name``: see :func:`decided_gain`."""
+        labels = cls(f"the decisions on run {name!r}", Source(option="--decisions", name=name), "decisions")
+        for _, result in DecidedRun(store, name).segments(only_decided=True):
+            for pair in pairs_in(result.chain, as_kept=True):
+                if (gain := decided_gain(result, pair)) is not None:
+                    segment = result.chain.segment.id
+                    labels._labels[segment, pair.stage] = Label(0.0, gain, f"run {name!r}, segment {segment}")
+        return labels
+
+    @classmethod
+    def read(cls, path: Path) -> Labels:
+        """The labels in a table. Raises :class:`InputError` for rows that label nothing."""
+        self = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
         for row in read_table(path).rows:
             segment, stage = text_in(row, "id"), text_in(row, "stage")
             if segment is None:
@@ -63,11 +87,12 @@ class Labels:
                 continue
             first = self._labels.setdefault((segment, stage), label)
             _refuse_contradiction(segment, first, label)
+        return self
 
     def _label(self, row: Cells) -> Label | None:
         if "human_before" in row.values and "human_after" in row.values:
             before, after = score_in(row, "human_before"), score_in(row, "human_after")
-            self.scores = True
+            self.scores, self.people = True, "human scores"
             return None if before is None or after is None else Label(before, after, row.where)
         column = next((name for name in ("preference", "human") if name in row.values), None)
         if column is None:
@@ -125,6 +150,35 @@ def _refuse_contradiction(segment: str, first: Label, second: Label) -> None:
         )
 
 
+def decided_gain(result: Decided, pair: StoredPair) -> float | None:
+    """What people's decisions say of an edit that a gate decided on, from -1 to 1; ``None`` where they say nothing.
+
+    The share of its single edits that they want, less the share that they do not; all must be decided on. Words of
+    one's own count by how much nearer the machine's edit has come to them.
+    """
+    if result.decision is not None and result.decision.text is not None:
+        return _nearer(pair.before, pair.after, result.decision.text)
+    kept = result.chain.by_stage()[pair.stage].verdict == "kept"
+    gains = []
+    for row in result.edits:
+        if row.stage == pair.stage and row.edit.outcome == ("applied" if kept else "rejected"):
+            if row.decision is not None and row.decision.text is not None:
+                gains.append(_nearer(row.edit.old, row.edit.new, row.decision.text))
+            elif (verdict := wanted(result, row)) is not None:
+                gains.append(1.0 if verdict else -1.0)
+            else:
+                return None
+    if not gains and result.decision is not None:  # a rewording without single edits
+        gains = [1.0 if kept and result.decision.verdict == "accept" else -1.0]
+    return round(sum(gains) / len(gains), GAIN_DIGITS) if gains else None
+
+
+def _nearer(before: str, after: str, own: str) -> float:
+    """How much nearer ``after`` is to one's ``own`` text than ``before``: 1 = it is that text."""
+    was, becomes = Levenshtein.distance(before, own), Levenshtein.distance(after, own)
+    return round((was - becomes) / max(was, becomes, 1), GAIN_DIGITS)
+
+
 class JudgedEdit(NamedTuple):
     """An edit with the judgements of a panel, and the scores that label its texts (a preference: 0 and the gain)."""
 
@@ -162,7 +216,7 @@ def refusal(name: str, labels: Labels | None) -> Callable[[StoredPairs], None]:
         if found.refused:
             edits += f" (and {found.refused} that the guards refused)"
         if labels is not None:
-            edits += f", of which {len(found.pairs)} are labelled in {labels.path}"
+            edits += f", of which {len(found.pairs)} are labelled in {labels.where}"
         if len(found.pairs) < FEWEST_PAIRS:
             sampled = f"; the sample is of {len(found.pairs)}" if labels is None and found.total >= FEWEST_PAIRS else ""
             raise InputError(f"run {name!r}: has {edits}{sampled}: at least {FEWEST_PAIRS} are needed to learn from")
@@ -264,8 +318,8 @@ def _judged(
 ) -> Judged:
     data, remarks, left_out = [source], list(remarks), dict(left_out)
     if labels is not None:
-        data.append(Source(option="--human", name=labels.path.name, sha256=sha256(labels.path)))
-        people = "human scores" if labels.scores else "preferences"
+        data.append(labels.source)
+        people = labels.people
         if without := labels.without_edit:
             left_out["labels of no edit in the run"] = len(without)
             remarks.append(f"labels of no edit in the run: {_listed(without)}")

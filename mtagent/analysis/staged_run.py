@@ -17,19 +17,22 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from mtagent import formats
+from mtagent.analysis.review import Review, review
+from mtagent.chain.decided import Decided
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
-from mtagent.formats.ratings import FINAL, GIVEN, texts_of
+from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, texts_of
 from mtagent.formats.segments import SegmentDefaults
+from mtagent.jobs.decide import DecidedRun
 from mtagent.llm.prices import Prices
-from mtagent.records import Chain, Segment, Stage, Usage
+from mtagent.records import Segment, Stage, Usage
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
 """Where the dollars come from, unless they were computed anew."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
-SYSTEMS = (GIVEN, *STAGES, FINAL)
+SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
 _FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
@@ -39,8 +42,9 @@ class Outcomes:
 
     The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
     ones were kept until the user took all their edits back; the stage did not run on ``idle`` ones. For ``final``,
-    ``kept`` counts the segments that any stage changed. ``edits`` counts the edits by outcome; ``applied`` ones stand
-    in the text.
+    ``kept`` counts the segments that any stage changed; for ``reviewed``, those to which people gave another text than
+    the final one, and the ``idle`` are those on which nobody decided. ``edits`` counts the edits by outcome;
+    ``applied`` ones stand in the text.
     """
 
     kept: int = 0
@@ -130,7 +134,7 @@ class StagedRun:
     """A stored run. It was begun with ``total`` segments, ``stored`` of them are in the store, ``segments`` are
     compared.
 
-    ``paid`` is the log of calls, failed attempts included.
+    ``paid`` is the log of calls, failed attempts included. ``review`` is what people decided on all of its segments.
     """
 
     name: str
@@ -141,6 +145,7 @@ class StagedRun:
     stored: int
     paid: tuple[CallUsage, ...] = ()
     systems: tuple[str, ...] = ()
+    review: Review | None = None
 
     @property
     def whole(self) -> bool:
@@ -182,11 +187,13 @@ def read_run(store: Store, name: str) -> StagedRun:
         raise ConfigError(
             f"run {name!r} holds ratings, and no stages to compare: {way_out}; `mtagent runs show {name}` shows it"
         )
-    segments = tuple(_staged(position, chain) for position, chain in stored.placed_chains())
+    decided_run = DecidedRun(store, name)
+    segments = tuple(_staged(position, result) for position, result in decided_run.segments())
     if not segments:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
     ran = [stage for stage in STAGES if any(segment.result(stage) is not _IDLE for segment in segments)]
+    reviewed = review(result for _, result in decided_run.segments(only_decided=True))
     return StagedRun(
         name=name,
         state=summary.state,
@@ -195,14 +202,16 @@ def read_run(store: Store, name: str) -> StagedRun:
         segments=segments,
         stored=len(segments),
         paid=tuple(CallUsage.of(*paid) for paid in stored.each_usage()),
-        systems=(*given, *ran, FINAL),
+        systems=(*given, *ran, FINAL, *([REVIEWED] if reviewed.segments else [])),
+        review=reviewed if reviewed.segments or reviewed.stale else None,
     )
 
 
 _SEGMENT_FIELDS = set(Segment.model_fields)
 
 
-def _staged(position: int, chain: Chain) -> StagedSegment:
+def _staged(position: int, result: Decided) -> StagedSegment:
+    chain = result.reviewed_chain
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
     for stage in STAGES:
@@ -228,6 +237,12 @@ def _staged(position: int, chain: Chain) -> StagedSegment:
         seconds=sum(result.seconds for result in results.values()),
     )
     results[FINAL] = next((result for result in results.values() if result == whole), whole)
+    if result.reviewed:
+        decisions = [result.decision, *(row.decision for row in result.edits)]
+        took = sum(decision.seconds or 0.0 for decision in decisions if decision is not None)
+        stand = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
+        outcome = "kept" if result.text != chain.text else "unchanged"
+        results[REVIEWED] = StageResult(outcome, _counts(*stand.items()), seconds=took)
     texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}

@@ -63,6 +63,11 @@ class Decided(NamedTuple):
         return self.decision is not None or (bool(placed) and all(edit.decision for edit in placed))
 
     @property
+    def reviewed_chain(self) -> Chain:
+        """The chain with the decided text, where anything was decided."""
+        return self.chain.model_copy(update={"reviewed": self.text}) if self.reviewed else self.chain
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What did not come out as it was decided, a sentence each."""
         return tuple(f"edit {edit.number}: {edit.remark}" for edit in self.edits if edit.remark)

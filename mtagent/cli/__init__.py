@@ -37,7 +37,7 @@ COMMANDS = {
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration."),
-    "runs": ("mtagent.cli.runs", "List and show stored runs; save those of a damaged store."),
+    "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
     "export": (
         "mtagent.cli.export",
         "Write what a run holds: its texts and details, its ratings, files for other tools.",

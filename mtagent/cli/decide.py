@@ -131,11 +131,17 @@ def _decide(
         if len(segments) == 1:
             click.echo(result.decided.text)
         else:
-            click.echo(visible(f"{result.segment}\t{result.decided.text}", one_line=True))
+            _echo(result)
     edits = sum(result.edits for result in results)
     what = counted(len(results), "segment")
     what = f"{counted(edits, 'edit')} of {what}" if edits else what
-    _tell(results, f"{what} {'left as the machine has it' if undo else verdict + 'ed'}; --undo takes it back")
+    done = "accepted" if verdict == "accept" else "taken back"
+    _tell(results, f"{what}: no longer decided" if undo else f"{what} {done}; --undo undoes it")
+
+
+def _echo(result: Result) -> None:
+    cells = (result.segment, result.decided.text)
+    click.echo("\t".join(visible(cell, one_line=True) for cell in cells))
 
 
 def _tell(results: Sequence[Result], done: str) -> None:
@@ -186,7 +192,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
         assert table is not None
         done = import_decisions(opened, run, table, user() if who is None else who)
     for result in done.results:
-        click.echo(visible(f"{result.segment}\t{result.decided.text}", one_line=True))
+        _echo(result)
     known = f", {done.known} were there already" if done.known else ""
     empty = f", {counted(done.empty, 'row')} without one" if done.empty else ""
     _tell(done.results, f"{counted(done.new, 'new decision')} on {counted(len(done.results), 'segment')}{known}{empty}")

@@ -17,6 +17,7 @@ from mtagent.formats.mtme import Mtme
 EXAMPLES = """\b
 Examples:
   mtagent export postedit-1a2b3c4d -o better.txt --details edits.jsonl
+  mtagent export postedit-1a2b3c4d -o approved.txt --only approved
   mtagent export postedit-1a2b3c4d -o better.csv --like segments.csv
   mtagent export rate-9a8b7c6d -o judge-src.seg.score
   mtagent export postedit-1a2b3c4d --format mtme -o testset
@@ -43,6 +44,10 @@ Examples:
     "--systems", "--stages", "systems", metavar="NAME,…", help="Only these stages, or systems; for other tools."
 )
 @click.option("--escape", is_flag=True, help="mtme: write line breaks as \\n, and \\ as \\\\.")
+@click.option(
+    "--only", type=click.Choice(["approved"]),
+    help="approved: the decided text where people approved a segment, the given one elsewhere.",
+)  # fmt: skip
 @click.option("--partial", is_flag=True, help="Export what there is of a run that is not complete.")
 @click.option("--force", is_flag=True, help="Replace the file; write into a folder that is not empty.")
 @STORE
@@ -54,11 +59,12 @@ def command(
     like: Path | None,
     systems: str | None,
     escape: bool,
+    only: str | None,
     partial: bool,
     force: bool,
     store: Path | None,
 ) -> None:
-    """Write what a run holds: the improved texts again, for example after a revert, or its ratings.
+    """Write what a run holds: the improved texts again, as people decided on them, or its ratings.
 
     With --format mtme, marot, wmt25 or stages: the texts of all its stages, and the ratings of these texts, in the form
     of another tool. Exit code 3: some segments have no translation; their lines are empty.
@@ -68,8 +74,10 @@ def command(
     form = EXPORTS.get(format_name or "")
     if escape and format_name != "mtme":
         raise click.UsageError("--escape is for --format mtme; the other formats hold line breaks, or refuse them")
-    if form and (details or like):
-        raise click.UsageError(f"--details and --like are for the run's own output, not for --format {format_name}")
+    if form and (details or like or only):
+        raise click.UsageError(
+            f"--details, --like and --only are for the run's own output, not for --format {format_name}"
+        )
     if systems and not form:
         raise click.UsageError(f"--systems is for the formats {', '.join(EXPORTS)}: choose one with --format")
     if form and form.folder and output == STANDARD:
@@ -81,7 +89,15 @@ def command(
             report = export_run(opened, run, form, output, systems=chosen, partial=partial, force=force)
         else:
             report = export_own(
-                opened, run, output, format_name=format_name, details=details, like=like, partial=partial, force=force
+                opened,
+                run,
+                output,
+                format_name=format_name,
+                details=details,
+                like=like,
+                only_approved=only == "approved",
+                partial=partial,
+                force=force,
             )
     for remark in report.remarks:
         say(f"mtagent: {remark}")

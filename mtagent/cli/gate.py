@@ -32,6 +32,7 @@ Examples:
   mtagent gate calibrate --pairs edits.tsv --error-free 85 --precision 0.95
   mtagent gate calibrate --run postedit-1a2b3c4d --judge gemba-esa --judge pairwise \\
       --teacher gemba-esa:model=gpt-6.1-sol --sample 200 --budget 2 -o gate.json
+  mtagent gate calibrate --run postedit-1a2b3c4d --decisions -o gate.json
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --calibration gate.json
 """
 CHECK_EXAMPLES = """\b
@@ -94,6 +95,9 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 @click.option(
     "--teacher", metavar=SPEC, help="Label the edits of a chain run (--run) by a stronger judge: NAME:model=MODEL."
 )
+@click.option(
+    "--decisions", is_flag=True, help="Label the edits of a chain run (--run) by what people decided in its review."
+)
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
 @click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
@@ -113,7 +117,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     With --kind or --error-free also finds from which score on a text needs no work. Asks no model.
 
     With a run of postedit or translate (--run) its edits are judged first, and labelled by a stronger judge
-    (--teacher) or by people (--human: id, stage, preference): the judges and the teacher are asked, as in any run.
+    (--teacher) or by people (--human: id, stage, preference; or --decisions, what they accepted and rejected in the
+    review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
+    the judgements of the run's own gate are stored.
     """
     from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition

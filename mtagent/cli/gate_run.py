@@ -47,8 +47,8 @@ _OF_BOTH = {"store", "seed"}
 
 
 def is_chain_run(options: Mapping[str, Any]) -> bool:
-    """Whether the labels are those of a teacher, or the run that is named holds edits and no ratings."""
-    if options["teacher"] is not None:
+    """Whether the labels are decisions or a teacher's, or the run that is named holds edits and no ratings."""
+    if options["teacher"] is not None or options["decisions"]:
         return True
     if len(options["runs"]) != 1 or options["files"] or options["folder"]:
         return False
@@ -85,9 +85,11 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
     if len(options["runs"]) != 1:
-        raise click.UsageError("--teacher labels the edits of one chain run: name it with --run")
-    if (options["teacher"] is None) == (options["human"] is None):
-        raise click.UsageError("who labels the edits? Give --teacher NAME:model=MODEL, or --human FILE; one of them")
+        raise click.UsageError("--teacher and --decisions label the edits of one chain run: name it with --run")
+    if (options["teacher"] is not None) + (options["human"] is not None) + options["decisions"] != 1:
+        raise click.UsageError(
+            "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of them"
+        )
     wanted = definition(options["kind"], options["cut"])
     resampling = Resampling(options["resamples"], options["seed"])
     config = _config(options)
@@ -97,7 +99,10 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
         refuse_unwritable(output)
         if not force:
             refuse_existing([output])
-    labels = None if human is None else Labels(human)
+    labels = None if human is None else Labels.read(human)
+    if options["decisions"]:
+        with existing_store(config.store) as store:
+            labels = Labels.of_decisions(store, name)
     if options["dry_run"]:
         _estimate(config, name, labels, options)
         return

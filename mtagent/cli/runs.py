@@ -1,9 +1,12 @@
-"""``mtagent runs``: list, show, rescue."""
+"""``mtagent runs``: list, show, delete, rescue."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
-from mtagent.text.amounts import dollars
+from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
 
 STORE = with_options(STORE_OPTION)
@@ -27,13 +30,15 @@ Examples:
   mtagent runs list
   mtagent runs show postedit-1a2b3c4d           # stages, counts, costs
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
+  mtagent runs delete postedit-1a2b3c4d
+  mtagent runs delete --older-than 30d --yes
   mtagent runs rescue new.db --store damaged.db
 """
 
 
 @click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List and show stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
+    """List, show and delete stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
 
 
 @command.command("list")
@@ -137,6 +142,54 @@ def _said(decision: Decision) -> str:
     own = f" ({decision.text!r})" if decision.text is not None else ""
     why = f": {decision.reason}" if decision.reason else ""
     return f"{_VERDICTS[decision.verdict]}{own}{by}, {decision.at}{why}"
+
+
+_AGES = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@command.command("delete")
+@click.argument("runs", nargs=-1, metavar="[RUN]…")
+@click.option("--older-than", metavar="30d", help="All runs that nobody worked on for so long: 12h, 30d, 8w.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@STORE
+def delete(runs: tuple[str, ...], older_than: str | None, yes: bool, store: Path | None) -> None:
+    """Delete runs with their texts, ratings, decisions and dialogues.
+
+    Texts and replies that other runs share stay with them. The file is written anew, so that nothing of the rest is
+    left in it.
+    """
+    if bool(runs) == (older_than is not None):
+        raise click.UsageError("name runs, or give --older-than 30d")
+    with existing_store(store) as opened:
+        chosen = runs if older_than is None else _older(opened.runs(), older_than)
+        if not chosen:
+            say(f"mtagent: no run is older than {older_than}")
+            return
+        known = {name: opened.run(name) for name in dict.fromkeys(chosen)}
+        for name, run in known.items():
+            say(f"{visible(name, one_line=True)}: {run.counts.done + run.counts.failed} segments, {run.updated}")
+        if not yes:
+            if not sys.stdin.isatty():
+                raise click.UsageError("there is nobody to ask: give --yes to delete them")
+            click.confirm(f"Delete {counted(len(known), 'run')}? They cannot be brought back.", abort=True, err=True)
+        done = opened.delete(list(known))
+    say(
+        f"mtagent: {counted(len(known), 'run')} deleted; the store has {done.after / 1e6:.1f} MB now, and had "
+        f"{done.before / 1e6:.1f} MB"
+    )
+    if done.waiting:
+        say("mtagent: another process is reading the store: the file gets smaller when it has ended")
+    if done.related:
+        say(f"mtagent: made from what was deleted, and may hold its texts: {', '.join(done.related)}")
+
+
+def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
+    """The runs that were not worked on for the time ``age``."""
+    match = re.fullmatch(r"(\d{1,5})([hdw])", age.strip())
+    if match is None:
+        raise click.UsageError(f"--older-than {age!r}: write a number and h, d or w, as in 30d")
+    limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
+    return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]
 
 
 @command.command("export", hidden=True)

@@ -250,6 +250,7 @@ def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
         **_about(chain.segment),
         "given": chain.given,
         "text": chain.text,
+        **({} if chain.reviewed is None else {"reviewed": chain.reviewed}),
         "changed": chain.changed,
         "error": chain.failed.reason if chain.failed else None,
         "stages": stages,

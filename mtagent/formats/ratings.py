@@ -12,8 +12,10 @@ from typing import Any, NamedTuple, Protocol, get_args
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, ErrorSpan, Rated, Rating, Record, Segment, Stage, same_rater
 
-GIVEN, FINAL = "given", "final"
-"""The systems of a chain run that are no stage: the text before any editing, and the last accepted one."""
+GIVEN, FINAL, REVIEWED = "given", "final", "reviewed"
+"""The systems of a chain run that are no stage: the text before any editing, the last accepted one, and what people's
+decisions made of it.
+"""
 
 
 class Candidates(Record):
@@ -56,8 +58,8 @@ def stages_of(
 ) -> Material:
     """The texts that the stages of the chain run ``name`` left, each stage taken as a system.
 
-    They are ``given`` (where texts were given), each stage that ran on any segment, and ``final``. A stage that did not
-    run on a segment leaves its text as it was.
+    They are ``given`` (where texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (where
+    people decided). A stage that did not run on a segment leaves its text as it was.
     """
     systems = chosen(systems_of(chains()), wanted, f"run {name!r}")
 
@@ -72,20 +74,24 @@ def stages_of(
 
 
 def systems_of(chains: Iterable[Chain]) -> tuple[str, ...]:
-    """``given`` (where texts were given), each stage that ran on any segment, and ``final``."""
-    given, seen = False, set[str]()
+    """``given`` (where texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (where people
+    decided).
+    """
+    given, reviewed, seen = False, False, set[str]()
     for chain in chains:
+        reviewed = reviewed or chain.reviewed is not None
         given = given or chain.segment.translation is not None
         seen.update(step.stage for step in chain.steps)
     stages = (stage for stage in get_args(Stage) if stage in seen)
-    return (*([GIVEN] if given else []), *stages, FINAL)
+    return (*([GIVEN] if given else []), *stages, FINAL, *([REVIEWED] if reviewed else []))
 
 
 def texts_of(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
     """The text of each system; none where the segment has never had a translation."""
+    reviewed = chain.text if chain.reviewed is None else chain.reviewed
     if chain.given is None:
-        return dict.fromkeys(systems)
-    texts: dict[str, str | None] = {GIVEN: chain.given, FINAL: chain.text}
+        return {system: chain.reviewed if system == REVIEWED else None for system in systems}
+    texts: dict[str, str | None] = {GIVEN: chain.given, FINAL: chain.text, REVIEWED: reviewed}
     text, steps = chain.given, chain.by_stage()
     for stage in get_args(Stage):
         text = steps[stage].text if stage in steps else text

@@ -37,9 +37,13 @@ class DecidedRun:
         for position, chain in self.run.placed_chains():
             yield position, decided(chain, histories.get(position, ()), skip=self.skip)
 
-    def texts(self) -> dict[int, str]:
-        """The decided text of each segment with decisions that hold, by position."""
-        return {position: result.text for position, result in self.segments(only_decided=True) if result.reviewed}
+    def chains(self) -> Iterator[Chain]:
+        """The chains by position, each with the text that people's decisions made, where there are any."""
+        return (chain for _, chain in self.placed_chains())
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same, each with its position."""
+        return ((position, result.reviewed_chain) for position, result in self.segments())
 
 
 # -- which edits
@@ -160,7 +164,7 @@ def decide(
         after = decided(chain, [*history, *made], skip=run.skip)
         results.append(Result(chain.segment.id, before, after, sum(number is not None for number in about)))
     if where.conditions and not decisions:
-        raise ConfigError(_nothing_found(name, where, seen))
+        raise ConfigError(_nothing_found(name, verdict, where, seen))
     run.log.append(decisions, expected=versions)
     return results
 
@@ -172,7 +176,9 @@ def _can(verdict: DecisionVerdict, edit: Edit, number: int, history: Sequence[De
     return edit.start is not None
 
 
-def _nothing_found(name: str, where: Filter, seen: Iterable[tuple[str, str]]) -> str:
+def _nothing_found(name: str, verdict: DecisionVerdict, where: Filter, seen: Iterable[tuple[str, str]]) -> str:
+    if verdict == "undecided":
+        return f"run {name!r}: nothing was decided on an edit with {where} that could be taken back"
     values = sorted({f"{key}={value}" for key, value in seen})
     shown = ", ".join(values[:12]) + (" …" if len(values) > 12 else "")
     return f"run {name!r}: no edit that can be decided on has {where}" + (f"; there are {shown}" if shown else "")

@@ -21,7 +21,8 @@ from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD
 from mtagent.formats.pipes import spooled_copies
-from mtagent.formats.ratings import FINAL, chosen, ratings_of_texts, systems_of, texts_of
+from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import (
     Files,
@@ -38,18 +39,20 @@ from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
 
-def texts_of_run(run: StoredRun, wanted: Sequence[str] = ()) -> RunTexts:
-    """What ``run`` holds of the ``wanted`` systems; all if none is named. The systems of a chain run are its stages.
+def texts_of_run(store: Store, name: str, wanted: Sequence[str] = ()) -> RunTexts:
+    """What a run holds of the ``wanted`` systems; all if none is named. The systems of a chain run are its stages.
 
     Raises :class:`mtagent.errors.ConfigError` for a system that is not there, :class:`OutputError` for an empty run.
     """
-    rating = run.kind == "rating"
-    systems = chosen(run.systems() if rating else systems_of(run.chains()), wanted, f"run {run.name!r}")
+    run = store.read(name)
+    decided_run = None if run.kind == "rating" else DecidedRun(store, name)
+    there = run.systems() if decided_run is None else systems_of(decided_run.chains())
+    systems = chosen(there, wanted, f"run {name!r}")
 
     def segments() -> Iterator[SegmentTexts]:
-        return _of_ratings(run.ratings(), systems) if rating else _of_chains(run.chains(), systems)
+        return _of_ratings(run.ratings(), systems) if decided_run is None else _of_chains(decided_run.chains(), systems)
 
-    return RunTexts.read(run.name, systems, segments)
+    return RunTexts.read(name, systems, segments)
 
 
 def _of_chains(chains: Iterable[Chain], systems: Sequence[str]) -> Iterator[SegmentTexts]:
@@ -170,13 +173,15 @@ def export_run(
 ) -> ExportReport:
     """Write what the run ``name`` holds in ``form``, the given ``systems`` or stages or all of them.
 
-    Where there is room for one, it is by default the ``final`` one. ``partial`` allows a run that is not complete,
+    Where there is room for one, it is by default the ``reviewed`` one, or the ``final`` one if nobody decided.
+    ``partial`` allows a run that is not complete,
     ``force`` an output that is there already. Raises :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
     run = _stored_run(store, name, partial)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
     (target.refuse_taken_folder if form.folder else target.refuse_taken_file)()
-    texts = texts_of_run(run, systems or ((FINAL,) if form.one_system and run.kind == "chain" else ()))
+    last = REVIEWED if run.kind == "chain" and store.decisions(name) else FINAL
+    texts = texts_of_run(store, name, systems or ((last,) if form.one_system and run.kind == "chain" else ()))
     if form.one_system and len(texts.systems) != 1:
         raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(texts.systems)}")
     if not form.folder:
@@ -197,18 +202,21 @@ def export_own(
     format_name: str | None = None,
     details: Path | None = None,
     like: Path | None = None,
+    only_approved: bool = False,
     partial: bool = False,
     force: bool = False,
 ) -> ExportReport:
     """Write the run's own output again: the improved texts, in the form of ``like``, and the details; or the ratings.
 
+    Where people decided, their text is written. With ``only_approved`` a segment that nobody approved has the text
+    that was given: no edit leaves that a person has not seen.
     ``partial`` allows a run that is not complete, ``force`` outputs that are there already. Raises
     :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
     run, inputs = _stored_run(store, name, partial), stored_inputs(store, name)
     ratings = RatingOutput(output, format_name) if run.kind == "rating" else None
-    if ratings and (details or like):
-        raise ConfigError(f"run {name!r} holds ratings: --details and --like are for runs with texts")
+    if ratings and (details or like or only_approved):
+        raise ConfigError(f"run {name!r} holds ratings: --details, --like and --only are for runs with texts")
     if same_file(output, details):
         raise ConfigError(f"{output}: texts and details cannot both go to one file")
     for path in ratings.paths if ratings else filter(None, (output, details)):
@@ -226,10 +234,22 @@ def export_own(
         raise ConfigError(
             f"{output}: is {by_name.name}, and --like {like} is {form.name}: leave out --like, or rename -o"
         )
+    decided_run = DecidedRun(store, name)
+
+    def approved_chains() -> Iterator[Chain]:
+        for _, result in decided_run.segments():
+            chain = result.reviewed_chain
+            yield chain if result.approved else chain.model_copy(update={"reviewed": chain.given or ""})
+
     with spooled_copies({"--like": like} if like else {}) as copies:
-        write_outputs(run, form, files, like=copies.get("--like"))
-    missing = tuple(chain.segment.id for chain in run.chains() if chain.given is None)
-    return ExportReport(_written(output, details), missing)
+        chains = approved_chains if only_approved else decided_run.chains
+        write_outputs(chains, form, files, like=copies.get("--like"))
+    remarks = ()
+    if only_approved:
+        states = [result.approved for _, result in decided_run.segments()]
+        remarks = (f"approved: {sum(states)} of {len(states)} segments; the others have the text that was given",)
+    missing = tuple(chain.segment.id for chain in decided_run.chains() if chain.given is None and not chain.reviewed)
+    return ExportReport((*remarks, *_written(output, details)), missing)
 
 
 def _stored_run(store: Store, name: str, partial: bool) -> StoredRun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +14,13 @@ from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import Files, files_named, read_placed, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.records import Chain
-from mtagent.store.runs import Run, RunSummary, StoredRun
+from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
 
@@ -75,7 +76,7 @@ async def improve_file(
             kind, like = files.writer()
             like = like if config.limit is None else None
             with noting_outputs(store, run.name, files.outputs):
-                write_outputs(run, kind, files, like=like, limit=config.limit)
+                write_outputs(DecidedRun(store, run.name).chains, kind, files, like=like, limit=config.limit)
             return store.run(run.name)
 
 
@@ -86,13 +87,24 @@ def outcome_of_chain(chain: Chain) -> Outcome:
 
 
 def write_outputs(
-    run: StoredRun, kind: formats.Format, files: Files, *, like: Path | None = None, limit: int | None = None
+    chains: Callable[[], Iterator[Chain]],
+    kind: formats.Format,
+    files: Files,
+    *,
+    like: Path | None = None,
+    limit: int | None = None,
 ) -> None:
-    """Write what ``run`` holds, in input order: the texts in the form of ``like``, and the details if asked for."""
-    results = (formats.Result(segment=chain.segment, text=chain.text) for chain in islice(run.chains(), limit))
+    """Write the texts in the form of ``like``, and the details if asked for. Where people decided, theirs is written.
+
+    ``chains`` reads them in input order, anew each time it is called.
+    """
+    results = (
+        formats.Result(segment=chain.segment, text=chain.text if chain.reviewed is None else chain.reviewed)
+        for chain in islice(chains(), limit)
+    )
     kind.write(files.output, results, like)
     if files.details is not None:
-        write_details(files.details, islice(run.chains(), limit))
+        write_details(files.details, islice(chains(), limit))
 
 
 class _Contents(NamedTuple):

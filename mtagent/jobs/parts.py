@@ -154,8 +154,7 @@ async def assembled(
         if evaluator is not None:
             spec, settings = config.evaluator or "rules", config.model_for("postedit")
             proposers = [
-                own.evaluator
-                or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", draws=config.proposals)
+                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
                 for draw in range(2, config.proposals + 1)
             ]
         proofreader = None
@@ -409,16 +408,17 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
 
 
 DRAWN_AT = 1.0
-"""The temperature at which the same is asked several times, for different answers, where no other is set."""
+"""The temperature at which the same is asked again, for an answer of its own, where no other is set."""
 
 
 def rater_settings(
-    spec: str, settings: ModelSettings, *, who: str = "evaluator", draws: int = 1
+    spec: str, settings: ModelSettings, *, who: str = "evaluator", drawn: bool = False
 ) -> tuple[str, ModelSettings, str]:
     """An evaluator's or a judge's name, the settings of its model, and ``spec`` without them.
 
     ``settings`` are those of its role; those among its options go before them. Where none of them sets a temperature,
-    it is 0, and for several ``draws`` :data:`DRAWN_AT`. Raises :class:`ConfigError`, which says ``who`` it is about.
+    it is 0, and for one of several ``drawn`` answers :data:`DRAWN_AT`. Raises :class:`ConfigError`, which says ``who``
+    it is about.
     """
     name, options = parse_spec(spec)
     if not asks_model(name):
@@ -430,15 +430,27 @@ def rater_settings(
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
     if settings.temperature is None:
-        settings = settings.model_copy(update={"temperature": 0.0 if draws == 1 else DRAWN_AT})
+        settings = settings.model_copy(update={"temperature": DRAWN_AT if drawn else 0.0})
     rest = ",".join(f"{key}={value}" for key, value in options.items())
     return name, settings, f"{name}:{rest}" if rest else name
 
 
 def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
-    """The same for a judge, who is asked for each of ``samples``; a comparing one, a teacher and triage for one."""
-    draws = config.samples if who == "judge" and spec.partition(":")[0] != PAIRWISE else 1
-    return rater_settings(spec, config.model_for("judge"), who=who, draws=draws)
+    """The same for a judge; ``who`` may be a teacher or triage.
+
+    A judge's answers are drawn where there are several ``samples``, and where they would repeat the editor's: at
+    temperature 0 the same evaluator and model would give the very rating that caused the edit. A calibrated judge is
+    asked as it was calibrated.
+    """
+    settings = config.model_for("judge")
+    if who != "judge" or spec.partition(":")[0] == PAIRWISE:
+        return rater_settings(spec, settings, who=who)
+    drawn = config.samples > 1
+    if "postedit" in (config.stages or ()) and config.gate in ("rate", "panel") and config.calibration is None:
+        judge, its_settings, _ = rater_settings(spec, settings, who=who)
+        editor, editors_settings, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
+        drawn = drawn or (judge == editor and _same_model(its_settings, editors_settings))
+    return rater_settings(spec, settings, who=who, drawn=drawn)
 
 
 def judge_specs(config: Config) -> tuple[str, ...]:
@@ -467,13 +479,13 @@ def _evaluator(
     draw: str = "",
     role: Role | None = None,
     *,
-    draws: int = 1,
+    drawn: bool = False,
 ) -> Evaluator:
-    """The evaluator that ``spec`` names, asking the model of ``settings``, in one of several ``draws``.
+    """The evaluator that ``spec`` names, asking the model of ``settings``; it may be one of several ``drawn``.
 
     Raises :class:`ConfigError`.
     """
-    _, settings, spec = rater_settings(spec, settings, draws=draws)
+    _, settings, spec = rater_settings(spec, settings, drawn=drawn)
 
     def another(model: str) -> LLM | None:
         return models.asked(settings.model_copy(update={"model": model}), draw)

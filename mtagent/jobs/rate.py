@@ -24,6 +24,7 @@ from mtagent.evaluators.protocol import (
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import make_segments, texts_of
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
@@ -223,7 +224,7 @@ def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str
             f"run {name!r} holds ratings already: `mtagent export {name}` writes them again, "
             f"`mtagent rate --show SEGMENT --run {name}` shows one"
         )
-    material = stages_of(stored.chains, name, systems, config.limit)
+    material = stages_of(DecidedRun(store, name).chains, name, systems, config.limit)
     prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
     return Material(material.systems, {**material.inputs, **prompts}, material.candidates)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mtagent.analysis.compare import Comparison
 from mtagent.analysis.score import digits
-from mtagent.formats.ratings import FINAL, GIVEN, ratings_of_texts, systems_of, texts_of
+from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
 from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
 from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES
@@ -324,7 +324,7 @@ class Figures:
         return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
 
 
-_TEXTS = (GIVEN, *get_args(Stage), FINAL)
+_TEXTS = (GIVEN, *get_args(Stage), FINAL, REVIEWED)
 
 
 class FiguresCount:

@@ -56,6 +56,7 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
         | {
             "terms": [[term.source, term.target] for term in segment.terms if not term.forbidden],
             "given": given,
+            "reviewed": chain.reviewed,
             "change": changes(first, chain.text, language) if chain.changed and short else None,
             "steps": list(_steps(chain)),
             "scores": [[_rounded(value) for value in row] for row in scores],

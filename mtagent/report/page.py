@@ -15,7 +15,9 @@ from typing import IO, Any, NamedTuple
 
 from mtagent import __version__
 from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
+from mtagent.analysis.compare_tables import review_table
 from mtagent.errors import ConfigError, MissingExtra, OutputError
+from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
 from mtagent.report.fates import OUTCOMES
@@ -54,7 +56,7 @@ class Way:
 
 def way(comparison: Comparison, run: str) -> Way:
     """The first and the last row of ``run``."""
-    rows = [row for row in comparison.rows if row.run == run]
+    rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
     first, last, place = rows[0], rows[-1], comparison.place
     if place is None:
         return Way(first, last, None)
@@ -277,7 +279,10 @@ def pieces(
             heads=heads(comparison) if comparison else (),
             lines=lines(comparison) if comparison else (),
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=gallery(figures, figures.whole_way(summary.name, comparison)),
+            tables=[
+                *gallery(figures, figures.whole_way(summary.name, comparison)),
+                *(review_table(run, found) for run, found in ((comparison and comparison.reviews) or {}).items()),
+            ],
             segments=figures.flow.segments,
             data_goes_here=_DATA_GOES_HERE,
             script=script,

@@ -13,6 +13,7 @@ from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing
 from mtagent.formats.pipes import spooled_copies
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.export import Target, stored_inputs
 from mtagent.jobs.inputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
@@ -108,7 +109,7 @@ def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) ->
     del run, segments  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in store.read(name).placed_chains() if position in positions)
+        read = (chain for position, chain in DecidedRun(store, name).placed_chains() if position in positions)
         if references is None:
             return read
         return (

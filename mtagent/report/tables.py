@@ -20,6 +20,7 @@ STAGES = {
     "postedit": "post-edit",
     "proofread": "proofread",
     "final": "in the end",
+    "reviewed": "reviewed",
 }
 """How the texts after a stage, and a stage itself, are called."""
 _AFTER = {
@@ -29,6 +30,7 @@ _AFTER = {
     "postedit": "after post-editing",
     "proofread": "after proofreading",
     "final": "in the end",
+    "reviewed": "after the review",
 }
 _OUTCOME_COLOURS = {OUTCOMES["applied"]: "changed", OUTCOMES["refused"]: "guard", OUTCOMES["rejected"]: "gate"}
 _WORST_FIRST: tuple[Severity, ...] = tuple(reversed(SEVERITIES))

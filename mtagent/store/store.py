@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -17,6 +17,7 @@ from mtagent.records import Call, Completion, Usage
 from mtagent.store.calls import CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
 from mtagent.store.decisions import DecisionLog
+from mtagent.store.deletion import Deleted, delete_runs
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
 _LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
@@ -126,6 +127,25 @@ class Store:
     def decisions(self, name: str) -> DecisionLog:
         """What people decided about a stored run, to read and to go on with."""
         return DecisionLog(self.database, self._id(name), name)
+
+    def delete(self, names: Sequence[str]) -> Deleted:
+        """Delete runs: their texts, ratings, decisions and calls. What other runs share stays; the file gets smaller.
+
+        Raises :class:`RunLocked` where a process works on one of them, and :class:`StoreError` for a name that is not
+        there; then none is deleted.
+        """
+        ids = {name: self._id(name) for name in dict.fromkeys(names)}
+        runs = list[Run]()
+        try:
+            for name, run_id in ids.items():
+                runs.append(self._lock(run_id, name))
+            return delete_runs(self.database, list(ids.values()), list(ids))
+        finally:
+            for run in runs:
+                run.close()
+            for run_id in ids.values() if len(runs) == len(ids) else ():
+                if (lock := self._lock_of(run_id)) is not None:
+                    Path(lock.lock_file).unlink(missing_ok=True)
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""

@@ -125,27 +125,6 @@ def _space_after(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
-def rebase(edits: Sequence[Edit], undone: Edit) -> tuple[tuple[Edit, ...], Edit] | None:
-    """``edits`` of the text that ``undone`` led to, for the text without it; and ``undone`` as it stands after them.
-
-    ``undone`` is given in the offsets of that text: ``text[start:end] == undone.new``. ``None`` if one of the edits
-    touches the place.
-    """
-    start, end, shift = _start(undone), _start(undone) + len(undone.new), len(undone.old) - len(undone.new)
-    rebased, growth = [], 0
-    for edit in edits:
-        if edit.outcome != "applied":
-            rebased.append(edit)
-        elif _end(edit) <= start:
-            rebased.append(edit)
-            growth += len(edit.new) - len(edit.old)
-        elif _start(edit) >= end:
-            rebased.append(edit.model_copy(update={"start": _start(edit) + shift, "end": _end(edit) + shift}))
-        else:
-            return None
-    return tuple(rebased), undone.model_copy(update={"start": start + growth, "end": end + growth})
-
-
 def after_applying(edits: Sequence[Edit], edit: Edit) -> Edit:
     """``edit``, one of ``edits``, with its ``start`` and ``end`` in the text after all of them are applied."""
     others = {(_start(e), _end(e), e.old, e.new) for e in edits if e.outcome == "applied"}

@@ -123,6 +123,7 @@ function detailsOf(segment) {
     given !== null && panel("Translation as given", given, target),
     final === null && element("p", { class: "small" }, "There is no translation."),
     final !== null && final !== given && panel(`Final text (${target})`, final, target),
+    segment.reviewed !== undefined && panel("Reviewed: as people decided", segment.reviewed, target),
     reference !== undefined && panel("Reference", reference, target),
   ];
   let before = given ?? "";
@@ -223,7 +224,7 @@ function scoresTable(segment) {
 function haystack(segment) {
   if (segment.haystack === undefined) {
     const texts = segment.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
-    const all = [segment.id, segment.source, segment.given, segment.reference, segment.notes, segment.context, ...texts];
+    const all = [segment.id, segment.source, segment.given, segment.reviewed, segment.reference, segment.notes, segment.context, ...texts];
     segment.haystack = folded(all.filter(present).join("\n\u0000\n"));
   }
   return segment.haystack;

@@ -1,0 +1,301 @@
+"""What people decide, as they type it: accept, revert, decide, export, and what compare and report make of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mtagent.decisions import Decision, latest
+from mtagent.formats.decisions import read_decisions
+from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
+from mtagent.records import Chain, Edit, ErrorSpan, Segment, Step
+from mtagent.store.store import Store
+from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
+from tests.stored import sql
+
+
+def refused(done: Done) -> str:
+    assert (done.code, done.out) == (1, ""), done
+    return done.last
+
+
+def chains() -> list[Chain]:
+    """Three segments: an applied edit of style and a number that a guard refused; both quotation marks; nothing."""
+
+    def made(number: int, source: str, given: str, *edits: Edit) -> Chain:
+        segment = Segment(id=str(number), source=source, source_lang="en", target_lang="es", translation=given)
+        text = given
+        for edit in sorted(edits, key=lambda edit: -(edit.start or 0)):
+            if edit.outcome == "applied":
+                text = text[: edit.start] + edit.new + text[edit.end :]
+        verdict = "kept" if text != given else "unchanged"
+        return Chain(
+            segment=segment, steps=(Step(stage="postedit", text=text, edits=edits, verdict=verdict, cause="better"),)
+        )
+
+    style = ErrorSpan(text="grande", category="style/awkward", severity="minor", suggestion="enorme")
+    return [
+        made(
+            1, "A big house with 5 rooms.", "Una casa grande con 5 cuartos.",
+            Edit(old="grande", new="enorme", start=9, end=15, outcome="applied", span=style),
+            Edit(old="5", new="6", start=20, end=21, outcome="refused", guards=("numbers",), detail="numbers: 6"),
+        ),
+        made(
+            2, 'He said "yes" to the plan.', 'Dijo "sí" al plan.',
+            Edit(old='"', new="«", start=5, end=6, outcome="applied"),
+            Edit(old='"', new="»", start=8, end=9, outcome="applied"),
+        ),
+        made(3, "=1+1", "=1+1"),
+    ]  # fmt: skip
+
+
+TEXTS = ["Una casa enorme con 5 cuartos.", "Dijo «sí» al plan.", "=1+1"]
+
+
+def stored(path: Path, name: str = "r") -> Store:
+    store = Store(path)
+    with store.start(name, settings={}, inputs={}, total=3) as run:
+        for position, chain in enumerate(chains()):
+            run.save(position, chain)
+        run.finish()
+    return store
+
+
+@pytest.fixture
+def reviewed(shell: Shell) -> Shell:
+    stored(shell.folder / "store.db").close()
+    return shell
+
+
+def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: Shell) -> None:
+    done = reviewed("revert r 1 --edit 1 --who ana", "--reason", "not our style")
+    assert done.out == "Una casa grande con 5 cuartos.\n"
+    assert done.last == "mtagent: 1 edit of 1 segment taken back; --undo undoes it"
+    shown = reviewed("runs show r 1").out
+    assert "edit 1: 'grande' -> 'enorme': applied" in shown
+    assert "rejected by ana, 20" in shown
+    assert ": not our style" in shown
+    assert "text     Una casa enorme con 5 cuartos.\ndecided  Una casa grande con 5 cuartos." in shown
+    accepted = reviewed("accept r --where guard=numbers")
+    assert accepted.out == "1\tUna casa grande con 6 cuartos.\n"
+    assert "segment 1: a guard sees in the text: numbers: " in accepted.err
+    assert reviewed("revert r 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
+    assert "segment 1: nothing was decided on it" in refused(reviewed("revert r 1 --undo"))
+
+
+def test_several_edits_and_segments_at_once(reviewed: Shell) -> None:
+    assert reviewed("accept r 1 --edit 1 --edit 2").out == "Una casa enorme con 6 cuartos.\n"
+    done = reviewed("revert r 1 2")
+    assert done.lines == ["1\tUna casa grande con 5 cuartos.", '2\tDijo "sí" al plan.']
+    assert done.last == "mtagent: 2 segments taken back; --undo undoes it"
+    assert reviewed("revert r 1 2 --undo").lines == ["1\tUna casa enorme con 6 cuartos.", f"2\t{TEXTS[1]}"]
+    assert reviewed("revert r 1 --undo").out == f"{TEXTS[0]}\n"
+
+
+def test_filters_choose_by_category_and_its_parent_and_say_what_there_is(reviewed: Shell) -> None:
+    assert reviewed("revert r --where category=style").lines == ["1\tUna casa grande con 5 cuartos."]
+    assert reviewed("revert r --where category=style --undo").lines == [f"1\t{TEXTS[0]}"]
+    assert reviewed("revert r --where category=style/awkward --where outcome=applied").code == 0
+    assert "has category=terms; there are category=style, category=style/awkward" in refused(
+        reviewed("accept r --where category=terms")
+    )
+    assert "write KEY=VALUE, with a KEY of guard, category" in refused(reviewed("accept r --where colour=red"))
+    assert "nothing was decided on an edit with guard=numbers" in refused(
+        reviewed("accept r --where guard=numbers --undo")
+    )
+
+
+def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
+    done = reviewed("revert r 2 --edit 1")
+    assert done.out == 'Dijo "sí" al plan.\n'
+    assert "segment 2: edit 2: taken back with edit 1: they belong together" in done.err
+
+
+@pytest.mark.parametrize(("line", "error"), [
+    ("accept r", "on which edits? Name segments, or choose edits of all with --where KEY=VALUE"),
+    ("revert r 1 2 --edit 1", "--edit counts the edits of one segment"),
+    ("decide r", "give a table to take over, or --export FILE.csv to write one"),
+    ("runs delete", "name runs, or give --older-than 30d"),
+    ("runs delete r --older-than 3d", "name runs, or give --older-than 30d"),
+    ("runs delete --older-than soon", "write a number and h, d or w, as in 30d"),
+    ("runs delete r", "there is nobody to ask: give --yes"),
+])  # fmt: skip
+def test_wrong_usage(line: str, error: str, reviewed: Shell) -> None:
+    done = reviewed(line)
+    assert (done.code, error in " ".join(done.err.split())) == (2, True), done.err
+    assert "r" in reviewed.runs()
+
+
+@pytest.mark.parametrize(("line", "error"), [
+    ("accept r 9", "run 'r': has no segment '9'"),
+    ("accept r 1 --edit 7", "segment 1 has no edit 7; it has 2"),
+    ("revert r 3 --edit 1", "segment 3 has no edit 1; it has none"),
+    ("revert rr 1", "there is no run 'rr'; did you mean 'r'?"),
+    ("runs delete r rr --yes", "there is no run 'rr'; did you mean 'r'?"),
+])  # fmt: skip
+def test_what_is_not_there_is_named_and_nothing_is_written(line: str, error: str, reviewed: Shell) -> None:
+    assert error in refused(reviewed(line))
+    with Store(reviewed.folder / "store.db") as store:
+        assert not store.decisions("r")
+
+
+def test_decided_texts_are_exported_and_only_approved_ones_where_that_is_asked(reviewed: Shell) -> None:
+    assert reviewed("export r").lines == TEXTS
+    assert reviewed("revert r 1 --edit 1").code == 0
+    assert reviewed("accept r 2").code == 0
+    assert reviewed("export r").lines == [chains()[0].given, *TEXTS[1:]]
+    done = reviewed("export r -o approved.txt --only approved")
+    assert reviewed.read("approved.txt") == [chains()[0].given, TEXTS[1], "=1+1"]
+    assert "approved: 1 of 3 segments; the others have the text that was given" in done.err
+    reviewed("export r -o x.txt --details d.jsonl")
+    assert [line.get("reviewed") for line in reviewed.objects("d.jsonl")] == [chains()[0].given, TEXTS[1], None]
+    assert reviewed("export r --format stages -o texts").code == 0
+    assert (reviewed.folder / "texts" / "r.reviewed.txt").read_text().splitlines()[0] == chains()[0].given
+
+
+def test_the_same_command_again_writes_what_people_decided(shell: Shell) -> None:
+    shell.postedit("--name mine -o o.txt")
+    assert shell.read("o.txt") == IMPROVED
+    assert shell("revert mine 1 --edit 1").out == f"{TRANSLATIONS[0]}\n"
+    shell.postedit("--name mine -o o2.txt")
+    assert shell.read("o2.txt") == TRANSLATIONS
+
+
+def test_compare_and_report_say_how_far_people_agree(reviewed: Shell) -> None:
+    assert reviewed("accept r 1 --edit 1").code == 0
+    assert reviewed("accept r 1 --edit 2").code == 0
+    assert reviewed("revert r 2").code == 0
+    shown = reviewed("compare r").out
+    table = shown.split("review of r")[1]
+    rows = {" ".join(line.split()) for line in table.splitlines()}
+    assert "all 4 25.0 % 1 of 3 1 of 1" in rows
+    assert "guard numbers 1 0.0 % - 1 of 1" in rows
+    assert "category style/awkward 1 100.0 % 1 of 1 -" in rows
+    assert "(2 segments decided on, 2 approved, 0 with an own text; 3 characters changed)" in rows
+    data = json.loads(reviewed("compare r -f json").out)
+    assert [row["stage"] for row in data["rows"]] == ["given", "postedit", "final", "reviewed"]
+    assert data["rows"][-1]["former"] == "final"
+    assert data["reviews"]["r"]["agreements"][0]["kept_wanted"] == 1
+    for form in ("markdown", "json", "csv", "html"):
+        assert reviewed(f"report r --format {form} -o report.{form}").code == 0
+    assert "how often people agree with the machine" in (reviewed.folder / "report.markdown").read_text()
+    assert "how often people agree with the machine" in (reviewed.folder / "report.html").read_text()
+
+
+def test_a_table_is_written_to_be_filled_in_and_read_again(reviewed: Shell) -> None:
+    assert reviewed("decide r --export d.csv").code == 0
+    with (reviewed.folder / "d.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["segment"] + row["edit"] for row in rows] == ["1", "11", "12", "2", "21", "22"]
+    rows[1]["decision"], rows[1]["reason"] = "Reject", "too much"
+    rows[3] |= {"decision": "text", "text": "=Dijo que sí."}
+    with (reviewed.folder / "d.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    done = reviewed("decide r d.csv --who ana")
+    assert done.lines == ["1\tUna casa grande con 5 cuartos.", "2\t=Dijo que sí."]
+    assert done.last == "mtagent: 2 new decisions on 2 segments, 4 rows without one"
+    again = reviewed("decide r d.csv").last
+    assert again == "mtagent: 0 new decisions on 0 segments, 2 were there already, 4 rows without one"
+    assert "is there already" in reviewed("decide r --export d.csv").err
+    assert reviewed("decide r --export again.csv").last == "mtagent: written: again.csv, with 2 decisions"
+    assert "'=Dijo que sí." in (reviewed.folder / "again.csv").read_text(), "no spreadsheet runs it"
+    assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions")
+    assert reviewed("export r").lines == ["Una casa grande con 5 cuartos.", "=Dijo que sí.", "=1+1"]
+
+
+@pytest.mark.parametrize(("lines", "error"), [
+    ([], "d.csv: is empty; `mtagent decide RUN --export FILE.csv` writes a file to fill in"),
+    (["segment,decision", "1,accept"], "d.csv:1: no column 'edit' among 'segment', 'decision'; `mtagent decide"),
+    (["segment,edit,decision,edit", "1,1,accept,"], "d.csv:1: two columns are called 'edit'"),
+    (["segment,edit,decision", "1,1,accept", "9,1,accept"], "d.csv:3: run 'r': has no segment '9'"),
+    (["segment,edit,decision", "1,1,accept", "1,7,accept"], "d.csv:3: segment 1 has no edit 7; it has 2"),
+    (["segment,edit,decision", "1,one,accept"], "d.csv:2: edit is 'one'; write its number"),
+    (["segment,edit,decision", "1,²,accept"], "d.csv:2: edit is '²'; write its number"),
+    (["segment,edit,decision", "1,1,ok"], "d.csv:2: decision is 'ok'; write accept, reject, text, undecided, or"),
+    (["segment,edit,decision", ",1,accept"], "d.csv:2: no segment; write its id"),
+    (["segment,edit,decision", "1,1"], "d.csv:2: 2 columns instead of 3"),
+    (["segment,edit,decision,text", "1,,text,"], "d.csv:2: the text of the segment is empty"),
+    (["segment,edit,decision,text", "1,1,accept,mine"], "d.csv:2: has a text, and the decision 'accept'"),
+    (["segment,edit,decision", "1,,text"], "d.csv:2: decision is 'text', and there is no column 'text'"),
+    (["segment,edit,decision", "1,1,accept", "2,1,accept", "1,1,reject"], "d.csv:4: decides otherwise than"),
+    (["segment,edit,decision,old", "2,1,accept,x", "1,1,accept,grande"], "d.csv:2: old is 'x', and edit 1"),
+    (["segment,edit,decision", '1,1,"accept'], "d.csv:2: a quote opens here and is never closed"),
+])  # fmt: skip
+def test_a_bad_table_is_named_with_its_line_and_nothing_is_written(
+    lines: list[str], error: str, reviewed: Shell
+) -> None:
+    reviewed.write("d.csv", *lines)
+    assert error in refused(reviewed("decide r d.csv"))
+    with Store(reviewed.folder / "store.db") as store:
+        assert not store.decisions("r")
+
+
+@pytest.mark.parametrize(("encoding", "error"), [
+    ("utf-16", "d.csv:1: is UTF-16; convert it first"),
+    ("cp1252", "d.csv:3:10: byte 0xFC is not UTF-8; convert the file first"),
+])  # fmt: skip
+def test_other_encodings_are_named_with_the_way_out(encoding: str, error: str, reviewed: Shell) -> None:
+    text = "segment,edit,decision,text\n1,1,reject,\n2,,text,sü\n"
+    (reviewed.folder / "d.csv").write_text(text, encoding=encoding)
+    assert error in refused(reviewed("decide r d.csv"))
+
+
+def test_a_run_that_was_done_again_keeps_its_new_text_and_says_what_does_not_hold(reviewed: Shell) -> None:
+    assert reviewed("revert r 1 --edit 1").code == 0
+    with Store(reviewed.folder / "store.db") as store, store.reopen("r") as run:
+        other = chains()[0]
+        step = other.steps[0].model_copy(update={"edits": (), "text": "Una casa grande con 5 habitaciones."})
+        run.replace(0, other.model_copy(update={"steps": (step,)}))
+    assert reviewed("export r").lines[0] == "Una casa grande con 5 habitaciones."
+    assert "about another text, and not in force: rejected by" in reviewed("runs show r 1").out
+    assert "warning: run 'r': 1 decision on texts that are others by now: not in force" in reviewed("compare r").out
+
+
+OWN = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(st.tuples(
+    st.sampled_from(["1", "2"]), st.sampled_from([None, 1, 2]),
+    st.sampled_from(["accept", "reject", "undecided", "text"]), OWN,
+), max_size=8))  # fmt: skip
+def test_a_table_brings_the_same_texts_to_another_store(
+    history: list[tuple[str, int | None, str, str]], tmp_path: Path
+) -> None:
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with stored(tmp_path / "a.db") as store, stored(tmp_path / "b.db") as other:
+        decisions = [
+            Decision.model_validate(
+                {"segment": s, "edit": e, "verdict": v, "text": text if v == "text" else None, "who": "ana"}
+            )
+            for s, e, v, text in history
+        ]
+        store.decisions("r").append([(int(decision.segment) - 1, decision) for decision in decisions])
+        count = export_decisions(store, "r", tmp_path / "d.csv")
+        done = import_decisions(other, "r", tmp_path / "d.csv", "ana")
+        texts = [[result.text for _, result in DecidedRun(each, "r").segments()] for each in (store, other)]
+        assert texts[0] == texts[1]
+        kept = [len(latest(d for d in decisions if d.segment == segment)) for segment in ("1", "2")]
+        assert (count, done.new) == (sum(kept), sum(kept))
+        assert import_decisions(store, "r", tmp_path / "d.csv").new == 0
+        assert len(read_decisions(tmp_path / "d.csv")) == 6
+
+
+def test_runs_are_deleted_by_name_and_by_age(reviewed: Shell) -> None:
+    assert reviewed("runs delete --older-than 1d --yes").last == "mtagent: no run is older than 1d"
+    with sql(reviewed.folder / "store.db") as connection:
+        connection.execute("UPDATE runs SET updated = '2020-01-01 00:00:00.000'")
+    stored(reviewed.folder / "store.db", "young").close()
+    done = reviewed("runs delete --older-than 1d --yes")
+    assert done.err.startswith("r: 3 segments, 2020-01-01 00:00:00.000\nmtagent: 1 run deleted; the store has ")
+    assert list(reviewed.runs()) == ["young"]
+    assert reviewed("runs delete young --yes").code == 0
+    assert not reviewed.runs()

@@ -1,0 +1,106 @@
+"""Deleted runs are gone from the file, what others share stays, and the file is smaller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mtagent.decisions import Decision
+from mtagent.errors import RunLocked, StoreError
+from mtagent.records import Call, Message
+from mtagent.store.store import Store
+from tests.stored import paid, post_edited, rated, sql, start
+
+
+def call_about(text: str) -> Call:
+    call, _ = paid(text)
+    return call.model_copy(
+        update={"messages": (Message(role="system", content="constant"), Message(role="user", content=text))}
+    )
+
+
+def filled(store: Store) -> None:
+    """Runs ``a`` and ``b``, which share the segment ``both``; each has one of its own and a decision on it."""
+    for name in ("a", "b"):
+        with start(store, name) as run:
+            for position, text in enumerate(("both", f"secret of {name} " * 2000)):
+                call = call_about(text)
+                _, answer = paid(text)
+                if not (name == "b" and text == "both"):  # b's came from the store
+                    store.record_call(run.id, text[:20], "p", f"key {text}", call, answer)
+                run.save(position, post_edited(text[:20], calls=(call,)))
+            run.finish()
+        store.decisions(name).append([(1, Decision(segment=f"secret of {name} secret o"[:20], verdict="reject"))])
+
+
+def rows(path: Path, table: str) -> int:
+    with sql(path) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def test_a_deleted_run_is_gone_from_the_file_and_the_other_one_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store(path) as store:
+        filled(store)
+        before = [*store.read("b").chains()], store.decisions("b").histories(), store.run("b")
+        done = store.delete(["a"])
+        assert done.after < done.before
+        assert not done.waiting
+        assert [run.name for run in store.runs()] == ["b"]
+        assert ([*store.read("b").chains()], store.decisions("b").histories(), store.run("b")) == before
+        recalled = store.recall(before[2].counts.done, "both", "key both")
+        assert recalled is not None
+        assert recalled.text == "both", "what b shares with a still answers its calls"
+        assert store.recall(1, "secret", "key " + "secret of a " * 2000) is None
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"secret of a" not in content
+    assert b"secret of b" in content
+    assert not [file for file in tmp_path.iterdir() if file.name.endswith("run-1.lock")]
+
+
+def test_when_the_last_run_is_deleted_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store(path) as store:
+        filled(store)
+        store.delete(["a"])
+        store.delete(["b"])
+    tables = ("runs", "segments", "steps", "edits", "ratings", "rated", "calls", "texts", "decisions")
+    assert {table: rows(path, table) for table in tables} == dict.fromkeys(tables, 0)
+    assert path.stat().st_size < 150_000
+
+
+def test_a_run_that_is_worked_on_is_not_deleted_and_neither_are_those_beside_it(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store, Store(tmp_path / "s.db") as other:
+        filled(store)
+        with other.reopen("b"), pytest.raises(RunLocked, match="run 'b': process"):
+            store.delete(["a", "b"])
+        with pytest.raises(StoreError, match="there is no run 'c'"):
+            store.delete(["a", "c"])
+        assert [run.name for run in store.runs()] == ["a", "b"]
+        store.delete(["a", "b"])
+        assert not store.runs()
+
+
+def test_runs_that_were_made_from_a_deleted_one_are_named(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        filled(store)
+        with store.start("rated", settings={}, inputs={"run": "a"}, kind="rating") as run:
+            run.save_ratings(0, rated("both", calls=(call_about("both"),)))
+            run.finish()
+        assert store.delete(["a"]).related == ("rated",)
+        assert [result.calls[0].reply for result in store.read("rated").ratings()] == ["both"]
+
+
+def test_a_new_run_has_nothing_of_a_deleted_one(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        filled(store)
+        log = store.decisions("b")
+        store.delete(["b"])
+        with start(store, "c") as run:
+            run.save(0, post_edited("both"))
+            run.finish()
+        assert store.run("c").usage.calls == 0
+        assert not store.decisions("c")
+        with pytest.raises(StoreError, match="has no segment 'both' at position 0"):
+            log.append([(0, Decision(segment="both", verdict="accept"))])
