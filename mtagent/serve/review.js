@@ -56,11 +56,14 @@ async function ask(path, body, method = body === undefined ? "GET" : "POST") {
     .catch(() => { throw new Refusal(0, { error: "The server does not answer. Your decisions are kept in this browser, and saved as soon as it does." }); });
   const answer = await response.json().catch(() => null);
   if (!response.ok) throw new Refusal(response.status, answer);
-  problem("");
+  if (trouble === 0 || trouble >= 500) problem("");
   return answer;
 }
 
-function problem(words) {
+let trouble = null; // the status with which the server refused, as long as that is shown
+
+function problem(words, status = null) {
+  trouble = status;
   const place = byId("problem");
   if (place.textContent !== words) place.textContent = words;
   place.hidden = words === "";
@@ -69,7 +72,7 @@ function problem(words) {
 /** What went wrong, said where people see it. Whether it may go well another time. */
 function explain(error) {
   if (!(error instanceof Refusal)) throw error;
-  problem(error.status === 403 ? `${error.message}. What is not saved is kept in this browser.` : error.message);
+  problem(error.status === 403 ? `${error.message}. What is not saved is kept in this browser.` : error.message, error.status);
   return error.status === 0 || error.status === 403 || error.status >= 500;
 }
 
@@ -152,7 +155,7 @@ async function send() {
           const wanted = [entry, ...others()];
           pending = pending.filter((other) => !wanted.includes(other));
           conflicts.set(keyOf(segment), wanted);
-          problem(`Segment ${nameOf(byKey.get(keyOf(segment)))} was decided on in another window meanwhile: yours is not saved.`);
+          showConflicts();
         }
         saved(segment);
       } else if (explain(error)) {
@@ -200,6 +203,7 @@ function decide(row, edit, verdict, { text, undo = false } = {}) {
   const segment = details.get(keyOf(row));
   const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
   if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
+  if (trouble >= 400 && trouble < 500 && trouble !== 403) problem("");
   if (!undo) undoable.push({ row, edit, former });
   const seconds = Math.round(performance.now() - shownSince) / 1000;
   pending.push({
@@ -227,10 +231,10 @@ function target(segment) {
   return placed.find((edit) => edit.number === chosen) ?? placed.find((edit) => !edit.decision) ?? placed[0] ?? null;
 }
 
-function judge(verdict, whole = false) {
-  const segment = current && details.get(keyOf(current));
-  if (!segment?.edits) return;
+async function judge(verdict, whole = false) {
   const row = current;
+  const segment = row && await fetched(row).catch(explain);
+  if (!segment?.edits || row !== current || writing) return;
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.text === (segment.chain.given ?? "")) return announce("There is no edit to reject");
   decide(row, edit?.number ?? null, verdict);
@@ -253,9 +257,16 @@ function goOn() {
 
 const draftOf = (row) => `draft/${runs[row.run]}/${row.position}`;
 
+/** Keep what is being written, for a browser that is closed meanwhile. */
+function keepDraft(row, text) {
+  if (text === byKey.get(keyOf(row)).text) localStorage.removeItem(draftOf(row));
+  else localStorage.setItem(draftOf(row), text);
+}
+
 async function write() {
-  const [row, segment] = [current, current && details.get(keyOf(current))];
-  if (!segment?.edits || writing) return;
+  const row = current;
+  const segment = row && await fetched(row).catch(explain);
+  if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
   area.value = localStorage.getItem(draftOf(row)) ?? segment.text;
   writing = area;
@@ -265,8 +276,7 @@ async function write() {
   let [timer, number] = [0, 0];
   const check = async () => {
     const asked = ++number;
-    if (area.value === segment.text) localStorage.removeItem(draftOf(row));
-    else localStorage.setItem(draftOf(row), area.value);
+    keepDraft(row, area.value);
     try {
       const found = await ask("check", { run: row.run, position: row.position, text: area.value });
       if (asked === number && writing === area) byId("found").replaceChildren(...findings(found));
@@ -296,7 +306,7 @@ function finish(save) {
 
 async function open(row, { focus = false } = {}) {
   if (writing) { // what was written stays as a draft
-    localStorage.setItem(draftOf(current), writing.value);
+    keepDraft(current, writing.value);
     writing = null;
   }
   [current, chosen] = [row, null];
@@ -449,13 +459,23 @@ function contextPart(row) {
   ))));
 }
 
+function showConflicts() {
+  const links = [...conflicts.keys()].map((key) => {
+    const button = element("button", { type: "button", class: "quiet" }, `Segment ${nameOf(byKey.get(key))}`);
+    button.addEventListener("click", () => open(byKey.get(key), { focus: true }));
+    return [button, " "];
+  });
+  byId("conflicts").replaceChildren("Decided on in another window first, so that yours is not saved: ", ...links.flat());
+  byId("conflicts").hidden = links.length === 0;
+}
+
 /** What this window wanted, and another one was faster. */
 function conflictPart(segment) {
   const wanted = conflicts.get(keyOf(segment));
   if (!wanted) return false;
   const again = element("button", { type: "button" }, "Save mine all the same");
   const leave = element("button", { type: "button" }, "Leave it as it is");
-  const end = () => { conflicts.delete(keyOf(segment)); problem(""); };
+  const end = () => { conflicts.delete(keyOf(segment)); showConflicts(); };
   again.addEventListener("click", () => {
     end();
     pending.push(...wanted.map((entry) => ({ ...entry, version: segment.version, seen: segment.seen })));
