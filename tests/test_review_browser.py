@@ -1,10 +1,11 @@
-"""The page of ``mtagent review`` in a real browser, headless Chromium: deciding by keyboard, losing nothing, two windows.
+"""The page of ``mtagent review`` in headless Chromium: deciding by keyboard, nothing lost, two windows, hostile texts.
 
 Needs what ``tests/test_report_browser.py`` needs, and the extra ``serve``.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -23,7 +24,7 @@ import pytest
 from mtagent.chain.decided import decided
 from mtagent.records import Chain, Term
 from mtagent.store import Store
-from tests.commands import environment, run
+from tests.commands import ROOT, environment, run
 from tests.report_runs import edited, error, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -356,19 +357,8 @@ def test_the_page_without_the_token_shows_nothing(context: Any, tmp_path: Path) 
     context.said[:] = [words for words in context.said if "403" not in words]
 
 
-PAYLOADS = [
-    "<script>hacked(1)</script>", "<img src=x onerror=hacked(2)>", "<svg onload=hacked(3)>", "</script><script>hacked(4)</script>",
-    "\"><img src=x onerror=hacked(5)>", "'><script>hacked(6)</script>", "<iframe src=javascript:parent.hacked(7)>",
-    "<body onload=hacked(8)>", "javascript:hacked(9)", "<a href=javascript:hacked(10)>x</a>", "<details open ontoggle=hacked(11)>",
-    "<math><mtext><script>hacked(12)</script>", "<input autofocus onfocus=hacked(13)>", "<style>@import 'http://evil.test/x'</style>",
-    "<link rel=stylesheet href=http://evil.test/y>", "<base href=http://evil.test/>", "<meta http-equiv=refresh content='0;url=http://evil.test'>",
-    "<object data=javascript:hacked(14)>", "<embed src=http://evil.test>", "<form action=http://evil.test><button>x", "${hacked(15)}",
-    "{{hacked(16)}}", "{{constructor.constructor('hacked(17)')()}}", "<!--<script>", "-->", "]]><script>hacked(18)</script>",
-    "\u2028hacked(19)\u2029", "\\u003cscript>hacked(20)</script>", "&lt;script&gt;hacked(21)&lt;/script&gt;", "<x onclick=hacked(22)>",
-    "<video><source onerror=hacked(23)>", "<audio src=x onerror=hacked(24)>", "<marquee onstart=hacked(25)>", "<template><script>hacked(26)",
-    "<svg><animate onbegin=hacked(27) attributeName=x>", "<noscript><p title='</noscript><img src=x onerror=hacked(28)>'>", "__proto__",
-    "\u202e<script>hacked(29)</script>", "<textarea></textarea><script>hacked(30)</script>", "<title></title><script>hacked(31)</script>",
-]  # fmt: skip
+PAYLOADS = json.loads((ROOT / "tests/data/payloads.json").read_text(encoding="utf-8"))
+"""Texts that would run a script, or fetch something, where they were taken for markup or code."""
 
 
 def hostile() -> list[Chain]:
@@ -405,9 +395,9 @@ def test_html_in_texts_ids_names_and_models_does_nothing(context: Any, tmp_path:
     context.add_init_script("window.hits = []; window.hacked = (number) => window.hits.push(number)")
     with reviewed(tmp_path, hostile()) as server:
         page = opened(context, server.address)
-        for _ in PAYLOADS:
+        for payload in PAYLOADS:
             press(page, "e")
-            page.fill("#own", f"{PAYLOADS[_ == 'x']} {page.input_value('#own')}")
+            page.fill("#own", f"{payload} {page.input_value('#own')}")
             press(page, "Control+Enter")
         wait_saved(page)
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
@@ -451,14 +441,16 @@ def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(con
         page = opened(context, server.address)
         assert page.inner_text("#progress") == "0 of 5,000 segments decided"
         page.evaluate(
-            """() => { window.press = (key) => new Promise((done) => {
-              const title = document.getElementById("segment-title").textContent + document.getElementById("target").textContent;
-              const began = performance.now();
-              document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-              const look = () => title === document.getElementById("segment-title").textContent + document.getElementById("target").textContent
-                ? setTimeout(look, 1) : requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
-              look();
-            }); }"""
+            """() => {
+              const title = () => ["#segment-title", "#target"].map((id) => document.querySelector(id).innerText).join();
+              window.press = (key) => new Promise((done) => {
+                const [before, began] = [title(), performance.now()];
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+                const look = () => (title() === before ? setTimeout(look, 1)
+                  : requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0)));
+                look();
+              });
+            }"""
         )
         took = {}
         for key in "jkAarjA":
@@ -468,8 +460,13 @@ def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(con
                 page.wait_for_timeout(100)  # nobody decides faster
             took[key] = sorted(times)[len(times) // 2]
         search = page.evaluate(
-            """() => { const field = document.getElementById("filter-q"); const began = performance.now(); field.value = "brücke";
-            field.dispatchEvent(new Event("input")); document.body.offsetHeight; return performance.now() - began; }"""
+            """() => {
+              const [field, began] = [document.getElementById("filter-q"), performance.now()];
+              field.value = "brücke";
+              field.dispatchEvent(new Event("input"));
+              document.body.offsetHeight;
+              return performance.now() - began;
+            }"""
         )
         print({key: round(value) for key, value in {**took, "search": search}.items()})  # noqa: T201 - for the docs
         assert max(took.values()) < 100 * SLACK, took

@@ -43,7 +43,7 @@ def command(
     and `mtagent revert` are. The page is for this machine and for who has its address; Ctrl-C ends it.
     """
     try:
-        from mtagent.jobs.review import Review
+        from mtagent.jobs.review import ReviewQueue
         from mtagent.serve.review import bound, run_server
     except ModuleNotFoundError as cause:
         if (cause.name or "").startswith("mtagent"):
@@ -57,4 +57,4 @@ def command(
             threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
     with existing_store(store) as opened, bound(port) as listening:
-        run_server(Review(opened, runs, user() if who is None else who), listening, tell, idle)
+        run_server(ReviewQueue(opened, runs, user() if who is None else who), listening, tell, idle)

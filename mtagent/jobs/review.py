@@ -79,7 +79,7 @@ def _remaining(chain: Chain, last: Step) -> list[str]:
 Plain = dict[str, Any]
 
 
-class Review:
+class ReviewQueue:
     """Runs to decide on, by one person. Made for one thread, as the store is."""
 
     def __init__(self, store: Store, names: Sequence[str], who: str = "") -> None:

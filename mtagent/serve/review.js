@@ -1,9 +1,7 @@
-// The page of a review: a queue of segments, one of them open, decisions that are saved in the background. A decision
-// that is not saved yet is kept in the browser's storage, and goes to the server as soon as that answers.
+// The page of a review: a queue of segments, one of them open, and decisions on it, which saving.js saves.
 
 const PAGE = 50;
 const AROUND = 60; // characters shown around an edit
-const RETRY = 2000;
 const POLL = 4000;
 const PAUSE = 250;
 const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
@@ -21,7 +19,6 @@ const FILTERS = {
 const ORDERS = { worth: "most worth a look first", position: "order of the run" };
 const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Object.keys(FILTERS).map((name) => [name, ""])) });
 
-let token = "";
 let runs = [];
 let rows = [];
 let matching = [];
@@ -30,174 +27,14 @@ let chosen = null; // the edit that was made the current one by hand
 let writing = null; // the text area, while a text is written
 let shownSince = performance.now();
 let state = { ...DEFAULTS };
-let pending = []; // decisions that are not saved yet, oldest first
-let sending = false;
 const byKey = new Map();
-const details = new Map(); // segments as the server last showed them
-const conflicts = new Map(); // what could not be saved because another window was first
 const undoable = [];
 
 const keyOf = (row) => `${row.run}/${row.position}`;
 const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
 const announce = (words) => { byId("live").textContent = words; };
 
-// --- the server
-
-class Refusal extends Error {
-  constructor(status, answer) {
-    super(answer?.error ?? `the server answered ${status}`);
-    Object.assign(this, { status, answer });
-  }
-}
-
-async function ask(path, body, method = body === undefined ? "GET" : "POST") {
-  const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
-  const response = await fetch(`/api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
-    .catch(() => { throw new Refusal(0, { error: "The server does not answer. Your decisions are kept in this browser, and saved as soon as it does." }); });
-  const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new Refusal(response.status, answer);
-  if (trouble === 0 || trouble >= 500) problem("");
-  return answer;
-}
-
-let trouble = null; // the status with which the server refused, as long as that is shown
-
-function problem(words, status = null) {
-  trouble = status;
-  const place = byId("problem");
-  if (place.textContent !== words) place.textContent = words;
-  place.hidden = words === "";
-}
-
-/** What went wrong, said where people see it. Whether it may go well another time. */
-function explain(error) {
-  if (!(error instanceof Refusal)) throw error;
-  problem(error.status === 403 ? `${error.message}. What is not saved is kept in this browser.` : error.message, error.status);
-  return error.status === 0 || error.status === 403 || error.status >= 500;
-}
-
-/** A segment as the server has it, asked for once. */
-async function fetched(row) {
-  const key = keyOf(row);
-  if (!details.has(key)) {
-    details.set(key, ask(`segments/${row.run}/${row.position}`).then((segment) => take(segment), (error) => {
-      details.delete(key);
-      throw error;
-    }));
-  }
-  return details.get(key);
-}
-
-/** Take over a segment as the server has it. */
-function take(segment) {
-  const key = keyOf(segment);
-  details.set(key, segment);
-  const { text, version, decided, verdict, findings } = segment;
-  Object.assign(byKey.get(key), { text, version, decided, verdict, findings, haystack: undefined });
-  return segment;
-}
-
-// --- decisions that wait to be saved; a window's own list in the browser's storage, which another takes over when it died
-
-const mine = `pending/${crypto.randomUUID()}`;
-
-function keep() {
-  if (pending.length === 0) localStorage.removeItem(mine);
-  else localStorage.setItem(mine, JSON.stringify(pending.map((entry) => ({ ...entry, name: runs[entry.run] }))));
-  const words = pending.length === 0 ? "All saved" : `${counted(pending.length, "decision")} not saved yet`;
-  if (byId("saved").textContent !== words) byId("saved").textContent = words;
-}
-
-let letGo = () => {}; // of this window's list, which another window may then take over
-
-async function adopt() {
-  for (const key of Object.keys(localStorage).filter((name) => name.startsWith("pending/") && name !== mine)) {
-    await navigator.locks.request(key, { ifAvailable: true }, (lock) => {
-      if (lock === null) return; // its window lives
-      const here = (entry) => byKey.has(keyOf({ run: runs.indexOf(entry.name), position: entry.position }));
-      const entries = JSON.parse(localStorage.getItem(key) ?? "[]");
-      pending.push(...entries.filter(here).map((entry) => ({ ...entry, run: runs.indexOf(entry.name) })));
-      const others = entries.filter((entry) => !here(entry)); // of a review of other runs
-      if (others.length === 0) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify(others));
-    });
-  }
-  if (pending.length > 0) {
-    keep();
-    await send();
-  }
-}
-
-const isThere = (segment, { edit, verdict, text }) => {
-  const there = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit)?.decision;
-  return (there?.verdict ?? "undecided") === verdict && (there?.text ?? null) === (text ?? null);
-};
-
-async function send() {
-  if (sending) return;
-  sending = true;
-  while (pending.length > 0) {
-    const entry = pending[0];
-    const others = () => pending.filter((other) => other !== entry && keyOf(other) === keyOf(entry));
-    try {
-      const { name, ...body } = entry;
-      const segment = take(await ask("decide", body));
-      pending.shift();
-      for (const other of others()) [other.version, other.seen] = [segment.version, segment.seen];
-      saved(segment);
-    } catch (error) {
-      if (error.status === 409) {
-        const segment = take(error.answer.segment);
-        if (isThere(segment, entry)) { // it was written, and only the answer was lost
-          pending.shift();
-          for (const other of others()) other.version = segment.version;
-        } else {
-          const wanted = [entry, ...others()];
-          pending = pending.filter((other) => !wanted.includes(other));
-          conflicts.set(keyOf(segment), wanted);
-          showConflicts();
-        }
-        saved(segment);
-      } else if (explain(error)) {
-        keep();
-        if (error.status === 403) return letGo(); // the server is another one by now, and has opened another page
-        setTimeout(() => { sending = false; send(); }, RETRY);
-        return;
-      } else {
-        pending.shift();
-        details.delete(keyOf(entry));
-        if (current && keyOf(current) === keyOf(entry)) open(current);
-      }
-    }
-    keep();
-  }
-  sending = false;
-}
-
-/** Show a segment anew after it was saved; decisions that still wait stay visible. */
-function saved(segment) {
-  for (const entry of pending) if (keyOf(entry) === keyOf(segment)) mark(segment, entry);
-  refresh(byKey.get(keyOf(segment)));
-}
-
-function refresh(row) {
-  const item = list.querySelector(`[data-key="${keyOf(row)}"]`);
-  item?.closest("li").replaceWith(listed(row));
-  showProgress();
-  if (row === current && !writing) show(details.get(keyOf(row)));
-}
-
-/** Enter a decision into what is shown, before it is saved. */
-function mark(segment, { edit, verdict, text = null }) {
-  const decision = verdict === "undecided" ? null : { verdict, text, waiting: true };
-  if (edit === null) segment.decision = decision;
-  else segment.edits.find((item) => item.number === edit).decision = decision;
-  const row = byKey.get(keyOf(segment));
-  const placed = segment.edits.filter((item) => item.placed);
-  const done = segment.decision || (placed.length > 0 && placed.every((item) => item.decision));
-  row.decided = done ? "all" : placed.some((item) => item.decision) ? "some" : "no";
-  row.verdict = verdict === "undecided" ? null : verdict;
-}
+// --- deciding
 
 function decide(row, edit, verdict, { text, undo = false } = {}) {
   const segment = details.get(keyOf(row));
@@ -374,7 +211,7 @@ function show(segment) {
       element("div", {}, changed && panel("Before", given ?? "", chain.target_lang, (given ?? "").length), writing ? writingPart(chain) : panel(
         changed ? `After (${chain.target_lang})` : `Translation (${chain.target_lang})`,
         changed ? changeNodes(given ?? "", segment.text, segment.changes) : segment.text, chain.target_lang, segment.text.length,
-      )),
+      ), !writing && wholePart(segment)),
     ),
     !writing && segment.found.length > 0 && titledPart("The guards have against the text", element("ul", { class: "found" }, findings(segment.found))),
     segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
@@ -382,17 +219,30 @@ function show(segment) {
     known && titledPart("Known about it", known),
     contextPart(row),
   ].flat().filter(present));
-  byId("actions").hidden = false;
+  byId("actions").hidden = writing !== null;
   byId("target").textContent = about ? `Edit ${about.number} of ${segment.edits.length}` : "The whole segment";
   const again = focused && byId("body").querySelector(`[data-focus="${focused}"]`);
   if (focused && !writing) (again ?? byId("segment-title")).focus({ preventScroll: true });
 }
 
+function buttonOf(action, attributes, ...words) {
+  const made = element("button", { type: "button", ...attributes }, ...words);
+  made.addEventListener("click", action);
+  return made;
+}
+
+function wholePart(segment) {
+  const is = (verdict) => ({ class: "quiet", "data-focus": verdict, "aria-pressed": String(segment.decision?.verdict === verdict) });
+  return element(
+    "p", { class: "buttons whole" },
+    buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
+    segment.edits.length > 0 && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
+  );
+}
+
 function writingPart(chain) {
-  const save = element("button", { type: "button", class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
-  const leave = element("button", { type: "button" }, "Leave ", element("kbd", {}, "Esc"));
-  save.addEventListener("click", () => finish(true));
-  leave.addEventListener("click", () => finish(false));
+  const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
+  const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
   return element(
     "div", { class: "panel writing" }, element("h3", {}, element("label", { for: "own" }, `Your text (${chain.target_lang})`)), writing,
     element("p", { class: "buttons" }, save, " ", leave),
@@ -426,17 +276,17 @@ function editPart(segment, step, edit, before, item, about) {
   const [start, end] = edit.at ?? [0, 0];
   const lead = edit.at ? before.slice(Math.max(0, start - AROUND), start).replace(/^\S{0,20}\s(?=\S)/, start > AROUND ? "… " : "$&") : "";
   const tail = edit.at ? before.slice(end, end + AROUND).replace(/(?<=\S)\s\S{0,20}$/, end + AROUND < before.length ? " …" : "$&") : "";
-  const button = (key, words, verdict) => {
-    const made = element("button", { type: "button", class: `quiet ${key}`, "data-focus": `${item.number}-${key}`, "aria-pressed": String(item.decision?.verdict === verdict) }, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
-    made.addEventListener("click", () => decide(current, item.number, item.decision?.verdict === verdict ? "undecided" : verdict));
-    return made;
+  const button = (verdict, words) => {
+    const pressed = item.decision?.verdict === verdict;
+    const attributes = { class: `quiet ${verdict}`, "data-focus": `${item.number}-${verdict}`, "aria-pressed": String(pressed) };
+    return buttonOf(() => decide(current, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
   };
   const is = about === item;
   const card = element(
     "li", { class: `card${is ? " current" : ""}`, "aria-current": is && "true", value: item.number },
     element("p", { class: "head" }, element("strong", {}, `Edit ${item.number}`), " ", OUTCOMES[edit.outcome] ?? edit.outcome, " ",
       item.decision && badge(SAID[item.decision.verdict] + (item.decision.who ? ` by ${item.decision.who}` : ""), `decided ${item.decision.verdict}`),
-      item.placed && element("span", { class: "buttons" }, button("accept", "Accept", "accept"), " ", button("reject", "Reject", "reject"))),
+      item.placed && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
     element("p", { class: "text", lang: language, dir: "auto" }, element("span", { class: "around" }, lead), changeNodes(edit.old, edit.new, item.changes), element("span", { class: "around" }, tail)),
     error && element("p", { class: "small" }, badge(error.severity, error.severity), " ", error.category, error.explanation && [" – ", quoted(error.explanation)]),
     edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
@@ -459,40 +309,6 @@ function contextPart(row) {
   ))));
 }
 
-function showConflicts() {
-  const links = [...conflicts.keys()].map((key) => {
-    const button = element("button", { type: "button", class: "quiet" }, `Segment ${nameOf(byKey.get(key))}`);
-    button.addEventListener("click", () => open(byKey.get(key), { focus: true }));
-    return [button, " "];
-  });
-  byId("conflicts").replaceChildren("Decided on in another window first, so that yours is not saved: ", ...links.flat());
-  byId("conflicts").hidden = links.length === 0;
-}
-
-/** What this window wanted, and another one was faster. */
-function conflictPart(segment) {
-  const wanted = conflicts.get(keyOf(segment));
-  if (!wanted) return false;
-  const again = element("button", { type: "button" }, "Save mine all the same");
-  const leave = element("button", { type: "button" }, "Leave it as it is");
-  const end = () => { conflicts.delete(keyOf(segment)); showConflicts(); };
-  again.addEventListener("click", () => {
-    end();
-    pending.push(...wanted.map((entry) => ({ ...entry, version: segment.version, seen: segment.seen })));
-    for (const entry of wanted) mark(segment, entry);
-    keep();
-    send();
-    show(segment);
-  });
-  leave.addEventListener("click", () => { end(); show(segment); });
-  return element(
-    "section", { class: "conflict", "aria-label": "Conflict" },
-    element("p", {}, "Another window decided on this segment first; what you see is the newer state. You wanted:"),
-    element("ul", {}, wanted.map(({ edit, verdict, text }) => element("li", {}, `${edit === null ? "segment" : `edit ${edit}`}: ${SAID[verdict]}`, text !== undefined && [" ", quoted(text, segment.chain.target_lang)]))),
-    element("p", { class: "buttons" }, again, " ", leave),
-  );
-}
-
 // --- the queue
 
 const [list, pages, search] = ["list", "pages", "filter-q"].map(byId);
@@ -500,18 +316,17 @@ let listPage = -1;
 
 function listed(row) {
   const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
-  const button = element(
-    "button", { type: "button", class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
+  const choose = () => {
+    open(row, { focus: true });
+    if (innerWidth < 768) byId("queue").open = false;
+  };
+  return element("li", {}, buttonOf(
+    choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: "verdict" }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, row.text.slice(0, 120)),
-  );
-  button.addEventListener("click", () => {
-    open(row, { focus: true });
-    if (innerWidth < 768) byId("queue").open = false;
-  });
-  return element("li", {}, button);
+  ));
 }
 
 function showList(page) {
@@ -520,11 +335,7 @@ function showList(page) {
   list.replaceChildren(...matching.slice(listPage * PAGE, (listPage + 1) * PAGE).map(listed));
   list.start = listPage * PAGE + 1;
   list.scrollTop = 0;
-  const turn = (words, to) => {
-    const button = element("button", { type: "button", class: "quiet", disabled: to < 0 || to > last }, words);
-    button.addEventListener("click", () => { showList(to); list.querySelector("button")?.focus(); });
-    return button;
-  };
+  const turn = (words, to) => buttonOf(() => { showList(to); list.querySelector("button")?.focus(); }, { class: "quiet", disabled: to < 0 || to > last }, words);
   pages.hidden = last === 0;
   pages.replaceChildren(turn("Previous page", listPage - 1), element("span", {}, `${listPage + 1} of ${last + 1}`), turn("Next page", listPage + 1));
 }
@@ -600,10 +411,10 @@ function onKey(event) {
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
-  if (/^[1-9]$/.test(event.key) && current) {
+  const edits = current ? details.get(keyOf(current))?.edits : [];
+  if (edits?.some((edit) => String(edit.number) === event.key && edit.placed)) {
     chosen = Number(event.key);
-    const segment = details.get(keyOf(current));
-    if (segment?.edits?.some((edit) => edit.number === chosen && edit.placed)) show(segment);
+    show(details.get(keyOf(current)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
     ACTIONS[event.key]();

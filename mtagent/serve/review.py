@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from mtagent.chain.decided import Decided
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint
 from mtagent.errors import ConfigError, DecidedElsewhere, MtagentError
-from mtagent.jobs.review import Plain, Review, status
+from mtagent.jobs.review import Plain, ReviewQueue, status
 from mtagent.report.packing import changes, packed
 from mtagent.serve.access import key_in
 
@@ -44,6 +44,7 @@ _HEADERS = {
 _FILES = {
     "/": ("mtagent.serve", "review.html", "text/html"),
     "/review.css": ("mtagent.serve", "review.css", "text/css"),
+    "/saving.js": ("mtagent.serve", "saving.js", "text/javascript"),
     "/review.js": ("mtagent.serve", "review.js", "text/javascript"),
     "/colours.css": ("mtagent.report", "page/colours.css", "text/css"),
     "/elements.js": ("mtagent.report", "page/elements.js", "text/javascript"),
@@ -116,7 +117,7 @@ class Door:
         return False
 
 
-def make_app(review: Review, door: Door) -> FastAPI:
+def make_app(review: ReviewQueue, door: Door) -> FastAPI:
     """The application around ``review``. All of it runs in one thread."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -131,8 +132,9 @@ def make_app(review: Review, door: Door) -> FastAPI:
     async def failed(request: Request, error: MtagentError) -> Response:
         return JSONResponse({"error": str(error)}, 400 if isinstance(error, ConfigError) else 500)
 
+    @app.exception_handler(ValidationError)
     @app.exception_handler(RequestValidationError)
-    async def misread(request: Request, error: RequestValidationError) -> Response:
+    async def misread(request: Request, error: ValidationError | RequestValidationError) -> Response:
         first = error.errors()[0]
         return JSONResponse({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
 
@@ -177,8 +179,9 @@ def make_app(review: Review, door: Door) -> FastAPI:
 
     @app.post("/api/decide")
     async def decide(asked: NewDecision) -> Response:
-        decision = Decision(segment="", **asked.model_dump(exclude={"run", "position", "version", "seen"}))
+        fields = asked.model_dump(exclude={"run", "position", "version", "seen"})
         try:
+            decision = Decision(segment="", **fields)
             review.decide(asked.run, asked.position, decision, version=asked.version, seen=asked.seen)
         except DecidedElsewhere as error:
             return JSONResponse({"error": str(error), "segment": segment(asked.run, asked.position)}, 409)
@@ -250,7 +253,7 @@ class _Server(uvicorn.Server):
 
 
 def run_server(
-    review: Review, listening: socket.socket, say: Callable[[str, str], Any], idle: float | None = None
+    review: ReviewQueue, listening: socket.socket, say: Callable[[str, str], Any], idle: float | None = None
 ) -> None:
     """Serve until Ctrl-C, or nothing was asked for ``idle`` seconds.
 
