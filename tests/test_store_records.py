@@ -144,16 +144,14 @@ def test_texts_like_none_and_null_stay_texts_and_a_missing_domain_stays_missing(
     assert run.chain("s")[1].segment.domain is None
 
 
-def test_replacing_takes_away_all_rows_of_the_former_chain(store: Store, tmp_path: Path) -> None:
+def test_a_new_try_takes_away_all_rows_of_the_failed_one(store: Store, tmp_path: Path) -> None:
     edits = tuple(Edit(old=old, new="", outcome="applied") for old in "abc")
-    former = post_edited("s", edits=edits)
+    former = post_edited("s", "failed", edits=edits)
     run = start(store)
     run.save(0, former.model_copy(update={"steps": former.steps * 2}))
-    run.replace(0, post_edited("s"))
+    run.save(0, post_edited("s"))
     assert run.chain("s") == (0, post_edited("s"))
     assert queried(tmp_path / "s.db", "SELECT count(*) FROM edits") == [(0,)]
-    with pytest.raises(StoreError, match="nothing at position 1"):
-        run.replace(1, post_edited("s"))
 
 
 # --- reading

@@ -201,7 +201,10 @@ class Run(StoredRun):
         (:class:`StoreError`).
         """
         self._refuse_finished(position, chain.segment.id)
-        self._write(position, chain)
+        calls = [call for step in chain.steps for call in step.calls]
+        self._put(
+            position, chain.segment.id, calls, lambda connection: insert_chain(connection, self.id, position, chain)
+        )
 
     def save_ratings(self, position: int, rated: Sequence[Rated]) -> None:
         """Store the ratings of one segment's translations, one per system, all of them or none.
@@ -212,12 +215,6 @@ class Run(StoredRun):
         self._refuse_finished(position, segment)
         calls = [call for result in rated for call in result.calls]
         self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
-
-    def replace(self, position: int, chain: Chain) -> None:
-        """Store another chain in the place of a stored one."""
-        if self._state(position) is None:
-            raise StoreError(f"run {self.name!r}: there is nothing at position {position} to replace")
-        self._write(position, chain)
 
     def finish(self, state: Literal["finished", "stopped"] = "finished") -> None:
         """Note how the run ended, and let go of it. It can be started again, to try failed segments."""
@@ -249,12 +246,6 @@ class Run(StoredRun):
             raise StoreError(
                 f"run {self.name!r}: position {position} is finished already; segment {segment!r} is not saved"
             )
-
-    def _write(self, position: int, chain: Chain) -> None:
-        calls = [call for step in chain.steps for call in step.calls]
-        self._put(
-            position, chain.segment.id, calls, lambda connection: insert_chain(connection, self.id, position, chain)
-        )
 
     def _put(self, position: int, segment: str, calls: Iterable[Call], insert: Callable[[Connection], None]) -> None:
         """Put rows in the place of what is at ``position``; failed ``calls`` are not recalled again."""
