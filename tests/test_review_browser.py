@@ -192,6 +192,11 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
     done = run(tmp_path, "export", "run", "-o", "out.txt")
     assert done.code == 0, done.err
     assert (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines() == list(texts(tmp_path).values())
+    report = run(tmp_path, "report", "run", "-o", "report.html")
+    assert report.code == 0, report.err
+    page = opened(context, (tmp_path / "report.html").as_uri())
+    assert "how often people agree with the machine" in page.inner_text("main")
+    assert "31 segments decided on" in page.inner_text("main")
 
 
 def test_a_page_of_a_server_that_has_ended_gives_its_decisions_to_the_new_page(context: Any, tmp_path: Path) -> None:
@@ -442,7 +447,7 @@ def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(con
         assert page.inner_text("#progress") == "0 of 5,000 segments decided"
         page.evaluate(
             """() => {
-              const title = () => ["#segment-title", "#target"].map((id) => document.querySelector(id).innerText).join();
+              const title = () => ["#segment-title", "#target"].map((id) => document.querySelector(id).innerText) + "";
               window.press = (key) => new Promise((done) => {
                 const [before, began] = [title(), performance.now()];
                 document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));

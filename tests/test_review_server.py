@@ -287,6 +287,36 @@ def test_the_queue_is_read_once_and_knows_new_decisions(store: Store) -> None:
     assert {row["id"] for row in review.rows() if row["decided"] == "all"} == {"zeta"}
 
 
+# --- what the gate can learn
+
+
+async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> None:
+    """A judge that is right three times of four, where half of the edits are good; people decide as they are."""
+    chains = []
+    for number in range(240):
+        good, right = number % 2 == 0, number % 4 != 1
+        difference = (3.0 if good == right else -3.0) + number % 7 / 10
+        chain = judged(f"{number}", 0, difference, kept=True)
+        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update={"document": f"d{number}"})}))
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        async with asking(store) as client:
+
+            async def said(upto: int) -> dict[str, Any]:
+                queue = ReviewQueue(store, ["run"])
+                for position in range(upto):
+                    result, version = queue.segment(0, position)
+                    verdict = Decision(segment="", edit=1, verdict="accept" if position % 2 == 0 else "reject")
+                    queue.decide(0, position, verdict, version=version, seen=fingerprint(result.chain))
+                (found,) = (await client.get("/api/gates")).json()
+                return dict(found)
+
+            few, enough = await said(20), await said(240)
+    assert "cannot learn from the decisions yet" in few["words"]
+    assert "at least 30 are needed" in few["words"]
+    assert "the gate is worth more than keeping all or none" in enough["words"]
+    assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+
+
 # --- the command
 
 

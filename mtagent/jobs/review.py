@@ -83,7 +83,7 @@ class ReviewQueue:
     """Runs to decide on, by one person. Made for one thread, as the store is."""
 
     def __init__(self, store: Store, names: Sequence[str], who: str = "") -> None:
-        self.names, self.who = list(dict.fromkeys(names)), who
+        self.store, self.names, self.who = store, list(dict.fromkeys(names)), who
         self._runs = [DecidedRun(store, name) for name in self.names]
         self._known = dict[int, tuple[object, list[tuple[Plain, list[Doubt]]]]]()
 

@@ -443,6 +443,17 @@ async function poll() {
   setTimeout(poll, POLL);
 }
 
+/** What the decisions so far are worth to the gate; asked when that part is opened. */
+async function showGates() {
+  if (!byId("gate").open) return;
+  const gates = await ask("gates").catch(explain);
+  if (!Array.isArray(gates)) return;
+  byId("gates").replaceChildren(...gates.map(({ run, words, commands }) => element(
+    "div", {}, element("p", { class: "small", dir: "auto" }, gates.length > 1 && `${run}: `, words),
+    commands.length > 0 && element("pre", { tabindex: 0, "aria-label": "Commands" }, commands.join("\n")),
+  )));
+}
+
 async function begin() {
   const address = location.hash.slice(1);
   token = address || sessionStorage.getItem("token") || "";
@@ -478,6 +489,7 @@ async function begin() {
 
 for (const button of byId("actions").querySelectorAll("button")) button.addEventListener("click", () => ACTIONS[button.dataset.key]());
 byId("keys").addEventListener("click", ACTIONS["?"]);
+byId("gate").addEventListener("toggle", showGates);
 byId("letters").checked = localStorage.getItem("letters") !== "off";
 byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));
 byId("filters").addEventListener("submit", (event) => event.preventDefault());

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import shlex
 import socket
 import time
 from collections.abc import Awaitable, Callable
@@ -21,9 +22,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from mtagent.analysis.gate_calibration import worth
+from mtagent.analysis.judged_run import decided_edits
 from mtagent.chain.decided import Decided
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint
-from mtagent.errors import ConfigError, DecidedElsewhere, MtagentError
+from mtagent.errors import ConfigError, DecidedElsewhere, InputError, MtagentError
 from mtagent.jobs.review import Plain, ReviewQueue, status
 from mtagent.report.packing import changes, packed
 from mtagent.serve.access import key_in
@@ -173,6 +176,10 @@ def make_app(review: ReviewQueue, door: Door) -> FastAPI:
     async def shown(run: int, position: int) -> Plain:
         return segment(run, position)
 
+    @app.get("/api/gates")
+    async def gates() -> list[Plain]:
+        return [{"run": name, **_gate(review, name)} for name in review.names]
+
     @app.post("/api/check")
     async def check(asked: Checked) -> list[Plain]:
         return [damage.model_dump() for damage in review.check(asked.run, asked.position, asked.text)]
@@ -188,6 +195,31 @@ def make_app(review: ReviewQueue, door: Door) -> FastAPI:
         return JSONResponse(segment(asked.run, asked.position))
 
     return app
+
+
+def _gate(review: ReviewQueue, name: str) -> Plain:
+    """Whether the gate can learn from what was decided, in words, and how that is done once it is worth it."""
+    try:
+        edits, lead, needed = worth(decided_edits(review.store, name))
+    except (ConfigError, InputError) as error:
+        return {"words": f"The gate cannot learn from the decisions yet: {error}.", "commands": []}
+    assert lead.value is not None
+    span = f"{lead.value:+.2f}" + ("" if lead.low is None else f", {lead.low:+.2f} to {lead.high:+.2f}")
+    about = "where an edit that you want counts 1 and one that you do not want -1"
+    if lead.low is None or lead.low <= 0:
+        later = "it does not seem so" if needed is None else f"about {needed:,} would show it"
+        words = (
+            f"From {edits:,} edits it cannot be told whether a gate that learns from them is worth more than keeping"
+        )
+        return {"words": f"{words} all or none ({span}, {about}): {later}.", "commands": []}
+    words = f"Learnt from {edits:,} edits, the gate is worth more than keeping all or none ({span} an edit, {about})."
+    return {
+        "words": f"{words} It can decide on the rest; the ratings are stored, so that it costs nothing:",
+        "commands": [
+            f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json",
+            "# then the command that made the run, with --calibration gate.json and another -o",
+        ],
+    }
 
 
 def _segment(result: Decided) -> Plain:
