@@ -98,7 +98,19 @@ def typed_options(
 
 DEFAULT_MODEL = "gpt-6-luna"
 GUARD_NAMES = (
-    *("placeholders", "hotkeys", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs", "whitespace"),
+    *(
+        "placeholders",
+        "literals",
+        "hotkeys",
+        "tags",
+        "urls",
+        "emails",
+        "numbers",
+        "units",
+        "markdown",
+        "paragraphs",
+        "whitespace",
+    ),
     *("terms", "brackets", "quotes", "script", "language", "control", "repetition", "end", "length", "max_length"),
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from bench.harness import simulator
 from mtagent.store import Store
-from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, run
+from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Done, Shell, run
+from tests.scripted_server import scripted_server
+from tests.simulator import chain as simulated
 
 # --- files
 
@@ -180,3 +184,132 @@ def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s
     assert shell("runs export mine -o new.jsonl --details d.jsonl").code == 0
     assert shell.objects("new.jsonl")[0]["translation"] == shell.objects("d.jsonl")[0]["text"] == IMPROVED[0]
     assert shell("runs export mine --like t.csv").lines == ["nr,src,mt,lp", f"7,{SOURCES[0]},{IMPROVED[0]},en-es"]
+
+
+def refused(done: Done) -> str:
+    assert (done.code, done.out) == (1, "")
+    return done.err
+
+
+# --- with a server
+
+
+@pytest.mark.loopback
+def test_the_whole_chain_runs_against_a_server(server: str, shell: Shell) -> None:
+    limits = "--timeout 20 --deadline 60 --requests-per-minute 9999"
+    done = shell(f"translate -s en.txt -l en-es --base-url {server} {limits}")
+    assert done.code == 0
+    assert done.lines == [simulated.translated(source).replace("errado", "correcto") for source in SOURCES]
+    assert "offline" not in done.err
+
+
+@pytest.mark.loopback
+def test_a_wrong_key_stops_the_run_in_one_line_and_the_right_one_resumes_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with simulator("--api-key", "right") as address:
+        line = f"--stages pr --gate guards --base-url {address} -o o.txt --name mine"
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+        error = refused(shell.postedit(line))
+        assert error.count("\n") == 1
+        assert "HTTP 401" in error
+        assert "check the key in OPENAI_API_KEY" in error
+        assert "sk-wrong" not in error
+        assert not (shell.folder / "o.txt").exists()
+        monkeypatch.setenv("OPENAI_API_KEY", "right")
+        done = shell.postedit(line)
+    assert done.code == 3  # this server's fixed reply is no revision of the texts
+    assert "HTTP 401" not in done.err
+    assert (shell.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_an_address_where_nobody_answers_fails_the_segments_soon_and_keeps_their_text(shell: Shell) -> None:
+    done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2 --no-rules-first")
+    assert (done.code, done.lines) == (3, TRANSLATIONS[:2])
+    assert "nobody answers there: check the base URL" in done.err
+    assert "the same command again retries only them" in done.err
+
+
+@pytest.mark.loopback
+def test_https_to_a_server_without_it_is_told_to_write_http(shell: Shell) -> None:
+    with scripted_server() as server:
+        address = server.url.replace("http://", "https://")
+        assert "write http://" in refused(
+            shell(f"translate -s en.txt -l en-es -q --model m --deadline 1 --base-url {address}")
+        )
+
+
+@pytest.fixture
+def long(shell: Shell) -> Shell:
+    """The shell with 90 texts, all different."""
+    shell.write("long.en.txt", *(f"The cat sat here {n}." for n in range(90)))
+    shell.write("long.es.txt", *(f"El gato se sentó errado {n}." for n in range(90)))
+    return shell
+
+
+LONG = "postedit -s long.en.txt -t long.es.txt -l en-es -o o.txt --name mine"
+
+
+@pytest.mark.loopback
+def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_rest(long: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--fault-rate", "1", "--faults", "422", "--log", str(log)) as server:
+        line = f"{LONG} --base-url {server} --concurrency 4"
+        error = refused(long(line)).splitlines()[-1]
+        assert "stopped: the first 20 segments all failed, the last one with BadRequest: " in error
+        assert "change the settings or the request" in error
+        assert "the same command again goes on from there" in error
+        assert len(log.read_text(encoding="utf-8").splitlines()) <= 24
+        assert not (long.folder / "o.txt").exists()
+        assert long(f"{line} --give-up-after 0").code == 3
+    assert long.read("o.txt") == long.read("long.es.txt")
+
+
+@pytest.mark.loopback
+def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(long: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--fault-rate", "1", "--faults", "404", "--log", str(log)) as server:
+        line = f"{LONG} --concurrency 4 --give-up-after 0 --base-url {server} --model old-model"
+        error = refused(long(line)).splitlines()[-1]
+    for part in (f"old-model at {server}: HTTP 404: ", "old-model may be gone", "--model NAME", f"{server}/models"):
+        assert part in error
+    assert len(log.read_text(encoding="utf-8").splitlines()) <= 4
+    assert not (long.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_a_model_that_has_answered_is_not_gone_for_one_refusal(long: Shell) -> None:
+    faults = ["--fault-rate", "0.3", "--faults", "404"]  # the first is the fourth request
+    with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
+        assert long(f"{LONG} --limit 30 --base-url {server} --concurrency 1 -q").code == 3
+    assert len(long.read("o.txt")) == 30
+
+
+def test_a_translation_that_is_empty_is_named_and_stays_so(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.", "The cat sat.")
+    shell.write("es.txt", "Hola.", "")
+    done = shell("postedit -s en.txt -t es.txt -l en-es -o out.txt")
+    assert (done.code, shell.read("out.txt")) == (0, ["Hola.", ""])
+    assert "the translation is empty, and stays so, in: 2" in done.err
+
+
+def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("es.txt", "Hola.")
+    assert shell("postedit -s en.txt -t es.txt -l en-es -o out.txt --name r").code == 0
+    done = shell("report r -o r.pdf")
+    assert (done.code, "r.pdf: a report is no .pdf file; name it with .html" in done.err) == (1, True)
+    assert not shell.folder.joinpath("r.pdf").exists()
+
+
+def test_the_paper_preset_shows_the_glossary_to_each_stage_and_one_segment_is_one(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("de.txt", "Hallo.")
+    shell.write("terms.tsv", "source\ttarget", "hello\tServus")
+    files = "postedit -s en.txt -t de.txt -l en-de"
+    asked = shell(
+        f"{files} --stages pe,pr --preset paper --glossary terms.tsv --model m --base-url http://x/v1 --dry-run"
+    )
+    assert asked.out.count(">hello = Servus</glossary") == 2
+    assert "mtagent: 1 segment: " in shell(f"{files} -o out.txt").err

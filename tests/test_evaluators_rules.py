@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mtagent
+from mtagent.chain.guards import damages
 from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.rules import MOST_SPANS, RULES, Rules
@@ -214,7 +215,7 @@ async def test_the_rating_is_signed_and_its_score_is_the_sum_of_the_weights() ->
     assert isinstance(rules, Evaluator)
     rating = await rules.rate(segment("Well, he was here in 2015.", "de"), "Nun , er war 2016 hier.")
     assert rating.score == pytest.approx(-5.1)
-    assert rating.signature == f"rules|v:2|weights:himate|version:{mtagent.__version__}"
+    assert rating.signature == f"rules|v:3|weights:himate|version:{mtagent.__version__}"
     clean = await rules.rate(segment("Yes.", "de"), "Ja.")
     assert (clean.score, clean.errors, clean.calls) == (0.0, (), ())
 
@@ -301,3 +302,26 @@ def test_an_empty_translation_is_not_perfect() -> None:
 ])  # fmt: skip
 def test_a_mark_that_belongs_to_a_name_or_to_code_is_not_corrected(lang: str, source: str, translation: str) -> None:
     assert corrected(translation, find(source, translation, lang)) == translation
+
+
+@pytest.mark.parametrize(("source", "good", "bad", "most"), [
+    ("Delete 3 files?", "3 Dateien löschen?", "4 Dateien löschen?", None),
+    ("It costs 12 euros.", "Es kostet zwölf Euro.", "Es kostet 11 Euro.", None),
+    ("It is 5 km away.", "Es ist 5 km entfernt.", "Es ist 5 mi entfernt.", None),
+    ("&File", "D&atei", "Datei", None),
+    ("Save", "Speichern", "Änderungen speichern", 12),
+    ("%s has %d files.", "%2$d Dateien hat %1$s.", "%d Dateien hat %s.", None),
+    ("%s of %s", "%2$s von %1$s", "%1$s von %1$s", None),
+    ("Edit config.yaml.", "config.yaml ändern.", "konfig.yaml ändern.", None),
+    ("Hi :name!", "Hallo :name!", "Hallo :nome!", None),
+    ("{n, plural, one {# file of {u}} other {# files of {u}}}",
+     "{n, plural, =1 {Eine Datei von {u}} other {# Dateien von {u}}}",
+     "{n, plural, one {# Datei} other {# Dateien von {u}}}", None),
+    ("On {d, date, MM/dd/yy}.", "Am {d, date, dd.MM.yy}.", "Am {t, date, dd.MM.yy}.", None),
+    ("<p>salt &amp; pepper</p>", "<p>Salz und Pfeffer</p>", "<p>Salz & Pfeffer<p>", None),
+])  # fmt: skip
+def test_rules_and_guards_say_the_same(source: str, good: str, bad: str, most: int | None) -> None:
+    one = segment(source, "de").model_copy(update={"max_length": most})
+    assert (damages(one, bad, good), Rules().find(one, good)) == ((), ())
+    assert damages(one, good, bad)
+    assert Rules().find(one, bad)

@@ -53,7 +53,9 @@ def test_delimiters_marks_and_orders_of_columns_are_understood(
     ("content", "reason"),
     [
         ("", r"terms\.csv: is empty"),
-        ("source,tarket\n", r"terms\.csv:1: unknown or repeated column 'tarket'; the columns are source, target"),
+        ("source,tarket\n", r"terms\.csv:1: unknown or repeated column 'tarket'; did you mean 'target'\?"),
+        ("source,zzz\n", r"terms\.csv:1: unknown or repeated column 'zzz'; the columns are source, target"),
+        ("source,target\n", r"terms\.csv: has a header and no terms"),
         ("source,target,source\n", r"terms\.csv:1: unknown or repeated column 'source'"),
         ("source,note\n", r"terms\.csv:1: the columns 'source' and 'target' must be there"),
         ("source,target\na\n", r"terms\.csv:2: 1 columns instead of 2"),

@@ -130,4 +130,10 @@ def test_a_long_definition_is_cut_and_entries_without_the_pair_are_left_out(tmp_
 
 def test_no_table_is_taken_for_tbx(tmp_path: Path) -> None:
     assert not is_tbx(written(tmp_path, "\ufeffsource,target\n<b>,<b>\n"))
-    assert not is_tbx(written(tmp_path, ""))
+    assert not is_tbx(written(tmp_path, "source,target\n"))
+
+
+def test_an_empty_termbase_is_named_as_one(tmp_path: Path) -> None:
+    (tmp_path / "empty.tbx").write_bytes(b"")
+    with pytest.raises(InputError, match=r"empty\.tbx: is empty, and no TBX"):
+        is_tbx(tmp_path / "empty.tbx")

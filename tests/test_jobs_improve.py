@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,18 @@ def test_another_prompt_of_the_evaluator_is_another_run(shell: Shell) -> None:
     improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@1"), run="mine")
     with pytest.raises(StoreError, match=r"signatures.postedit was …[^…]*\|prompt:p@1', is now …[^…]*\|prompt:p@2'"):
         improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@2"), run="mine")
+
+
+def test_a_run_names_its_language_identifier_and_goes_on_with_no_other(shell: Shell) -> None:
+    assert "identifier" in improve(llm=improving(), run="mine").settings
+    unguarded = improve(llm=improving(), run="unguarded", skip_guards=["language"], output="u.txt")
+    assert "identifier" not in unguarded.settings
+    with closing(sqlite3.connect("store.db")) as store, store:
+        store.execute(
+            "UPDATE runs SET settings = json_set(settings, '$.identifier', 'another 1.0') WHERE name = 'mine'"
+        )
+    with pytest.raises(StoreError, match=r"identifier was 'another 1\.0', is now"):
+        improve(llm=improving(), run="mine")
 
 
 # --- order and cost

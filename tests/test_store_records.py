@@ -248,3 +248,11 @@ def test_of_ratings_that_cannot_be_stored_nothing_of_the_segment_is(store: Store
         run.save_ratings(0, bad)
     assert list(run.ratings()) == []
     assert not run.has("0")
+
+
+def test_a_segment_that_is_not_there_is_named_beside_those_that_are(store: Store) -> None:
+    with store.start("r", settings={}, inputs={}) as run:
+        for position, name in enumerate(("a-1", "a-2", "a-3", "a-4")):
+            run.save(position, post_edited(name))
+    with pytest.raises(StoreError, match=r"has no segment '2'; its segments are called 'a-1', 'a-2', 'a-3' …"):
+        store.read("r").chain("2")

@@ -296,3 +296,160 @@ def test_messages_about_mistakes_are_no_remark(lang: str, before: str, after: st
 def test_what_leads_the_text_in_with_a_colon_is_a_remark_in_any_language(lang: str, remark: str) -> None:
     text = {"zh": "由于暴风雨，大桥关闭了。"}.get(lang, "Brúin var lokuð vegna stormsins.")
     assert grown("The bridge was closed because of the storm.", text, remark + text, target_lang=lang)
+
+
+# What a model says of a text that needs no change, and how it declines to help.
+UNCHANGED = {
+    "en": "No changes needed.|No corrections.|No edits necessary.|No errors found.|Nothing to change.",
+    "de": "Keine Änderungen nötig.|Keine Fehler.|Keine Korrekturen erforderlich.|Nichts zu ändern.",
+    "fr": "Aucune modification nécessaire.|Pas de correction.|Aucune erreur.|Rien à modifier.",
+    "es": "Sin cambios.|No se necesitan cambios.|Ningún error.|Nada que corregir.",
+    "pt": "Sem alterações.|Nenhuma correção necessária.|Sem erros.|Nada a corrigir.",
+    "it": "Nessuna modifica.|Nessuna correzione necessaria.|Nessun errore.|Niente da correggere.",
+    "nl": "Geen wijzigingen nodig.|Geen fouten.|Geen aanpassingen.",
+    "sv": "Inga ändringar behövs.|Inga fel.|Inget att ändra.",
+    "da": "Ingen ændringer.|Ingen fejl.|Ingen rettelser nødvendige.",
+    "nb": "Ingen endringer nødvendig.|Ingen feil.",
+    "is": "Engar breytingar.|Engar villur.|Engra breytinga er þörf.",
+    "fi": "Ei muutoksia.|Ei virheitä.|Ei korjattavaa.",
+    "et": "Muudatusi pole vaja.|Vigu pole.|Parandusi ei ole.",
+    "lv": "Izmaiņas nav nepieciešamas.|Kļūdu nav.|Bez izmaiņām.",
+    "lt": "Pakeitimų nereikia.|Klaidų nėra.|Be pakeitimų.",
+    "pl": "Bez zmian.|Brak błędów.|Nie wymaga poprawek.",
+    "cs": "Beze změn.|Žádné chyby.|Není třeba nic měnit.",
+    "sk": "Bez zmien.|Žiadne chyby.|Nie sú potrebné zmeny.",
+    "sl": "Brez sprememb.|Ni napak.|Popravki niso potrebni.",
+    "hr": "Bez izmjena.|Nema grešaka.|Nisu potrebne izmjene.",
+    "sr": "Без измена.|Нема грешака.",
+    "bg": "Без промени.|Няма грешки.|Не са нужни корекции.",
+    "ru": "Изменений не требуется.|Без изменений.|Ошибок нет.|Правки не нужны.",
+    "uk": "Без змін.|Помилок немає.|Виправлень не потрібно.",
+    "hu": "Nincs változtatás.|Nincs hiba.|Nem szükséges módosítani.",
+    "ro": "Fără modificări.|Nicio greșeală.|Nu sunt necesare corecturi.",
+    "el": "Καμία αλλαγή.|Κανένα λάθος.|Δεν χρειάζονται διορθώσεις.",
+    "tr": "Değişiklik gerekmez.|Hata yok.|Düzeltme yok.",
+    "id": "Tidak ada perubahan.|Tidak ada kesalahan.|Tanpa perubahan.",
+    "vi": "Không cần chỉnh sửa.|Không có lỗi.|Không thay đổi.",
+    "sw": "Hakuna mabadiliko.|Hakuna makosa.",
+    "zh": "无需修改。|没有错误。|无改动。|不需要更改。",
+    "ja": "変更なし。|修正不要。|誤りはありません。|修正の必要はありません。",
+    "ko": "변경 없음.|수정할 필요 없음.|오류 없음.",
+    "hi": "कोई बदलाव नहीं।|कोई त्रुटि नहीं।|सुधार की आवश्यकता नहीं।",
+    "bn": "কোনো পরিবর্তন নেই।|কোনো ভুল নেই।",
+    "ta": "மாற்றம் தேவையில்லை.|பிழை இல்லை.",
+    "te": "మార్పులు అవసరం లేదు.",
+    "ar": "لا تغييرات.|لا توجد أخطاء.|لا حاجة إلى تعديل.",
+    "fa": "بدون تغییر.|هیچ خطایی نیست.",
+    "he": "אין שינויים.|אין שגיאות.|לא נדרשים תיקונים.",
+    "th": "ไม่มีการแก้ไข|ไม่ต้องแก้ไข|ไม่มีข้อผิดพลาด",
+    "ka": "ცვლილებები არ არის.|შეცდომები არ არის.",
+    "hy": "Փոփոխություններ չկան։|Սխալներ չկան։",
+    "ca": "Sense canvis.|Cap error.",
+}  # fmt: skip
+DECLINED = {
+    "en": "I'm sorry, but I cannot help with that.|I can't assist with this request.",
+    "de": "Es tut mir leid, aber ich kann dabei nicht helfen.|Ich kann diesen Text leider nicht übersetzen.",
+    "fr": "Je suis désolé, mais je ne peux pas vous aider.|Désolé, je ne peux pas traiter cette demande.",
+    "es": "Lo siento, no puedo ayudarte con eso.|Lo lamento, pero no puedo cumplir con esta solicitud.",
+    "pt": "Desculpe, mas não posso ajudar com isso.|Lamento, não consigo atender a esse pedido.",
+    "it": "Mi dispiace, ma non posso aiutarti.|Spiacente, non posso soddisfare questa richiesta.",
+    "nl": "Het spijt me, maar ik kan hier niet mee helpen.|Sorry, ik kan dit verzoek niet uitvoeren.",
+    "sv": "Jag är ledsen, men jag kan inte hjälpa till med det.|Tyvärr kan jag inte hjälpa dig.",
+    "da": "Jeg beklager, men jeg kan ikke hjælpe med det.|Desværre kan jeg ikke hjælpe.",
+    "nb": "Beklager, men jeg kan ikke hjelpe med det.",
+    "is": "Því miður get ég ekki hjálpað með þetta.|Fyrirgefðu, ég get ekki aðstoðað þig.",
+    "fi": "Valitettavasti en voi auttaa tässä.|Olen pahoillani, mutta en voi auttaa.",
+    "et": "Vabandust, ma ei saa sellega aidata.|Kahjuks ei saa ma aidata.",
+    "lv": "Atvainojiet, es nevaru palīdzēt.|Diemžēl es nevaru ar to palīdzēt.",
+    "lt": "Atsiprašau, bet negaliu padėti.",
+    "pl": "Przykro mi, ale nie mogę w tym pomóc.|Niestety nie mogę pomóc.",
+    "cs": "Omlouvám se, ale s tím nemohu pomoci.|Bohužel vám nemohu pomoct.",
+    "sk": "Prepáčte, ale s tým nemôžem pomôcť.",
+    "sl": "Žal mi je, ampak pri tem ne morem pomagati.",
+    "hr": "Žao mi je, ali ne mogu pomoći s tim.",
+    "sr": "Жао ми је, али не могу да помогнем.",
+    "bg": "Съжалявам, но не мога да помогна с това.",
+    "ru": "Извините, но я не могу помочь с этим.|К сожалению, я не могу выполнить этот запрос.",
+    "uk": "Вибачте, але я не можу з цим допомогти.|На жаль, я не можу допомогти.",
+    "hu": "Sajnálom, de ebben nem tudok segíteni.|Sajnos nem tudok segíteni.",
+    "ro": "Îmi pare rău, dar nu te pot ajuta cu asta.|Din păcate, nu pot ajuta.",
+    "el": "Λυπάμαι, αλλά δεν μπορώ να βοηθήσω με αυτό.|Δυστυχώς δεν μπορώ να βοηθήσω.",
+    "tr": "Üzgünüm, bu konuda yardımcı olamam.|Maalesef yardımcı olamıyorum.",
+    "id": "Maaf, saya tidak bisa membantu dengan itu.|Mohon maaf, saya tidak dapat membantu.",
+    "vi": "Xin lỗi, tôi không thể giúp với yêu cầu này.|Rất tiếc, tôi không thể hỗ trợ.",
+    "sw": "Samahani, siwezi kusaidia na hilo.",
+    "zh": "抱歉，我无法提供帮助。|对不起，我不能协助您完成这个请求。|很抱歉，我无法翻译此内容。",
+    "ja": "申し訳ありませんが、お手伝いできません。|すみませんが、それには対応できません。|"
+          "申し訳ございませんが、ご要望にはお応えできません。",
+    "ko": "죄송하지만 도와드릴 수 없습니다.|죄송합니다. 그 요청은 도와드릴 수 없습니다.",
+    "hi": "क्षमा करें, मैं इसमें मदद नहीं कर सकता।|माफ़ कीजिए, मैं सहायता नहीं कर सकता।",
+    "bn": "দুঃখিত, আমি এতে সাহায্য করতে পারছি না।",
+    "ta": "மன்னிக்கவும், என்னால் உதவ முடியாது.",
+    "te": "క్షమించండి, నేను సహాయం చేయలేను.",
+    "ar": "عذرًا، لا يمكنني المساعدة في ذلك.|آسف، لا أستطيع مساعدتك.|أعتذر، لا يمكنني تلبية هذا الطلب.",
+    "fa": "متأسفم، نمی‌توانم در این مورد کمک کنم.",
+    "he": "מצטער, אני לא יכול לעזור בזה.|סליחה, אין באפשרותי לסייע.",
+    "th": "ขออภัย ฉันไม่สามารถช่วยเรื่องนี้ได้|ขอโทษครับ ผมช่วยไม่ได้",
+    "ka": "უკაცრავად, ამაში ვერ დაგეხმარებით.",
+    "hy": "Ներողություն, ես չեմ կարող օգնել։",
+    "ca": "Ho sento, però no puc ajudar-te amb això.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [SOURCE, "The ferry leaves at eight."])
+@pytest.mark.parametrize("remarks", [UNCHANGED, DECLINED], ids=["unchanged", "declined"])
+def test_a_bare_remark_in_place_of_the_text_is_refused_with_and_without_a_text_before(
+    remarks: dict[str, str], source: str
+) -> None:
+    kept = []
+    for lang, line in remarks.items():
+        asked = source if lang != "en" else TALK["de"][0]
+        for remark in line.split("|"):
+            if not refusals(segment(lang, asked), remark) or not grown(asked, "Xyz abcde.", remark, target_lang=lang):
+                kept.append(remark)
+    assert kept == []
+
+
+@pytest.mark.parametrize(("lang", "source", "text"), [
+    ("de", "Nothing was changed here.", "Keine Änderungen."), ("fr", "Everything stays the same.", "Aucun changement."),
+    ("es", "The test found no errors.", "Sin errores."), ("de", "Optional for members.", "Nicht nötig."),
+    ("ru", "Sorry, we cannot help you here.", "Извините, мы не можем помочь."), ("de", "Unchanged", "Keine Änderungen"),
+    ("de", "I am afraid I can do nothing.", "Leider kann ich nicht helfen."),
+])  # fmt: skip
+def test_what_the_source_says_of_changes_and_help_is_no_remark(lang: str, source: str, text: str) -> None:
+    assert refusals(segment(lang, source), text) == ()
+
+
+@pytest.mark.parametrize("lang", TALK)
+@pytest.mark.parametrize("place", ["{place}", "{text} {behind}", "{place} {text}"])
+def test_most_remarks_are_seen_without_a_text_before(lang: str, place: str) -> None:
+    source = SOURCE if lang != "en" else TALK["de"][0]
+    if (lang, place) != ("nl", "{text} {behind}"):  # formulering: one subject in this list, too few
+        assert refusals(segment(lang, source), placed(place, lang))
+
+
+LONG = {
+    "before": (
+        "Okay, step by step. The user wants a polished version. First I look at the verb. It is in the present. "
+        "The noun seems fine to me. The second sentence is short. I could join both with a comma. That would change "
+        "the rhythm. So there are two sentences. People say otherwise. Here is the final version:\n\n{text}"
+    ),
+    "after": (
+        "{text}\n\n**Explanation of changes:**\n\n1. **Verb**: it sounded stiff in this place.\n2. **Order**: The "
+        "time stands where readers expect it.\n3. **Tone**: The second one is shorter. It reads better. People say it "
+        "so.\n\nLet me know if you would like a more formal alternative, or one for children!"
+    ),
+    "silent": (
+        "{text}\n\nThe first half is about a ferry. It is a boat that goes to an island. The word is common. In "
+        "some regions people say otherwise. The second half is about dogs. They need no ticket. This is usual."
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("long", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("lang", ["sv", "cs", "vi", "th", "en", "de"])
+def test_a_long_remark_may_be_removed_and_not_the_text_with_it(lang: str, long: str) -> None:
+    text = TALK[lang][0]
+    one = segment(lang) if lang != "en" else segment(lang, TALK["de"][0], "de")
+    assert damages(one, long.format(text=text), text) == ()
+    assert damages(one, long.format(text=text), text[: len(text) // 2]), "half of the text is lost"

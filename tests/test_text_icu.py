@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +66,9 @@ def test_plural_forms_are_those_of_the_language() -> None:
     assert plural_forms("ru") == {"one", "few", "many", "other"}
     assert plural_forms("ja") == {"other"}
     assert plural_forms("ar-EG") == plural_forms("und")
+    assert plural_forms("en", "selectordinal") == {"one", "two", "few", "other"}
+    assert plural_forms("de", "selectordinal") == {"other"}
+    assert plural_forms("it-IT", "selectordinal") == {"many", "other"}
 
 
 WORDS = st.sampled_from(["Datei", "Gast ", " und ", "l’an", "»", "é", "  "])
@@ -121,3 +126,16 @@ def test_a_hostile_text_is_read_in_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     faults("{n, plural, one {#} other {#}}", "x", text, "de")
     faults(text, "x", text, "de")
+
+
+def test_a_message_of_many_plurals_is_read_in_time_and_each_branch_counts() -> None:
+    source = " ".join(
+        f"{{n{i}, plural, one {{# file of {{user}}}} other {{# files of {{user}}}}}}" for i in range(1500)
+    )
+    text = source.replace("file", "Datei")
+    start = time.process_time()
+    assert not faults(source, text, text.replace(" of ", " von "), "de")
+    for branch in ("# Datei of {user}", "# Dateis of {user}"):
+        place = text.rindex(branch)
+        assert faults(source, text, text[:place] + branch.replace("{user}", "") + text[place + len(branch) :], "de")
+    assert time.process_time() - start < 10

@@ -15,8 +15,9 @@ from itertools import pairwise
 import regex
 
 from mtagent.records import Edit, Record, Segment
-from mtagent.text import foreign, icu, identification, languages, markup, scripts
-from mtagent.text.commentary import bare, grown
+from mtagent.text import checks, foreign, icu, identification, languages, markup, scripts
+from mtagent.text.checks import Check
+from mtagent.text.commentary import bare, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
@@ -28,9 +29,6 @@ from mtagent.text.units import quantities, units_named
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
-
-Check = Callable[[Segment, str], Iterable[str]]
-"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
 
 
 def new_faults(check: Check) -> Guard:
@@ -48,135 +46,20 @@ def new_faults(check: Check) -> Guard:
     return guard
 
 
-# -- marks: placeholders, tags, addresses, Markdown, brackets, quotes
-
-Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
-
-
-def keys(marks: Marks) -> Counter[str]:
-    """How often each mark is there."""
-    return Counter(mark.key for mark in marks)
-
-
-def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
-    """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
-    if source == text:
-        return []
-    missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
-    return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
-
-
-def as_in_source(marks: Callable[[str], Marks]) -> Check:
-    """The check that the text has the ``marks`` of its source, each as often, and no others."""
-    return lambda segment, text: difference(keys(marks(segment.source)), keys(marks(text)))
+# -- placeholders
 
 
 def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
-    """The placeholders are those of the source, printf's in its order; an ICU message keeps its form and arguments."""
+    """The placeholders are those of the source; an ICU message also keeps the forms of its plurals."""
     source = icu.message(segment.source)
-    if source is None:
-        return new_faults(_in_each_variant(_placeholders))(segment, before, after)
-    earlier = icu.message(before)
+    earlier = icu.readable(before) if source else None
 
     def check(segment: Segment, text: str) -> Iterator[str]:
-        if message := icu.message(text):
-            yield from icu.form_faults(source, message, segment.target_lang, earlier)
-        else:
-            yield "the ICU message cannot be read"
-        yield from _in_each_variant(_placeholders)(segment, text)
+        if source is not None:
+            yield from checks.form_faults(source, text, segment.target_lang, earlier)
+        yield from checks.placeholders(segment, text)
 
     return new_faults(check)(segment, before, after)
-
-
-def _placeholders(source: str, text: str) -> list[str]:
-    html = bool(markup.tags(source))
-    numbered = markup.has_several_conversions(source) or markup.has_several_conversions(text)
-    in_source, in_text = (markup.placeholder_keys(side, html=html, numbered=numbered) for side in (source, text))
-    return difference(in_source, in_text)
-
-
-def _in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
-    """``check(source, text)`` over the texts, or over each variant of two ICU messages."""
-
-    def checked(segment: Segment, text: str) -> Iterable[str]:
-        source, message = icu.message(segment.source), icu.message(text)
-        if source is None or message is None:
-            return check(segment.source, text)
-        variants = icu.variants(source, message, segment.target_lang)
-        return [f"{fault} in {shown.choice}" for shown in variants for fault in check(shown.source, shown.text)]
-
-    return checked
-
-
-def hotkeys(segment: Segment, text: str) -> list[str]:
-    """A label with one hotkey (&File, _File) keeps one, at whatever letter; one without gets none."""
-    if not markup.is_label(segment.source) or not markup.is_label(text):
-        return []
-    in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
-    if not in_source:
-        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
-    elif in_source.total() > 1:
-        return []
-    return difference(in_source, in_text, "hotkey ")
-
-
-def tags(source: str, text: str) -> list[str]:
-    """The multiset of tags is that of the source, and none is crossed, stray or left open.
-
-    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
-    """
-    in_source, in_text = markup.tags(source), markup.tags(text)
-    counts, own = keys(in_source), keys(in_text)
-    if counts == own:
-        missing = added = Counter[str]()
-    else:
-        missing, added = counts - own, own - counts
-        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
-        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
-            added[key] -= 1
-    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
-    return difference(missing, added) + list(faults.elements())
-
-
-def urls(source: str, text: str) -> list[str]:
-    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
-    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
-    if in_source == in_text:
-        return []
-    if unspaced := markup.unspaced_urls(source):
-        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
-        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
-        in_source = in_source - Counter(parts) + mended
-    return difference(in_source, in_text)
-
-
-def markdown(segment: Segment, text: str) -> list[str]:
-    """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
-    in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
-    if in_source == in_text:
-        return []
-    missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
-    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
-    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
-        f"Markdown: {mark} is not in the source" for mark in added.elements()
-    ]
-
-
-def brackets(segment: Segment, text: str) -> list[str]:
-    """No bracket without its partner, but for those of the source."""
-    alone = markup.unpaired_brackets(markup.prose(text))
-    if not alone:
-        return []
-    surplus = keys(alone) - keys(markup.unpaired_brackets(markup.prose(segment.source)))
-    return [f"{bracket} has no partner" for bracket in surplus.elements()]
-
-
-def quotes(segment: Segment, text: str) -> list[str]:
-    """Double quotation marks, of whatever style, come in even number where they do in the source."""
-    if len(markup.double_quotes(markup.prose(text))) % 2 == 0:
-        return []
-    odd_source = len(markup.double_quotes(markup.prose(segment.source))) % 2
-    return [] if odd_source else ["a quotation mark has no partner"]
 
 
 # -- numbers, units and terms
@@ -370,71 +253,18 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
     return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
-def control(segment: Segment, text: str) -> list[str]:
-    """No control, private-use, replacement or odd invisible character that the source does not have."""
-    characters = scripts.control_characters(text, segment.target_lang)
-    if not characters:
-        return []
-    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
-    return [f"character {code}" for code in (Counter(characters) - known).elements()]
+# -- the text as a whole: its end, its length
 
-
-# -- the text as a whole: loops, its end, its length
-
-_STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
-_STUTTER_LETTERS = 8
-_LOOP_TURNS = 4
-
-
-def repetition(segment: Segment, text: str) -> list[str]:
-    """No phrase follows itself four times or more, and no letters eight times, unless the source does the like."""
-    turns, stutters = _loops(text), _stutters(text)
-    faults = []
-    if turns >= _LOOP_TURNS and turns > _loops(segment.source) + 1:
-        faults.append(f"a phrase is repeated {turns} times")
-    if stutters and not _stutters(segment.source):
-        faults += [f"{letters!r} is repeated" for letters in stutters]
-    return faults
-
-
-def _stutters(text: str) -> tuple[str, ...]:
-    """Letters that follow themselves eight times or more within a word ("looooooooong")."""
-    suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
-    return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
-
-
-def _loops(text: str) -> int:
-    """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
-
-    A phrase that comes back after p words makes each group of three words in it come back after p words. A single
-    character (laughter in Chinese) counts half.
-    """
-    words = scripts.words(text)
-    if len(words) - len(set(words)) < _LOOP_TURNS - 1:
-        return 1
-    last: dict[tuple[str, str, str], int] = {}
-    most = run = period = 0
-    for index, group in enumerate(zip(words, words[1:], words[2:], strict=False)):
-        distance = index - last.get(group, index)
-        last[group] = index
-        run = run + 1 if distance and distance == period else int(distance > 0)
-        period = distance
-        if distance:
-            turns = (run + 2) // distance + 1
-            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
-    return max(most, 1)
-
-
-_FINAL = regex.compile(r"[.!?…։。！？．｡।॥؟۔።፧:：」』][\p{P}\p{Sm}\s*_]*+\Z")
-_TAIL = 40
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
     """Final punctuation that the source has is not dropped, unless the text is reworded."""
-    dropped = not _FINAL.search(after[-_TAIL:]) and _FINAL.search(before[-_TAIL:])
-    if not dropped or not _FINAL.search(segment.source[-_TAIL:]) or not after.strip():
+    if not after.strip() or checks.is_ended(after, segment.target_lang):
+        return []
+    sides = (before, segment.target_lang), (segment.source, segment.source_lang)
+    if not all(checks.is_ended(*side, surely=True) for side in sides):
         return []
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
     reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
@@ -450,37 +280,46 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
     if losses:  # what was lost may be a remark
         texts = (bare(source, text, lang) for text in (before, after))
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
+    if losses and is_rid_of_remarks(source, before, after, lang):
+        losses = ()
+    sides = (source, before, after) if losses and icu.message(source) else ()
+    messages = [message for text in sides if (message := icu.readable(text))]
+    if len(messages) == 3:
+        shown = icu.side_by_side(*messages)  # what was lost may be a branch that the language does not need
+        losses = tuple(
+            loss
+            for asked, old, new in shown
+            for loss in lost_sentences(asked, old, new, target_lang=lang, nearest=nearest)
+        )
     return [*losses, *grown(source, before, after, target_lang=lang)]
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
     """The text has no more characters than the segment allows, or no more than it had."""
-    most, size = segment.max_length, len(after)
-    if most is None or size <= max(most, len(before)):
-        return []
-    return [f"{size} characters instead of at most {most}"]
+    return [] if len(after) <= len(before) else checks.max_length(segment, after)
 
 
 # -- all guards, and the guards at work
 
 GUARDS: dict[str, Guard] = {
     "placeholders": placeholders,
-    "hotkeys": new_faults(hotkeys),
-    "tags": new_faults(_in_each_variant(tags)),
-    "urls": new_faults(_in_each_variant(urls)),
-    "emails": new_faults(as_in_source(markup.emails)),
+    "literals": new_faults(checks.literals),
+    "hotkeys": new_faults(checks.hotkeys),
+    "tags": new_faults(checks.tags),
+    "urls": new_faults(checks.urls),
+    "emails": new_faults(checks.emails),
     "numbers": numbers,
     "units": units,
-    "markdown": new_faults(markdown),
+    "markdown": new_faults(checks.markdown),
     "paragraphs": paragraphs,
     "whitespace": whitespace,
     "terms": terms,
-    "brackets": new_faults(brackets),
-    "quotes": new_faults(quotes),
+    "brackets": new_faults(checks.brackets),
+    "quotes": new_faults(checks.quotes),
     "script": script,
     "language": language,
-    "control": new_faults(control),
-    "repetition": new_faults(repetition),
+    "control": new_faults(checks.control),
+    "repetition": new_faults(checks.repetition),
     "end": end,
     "length": length,
     "max_length": max_length,

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterator
 
 import regex
 
-from mtagent.chain.guards import Check, Damage, keys, listed
+from mtagent.chain.guards import Damage, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
-from mtagent.text import commentary, markup, scripts
+from mtagent.text import checks, commentary, markup, scripts
+from mtagent.text.checks import Check, keys
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
@@ -174,19 +175,13 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     yield from (f"{name} is missing" for name in missing.elements())
 
 
-def max_length(segment: Segment, text: str) -> Iterator[str]:
-    """The text has no more characters than the segment allows."""
-    if segment.max_length is not None and len(text) > segment.max_length:
-        yield f"{len(text)} characters instead of at most {segment.max_length}"
-
-
 TRANSLATION_GUARDS: dict[str, Check] = {
     "control": control,
     "length": length,
     "script": script,
     "placeholders": placeholders,
     "tags": tags,
-    "max_length": max_length,
+    "max_length": checks.max_length,
 }
 """The guards over a translation without a text before it, each named like the guard over a change."""
 

@@ -16,7 +16,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage
 from mtagent.store.runs import RunSummary
-from mtagent.text.amounts import dollars
+from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Progress:
         what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         what += f", {counts.failed} failed"
         cost = self._paid(summary)
-        say(f"mtagent: {counts.done + counts.failed} segments: {what}; {cost}; run {summary.name}")
+        say(f"mtagent: {counted(counts.done + counts.failed, 'segment')}: {what}; {cost}; run {summary.name}")
         if self._left_alone:
             say(f"mtagent: left alone by triage: {self._left_alone}")
         for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):

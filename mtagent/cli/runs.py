@@ -87,10 +87,8 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
         summary = opened.run(run)
         total = summary.counts.total
         of = "" if total in (None, summary.counts.done) else f" of {total}"
-        display(
-            visible(summary.name, one_line=True)
-            + f": {summary.state}, started {summary.started}, {summary.counts.done}{of} segments done"
-        )
+        done = counted(summary.counts.done, "segment") if not of else f"{summary.counts.done}{of} segments"
+        display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {done} done")
         rating = summary.kind == "rating"
         display(system_table(summaries(stored.ratings())) if rating else stage_table(stored.chains()))
         click.echo(
@@ -221,6 +219,6 @@ def rescue_runs(new: Path, store: Path | None) -> None:
     runs = rescue(store_path(store), new)
     for rescued in runs:
         lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
-        display(f"{rescued.run}: {rescued.segments} segments saved{lost}")
+        display(f"{rescued.run}: {counted(rescued.segments, 'segment')} saved{lost}")
     say(f"mtagent: written: {new}")
     sys.exit(3 if any(rescued.left_out for rescued in runs) else 0)

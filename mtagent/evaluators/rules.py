@@ -14,6 +14,7 @@ from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
+from mtagent.text.checks import CHECKS, keys
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
 
@@ -184,11 +185,16 @@ def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
 
-_FINDERS: dict[str, Callable[[str], Sequence[scripts.Mark]]] = {
-    "placeholder": markup.placeholders,
-    "tag": lambda text: [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)],
-    "URL": markup.urls,
-    "e-mail address": markup.emails,
+def _tag_pair(source: str, text: str) -> tuple[list[scripts.Mark], list[scripts.Mark]]:
+    sides = ([scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(side)] for side in (source, text))
+    return next(sides), next(sides)
+
+
+_FINDERS: dict[str, Callable[[str, str], tuple[Sequence[scripts.Mark], Sequence[scripts.Mark]]]] = {
+    "placeholder": markup.placeholder_pair,
+    "tag": _tag_pair,
+    "URL": lambda source, text: (markup.urls(source), markup.urls(text)),
+    "e-mail address": lambda source, text: (markup.emails(source), markup.emails(text)),
 }
 _FEW = 50
 """If more marks are missing, the text is not misspelt but broken."""
@@ -198,9 +204,16 @@ _MAX_LOOSE = 400
 
 
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source."""
+    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source.
+
+    What the guards take for no fault is none. The placeholders of ICU messages and their order are other rules'.
+    """
     for what, find in _FINDERS.items():
-        originals, copies = find(segment.source), find(translation)
+        originals, copies = find(segment.source, translation)
+        if what == "placeholder":
+            plain = (keys(markup.placeholders(side)) for side in (segment.source, translation))
+            if icu.message(segment.source) or next(plain) == next(plain) or keys(originals) == keys(copies):
+                continue
         missing, extra = unmatched(originals, copies), unmatched(copies, originals)
         times = Counter(mark.key for mark in missing)
         altered: list[tuple[int, int]] = []
@@ -255,23 +268,17 @@ def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
     return places[0] if len(places) == 1 else None
 
 
-_SMALL = 12
 _CERTAIN_DIGITS = 3
 
 
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Numbers that are missing, changed or not in the source. Small ones may be written as words."""
+    """Numbers that are missing, changed or not in the source, in digits or words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
     languages = segment.source_lang, segment.target_lang
-
-    def counts(number: marks.Number) -> bool:
-        value = number.values[0]
-        return not (value.isdecimal() and len(value) <= 2 and int(value) <= _SMALL)
-
     faults = marks.faults(source, text, *languages)
     words = readings(text, languages[1]).possible.copy() if faults.missing else Counter()
-    missing = [number for number in faults.missing if counts(number) and not marks.take(words, number)]
-    extra = [number for number in faults.extra if counts(number)]
+    missing = [number for number in faults.missing if not marks.take(words, number)]
+    extra = faults.extra
     originals = [source[number.start : number.end] for number in missing]
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
@@ -317,6 +324,28 @@ def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     if len(copies) > 1 and wrong and Counter(m.key for m in originals) == Counter(m.key for m in copies):
         why = "the arguments are in another order than in the source; number them, as in %2$s"
         yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
+
+
+_CATEGORIES = {
+    "placeholders": "accuracy/mistranslation",
+    "literals": "accuracy/mistranslation",
+    "hotkeys": "locale convention/shortcut key",
+    "units": "accuracy/mistranslation",
+    "control": "fluency/character encoding",
+    "repetition": "fluency/repetition",
+    "max_length": "other/length",
+}
+
+
+def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """What the guards of :data:`CHECKS` say, without a place; of placeholders, those of ICU messages."""
+    if not translation.strip():
+        return
+    for name, check in CHECKS.items():
+        if name == "placeholders" and not icu.message(segment.source):
+            continue
+        for fault in check(segment, translation):
+            yield located(translation, 0, len(translation), _CATEGORIES[name], "major", fault)
 
 
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -518,6 +547,7 @@ RULES: dict[str, Rule] = {
     "numbers": numbers,
     "argument-order": argument_order,
     "message-form": message_form,
+    "as-guarded": as_guarded,
     "apertium-marks": apertium_marks,
     "untranslated": untranslated,
     "terms": terms,
@@ -560,7 +590,7 @@ class Rules:
     def signature(self) -> str:
         """What a score depends on."""
         left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:2|weights:{self.weights}|{left_out}version:{__version__}"
+        return f"rules|v:3|weights:{self.weights}|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
         """The errors in the order of the text; those without a place come last.

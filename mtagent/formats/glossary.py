@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import regex
@@ -108,7 +109,10 @@ class _Inflected:
 def is_tbx(path: Path) -> bool:
     """Whether a glossary is XML, which no table begins like."""
     with opened(path) as file:
-        return file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"<")
+        start = file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
+    if not start and path.suffix.lower() in (".tbx", ".xml"):
+        raise InputError(f"{path}: is empty, and no TBX")
+    return start.startswith(b"<")
 
 
 def read_glossary(path: Path) -> tuple[Term, ...]:
@@ -126,7 +130,9 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
     names = [name.strip().casefold() for name in next(rows([header], dialect, path)).cells]
     for name in names:
         if name not in _COLUMNS or names.count(name) > 1:
-            raise InputError(f"{path}:1: unknown or repeated column {name!r}; the columns are {', '.join(_COLUMNS)}")
+            near = [column for column in get_close_matches(name, _COLUMNS, 1) if column not in names]
+            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(_COLUMNS)}"
+            raise InputError(f"{path}:1: unknown or repeated column {name!r}; {hint}")
     if not {"source", "target"} <= set(names):
         raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
     terms = []
@@ -140,6 +146,8 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
         forbidden, case_sensitive = _choice(cells, "forbidden", _YES_NO, where), _choice(cells, "case", _CASE, where)
         note = cells.get("note") or None
         terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive, note=note))
+    if not terms:
+        raise InputError(f"{path}: has a header and no terms")
     return tuple(terms)
 
 

@@ -14,7 +14,7 @@ from mtagent.errors import MtagentError
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, content_hashes, with_terms
-from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
+from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.records import Chain, Segment
@@ -74,6 +74,7 @@ class AgentRun:
                     save=Run.save,
                     outcome=outcome_of_chain,
                     signatures=plan.signatures,
+                    installed=installed(effective(config, self._own)),
                 )
                 try:
                     run = await run_job(job, config, store, models, on_start=_quiet, on_result=_quiet)

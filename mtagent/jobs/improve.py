@@ -16,7 +16,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import Files, files_named, read_placed, refuse_overwriting
-from mtagent.jobs.parts import OwnParts, assembled, effective, settings_for_results
+from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.records import Chain
@@ -68,6 +68,7 @@ async def improve_file(
                     outputs=files.outputs,
                     force=files.force,
                     signatures=plan.signatures,
+                    installed=installed(decided),
                 )
                 if config.calibration is not None:
                     for warning in read(config.calibration).foreign(contents.pairs, contents.domains):

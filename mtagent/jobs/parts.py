@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
@@ -118,6 +120,16 @@ def settings_for_results(config: Config) -> dict[str, Any]:
     if config.embeddings:
         more["embeddings"] = _embeddings().signature
     return config.for_results() | more
+
+
+def installed(config: Config) -> dict[str, str | None]:
+    """What results depend on beside the settings: the language identifier of the guard ``language``, if it is there.
+
+    It is stored with a run and compared, but is no part of the run's name.
+    """
+    if config.gate == "none" or "language" in config.skip_guards:
+        return {}
+    return {"identifier": f"py3langid {version('py3langid')}" if find_spec("py3langid") else None}
 
 
 def _embeddings() -> E5:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal
 
@@ -58,6 +58,7 @@ class Job(Generic[Item, Result]):
     outputs: tuple[Path, ...] = ()
     force: bool = True
     signatures: Mapping[str, str] | None = None
+    installed: Mapping[str, str | None] = field(default_factory=dict)
     kind: Literal["chain", "rating"] = "chain"
     redo: bool = False
     lane: Callable[[Item], Hashable] | None = None
@@ -88,6 +89,9 @@ async def run_job(
         if stored is None or "signatures" in stored:  # runs of early versions have none
             settings["signatures"] = dict(job.signatures)
     name = name_of(settings)
+    stored = store.settings(name)
+    if stored is None or job.installed.keys() <= stored.keys():  # runs of early versions do not say
+        settings |= job.installed
     if not job.force:
         _refuse_existing(job, config, store, name)
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)

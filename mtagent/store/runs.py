@@ -35,6 +35,9 @@ class Counts(Record):
     total: int | None = None
 
 
+_SHOWN_IDS = 3
+
+
 class RunSummary(Record):
     """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
 
@@ -88,7 +91,7 @@ class StoredRun:
             "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
         )
         if not positions:
-            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}")
+            raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}{self._some_ids()}")
         if len(positions) > 1:
             places = ", ".join(str(position) for (position,) in positions)
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
@@ -104,6 +107,15 @@ class StoredRun:
             f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
             "command that began the run does them"
         )
+
+    def _some_ids(self) -> str:
+        """How the first segments are called."""
+        rows = self._database.query(
+            "SELECT segment FROM segments WHERE run_id = ? ORDER BY position LIMIT ?", (self.id, _SHOWN_IDS + 1)
+        )
+        names = [repr(name) for (name,) in rows]
+        more = " …" if len(names) > _SHOWN_IDS else ""
+        return f"; its segments are called {', '.join(names[:_SHOWN_IDS])}{more}" if names else ""
 
     def chain_at(self, position: int) -> Chain:
         """The chain of the segment at ``position``, which must be there."""

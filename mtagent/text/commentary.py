@@ -13,11 +13,13 @@ from itertools import accumulate
 
 import regex
 
+from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
+from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import sentences
-from mtagent.text.scripts import letters, words
-from mtagent.text.shop_talk import asked_for, may_be_on_translating, on_translating, subjects
+from mtagent.text.scripts import language_of, letters, words
+from mtagent.text.shop_talk import asked_for, declines, may_be_on_translating, on_translating, says_unchanged, subjects
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -37,6 +39,9 @@ HALF_SAID = 0.6
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
+FEWEST_WORDS, SURE_SUBJECTS, LONGEST_REMARK, LONGEST_LEAD = 3, 3, 150, 60
+"""Without a text before: the words of a source from which a text may be a mere remark, how many things a piece amid
+others must speak of to be one, and the letters that it may have, and that it may have before a colon."""
 MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
 """Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
 source's letters that must be left without them."""
@@ -103,19 +108,12 @@ _AGREES = regex.compile(
 )
 
 _COLON = regex.compile("[:：]")
+_BRACKETED = regex.compile(r"[(（\[][^()（）\[\]]{6,}+[)）\]]\s*+\Z")
 _DECLINES = regex.compile(
-    r"(?P<english>\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
+    r"(?:\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
     r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
     r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)"
-    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)"
-    r"|\bes tut mir leid, (?:aber )?(?:ich kann )?dabei kann ich nicht (?:behilflich|helfen)|"
-    r"\blo siento, (?:pero )?no puedo (?:ayudar|asistir|cumplir)|\b(?:désolée?|regrette), (?:mais )?"
-    r"je ne (?:peux|puis) pas (?:vous )?(?:aider|répondre)"
-    r"|\b(?:desculpe|sinto muito), (?:mas )?não posso (?:ajudar|atender)|"
-    r"\bmi dispiace, (?:ma )?non posso (?:aiutar|assister)"
-    r"|к сожалению, я не могу (?:помочь|выполнить)|抱歉，?(?:但)?我(?:无法|不能)(?:协助|帮助|满足|提供)"
-    r"|申し訳(?:ありません|ございません)が、(?:その|この)?"
-    r"(?:ご)?(?:要望|リクエスト|依頼)",
+    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)",
     regex.IGNORECASE,
 )
 _SPEAKS_OF_HELP = regex.compile(
@@ -150,12 +148,48 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     if spoken := _sure_talk(source, text):
         start, end = spoken[0].span()
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
-    declined = _DECLINES.search(text)
-    if declined and not _DECLINES.search(source):
-        foreign = declined["english"] is not None and target_lang.partition("-")[0].casefold() not in ("", "en")
-        if foreign or not _SPEAKS_OF_HELP.search(source):
-            complaints.append(f"the text declines to translate: {quoted(declined.group())}")
+    in_english = _DECLINES.search(text) if not _DECLINES.search(source) else None
+    if in_english and language_of(target_lang) in ("", "en") and _SPEAKS_OF_HELP.search(source):
+        in_english = None
+    declined = in_english.group() if in_english else _declined(source, text, target_lang)
+    if declined:
+        complaints.append(f"the text declines to translate: {quoted(declined)}")
+    if not complaints and (remark := _remark(source, text, target_lang)):
+        complaints.append(f"the text speaks of itself: {quoted(remark)}")
     return tuple(complaints)
+
+
+def _declined(source: str, text: str, lang: str) -> str:
+    """The sentences with which ``text`` begins, if they decline to help and ``source`` does not speak of the like."""
+    lead = "".join(pieces(text, lang)[:2])
+    return lead if declines(lead) and not _SPEAKS_OF_HELP.search(source) else ""
+
+
+def _remark(source: str, text: str, lang: str) -> str:
+    """A piece of ``text`` that speaks of nothing but the text, where ``source`` says nothing of the kind; or none."""
+    parts = pieces(text, lang)
+    usual = asked_for(source)
+    if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
+        return ""
+    is_longer = len(parts) > len(pieces(source))
+    for index, part in enumerate(parts):
+        is_end = is_longer and index in (0, len(parts) - 1)
+        if (is_end or len(parts) == 1) and says_unchanged(part):
+            return part
+        new = subjects(part) - usual
+        enough = SUBJECTS if is_end or len(parts) == 1 else SURE_SUBJECTS
+        if "wording" in new and len(new) >= enough and letters(part) <= LONGEST_REMARK:
+            return part
+    if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
+        ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
+        lead = "".join(parts[: ends[0]]) if ends else ""
+        is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
+        if is_short and {"wording", "quality", "change"} & (subjects(lead) - usual):
+            return lead
+        if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
+            return note.group()
+    aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
+    return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
@@ -199,7 +233,8 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     a text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
     """
     _, added = difference(before, after)
-    if before.split() == after.split() or (len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha()):
+    is_small = len(added) <= SMALL_ADDITION and added.replace(" ", "").isalpha() and not says_unchanged(after)
+    if before.split() == after.split() or is_small:
         return ()
     complaints = []
     size, allowed = letters(after), LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK
@@ -306,6 +341,16 @@ def pieces(text: str, lang: str = "") -> list[str]:
 
 
 # -- a text without its remarks
+
+
+def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> bool:
+    """Whether ``before`` was far too long for its source, and ``after`` has its length and its sentences."""
+    asked, size = letters(source), letters(after)
+    if letters(before) <= LENGTH_LIMIT * asked + SLACK or not HALF_SAID * asked <= size <= LENGTH_LIMIT * asked:
+        return False
+    return is_ended(after, lang) and (
+        scripts.script_of(lang) in WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
+    )
 
 
 def bare(source: str, text: str, lang: str = "") -> str:

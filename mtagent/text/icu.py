@@ -6,8 +6,9 @@ each variant of the one has the placeholders and tags of the other's, whatever t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import regex
@@ -16,7 +17,7 @@ from mtagent.text.scripts import language_of, remembered
 
 KINDS = frozenset({"plural", "select", "selectordinal"})
 _DEEPEST = 30
-_MOST_VARIANTS, _MOST_STEPS = 256, 200_000
+_MOST_CHOICES, _MOST_CHARACTERS = 20_000, 500_000
 
 Message = tuple["str | Argument", ...]
 
@@ -49,7 +50,9 @@ _KEYWORD = regex.compile(r"\s*+(=\d++|[^\s{},'#=]++)\s*+\{")
 _OFFSET = regex.compile(r"\s*+offset:\s*+(-?\d++)")
 _CLOSING = regex.compile(r"\s*+\}")
 _LITERAL = regex.compile(r"[^{}'#]++")
-_OPENING = regex.compile(r"\{\s*+[^\s{},]++\s*+,\s*+(?:plural|select|selectordinal)\s*+,")
+_TYPED = regex.compile(
+    r"\{\s*+[^\s{},]++\s*+,\s*+(?:(?:plural|select|selectordinal)\s*+,|(?:number|date|time|spellout|ordinal|duration)\s*+[,}])"
+)
 _PATTERN = regex.compile(r"(?!::|(?:short|medium|long|full)\b)\S")
 _SPACES = regex.compile(r"\s++")
 _APART = "\u2060"  # so that ${price} is a sign and an argument, and no placeholder of another kind
@@ -58,9 +61,13 @@ _BRACES = str.maketrans("{}<%&$\\", "⦃⦄‹٪＆＄＼")  # a quoted one is a
 
 @remembered
 def message(text: str) -> Message | None:
-    """The message that ``text`` is; ``None`` for one without branches, and for what is no ICU message."""
-    if "{" not in text or not _OPENING.search(text):
-        return None
+    """The message that ``text`` is; ``None`` for what is no ICU message, or may be a text with plain braces."""
+    return readable(text) if "{" in text and _TYPED.search(text) else None
+
+
+@remembered
+def readable(text: str) -> Message | None:
+    """``text`` as the message that it must be; ``None`` if it cannot be read."""
     try:
         return parse(text)
     except IcuError:
@@ -194,25 +201,79 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
     The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
     and need not have it where another word stands for it or, in a form that the source does not know, another form.
     """
-    numbers = {argument.name for side in (source, text) for argument in arguments(side) if argument.kind != "select"}
+    if is_one_only_1(lang):
+        source, text = _with_one_for_1(source), _with_one_for_1(text)
+    numbers = _counted(source, text)
     few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
     explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
-    choices = {frozenset(choice.items()): choice for side in (source, text) for choice in _choices(side, {})}
-    size = 1 + sum(len(argument.branches) for side in (source, text) for argument in arguments(side))
-    for choice in list(choices.values())[: max(1, min(_MOST_VARIANTS, _MOST_STEPS // size))]:
+    for choice in _shown_choices(source, text):
         shown = [_shown(side, choice, numbers) for side in (source, text)]
-        for name in numbers:
-            sign, keyword = f"{_APART}{{{name}}}", choice.get(name, "other")
+        for name, keyword in choice.items():
+            sign = f"{_APART}{{{name}}}"
             counts = [side.count(sign) for side in shown]
-            if keyword in few and counts[0] != counts[1]:
+            if name in numbers and keyword in few and counts[0] != counts[1]:
                 many = _shown(text, {**choice, name: "other"}, numbers)
-                words, many_words = shown[1].split(), many.replace(sign, "").split()
+                words, many_words = (side.replace(sign, "").split() for side in (shown[1], many))
                 another_word = len(words) > len(many_words)  # "one book" for "3 books"
                 another_form = words != many_words and (name, keyword) not in explicit  # a dual
                 if counts[0] < counts[1] or another_word or another_form:
                     shown = [side.replace(sign, "") for side in shown]
         label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
         yield Variant(label, *shown)
+
+
+def side_by_side(*messages: Message) -> Iterator[tuple[str, ...]]:
+    """What the messages say for the same choices, as few of them as show every branch."""
+    numbers = _counted(*messages)
+    for choice in _shown_choices(*messages, few=True):
+        yield tuple(_shown(message, choice, numbers) for message in messages)
+
+
+def _counted(*messages: Message) -> set[str]:
+    """The names of the arguments that plurals count."""
+    return {argument.name for side in messages for argument in arguments(side) if argument.kind != "select"}
+
+
+def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
+    """The choices that lead to each branch of ``messages``; if these would show too much, several of them at once."""
+    paths = (choice for message in messages for choice in _choices(message, {}))
+    choices: list[dict[str, str]] = list(
+        {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}.values()
+    ) or [{}]
+    size = 1 + sum(map(_size, messages))
+    if few or len(choices) * size > _MOST_CHARACTERS:
+        together: list[dict[str, str]] = []
+        for choice in choices:
+            fitting = (other for other in together if all(other.get(n, k) == k for n, k in choice.items()))
+            if (merged := next(fitting, None)) is None:
+                together.append(choice)
+            else:
+                merged.update(choice)
+        choices = together
+    return choices[: max(1, _MOST_CHARACTERS // size)]
+
+
+def _size(message: Message) -> int:
+    """The characters of ``message``, about."""
+    parts = (part if isinstance(part, str) else part.name for part in message)
+    inside = (_size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
+    return sum(map(len, parts)) + sum(inside)
+
+
+def _with_one_for_1(message: Message) -> Message:
+    """``message`` with ``one`` in place of ``=1`` in plurals that have only the latter."""
+    parts = []
+    for part in message:
+        if isinstance(part, Argument) and part.branches:
+            keywords = {keyword for keyword, _ in part.branches}
+            is_alone = part.kind == "plural" and not part.style and "one" not in keywords
+            branches = tuple(
+                ("one" if is_alone and keyword == "=1" else keyword, _with_one_for_1(branch))
+                for keyword, branch in part.branches
+            )
+            part = part._replace(branches=branches)
+        parts.append(part)
+    return tuple(parts)
 
 
 def _choices(message: Message, outer: Choice) -> Iterator[Choice]:
@@ -252,43 +313,73 @@ _CARDINALS = {
     "zero one two few many other": "ar ars cy",
 }
 """The plural forms of languages (CLDR 46); those of all others are ``one other``."""
+_ORDINALS = {
+    "one other": "bal fil fr ga hu hy lo mo ms ne ro sv tl vi",
+    "few other": "be tk uk",
+    "many other": "it kk lij lld sc scn vec",
+    "one many other": "ka kw sq",
+    "one two few other": "ca en gd mr",
+    "one two many other": "mk",
+    "one few many other": "az",
+    "one two few many other": "as bn gu hi or",
+    "zero one two few many other": "cy",
+}
+"""Those of ``selectordinal``; those of all others are ``other``."""
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
+_ONE_IS_MORE = _ONE_IS_ALSO_21.union(
+    ["ak", "am", "as", "bho", "bn", "br", "ceb", "doi", "dsb", "fa", "ff", "fil", "fr", "gd", "gu", "guw", "gv", "hi"],
+    ["hsb", "hy", "kab", "kn", "ksh", "lag", "ln", "mg", "nso", "pa", "pcm", "prg", "pt", "si", "ti", "tl", "tzm"],
+    ["wa", "zu"],
+)
+"""Languages in which ``one`` is said of other whole numbers than 1 too, such as 0 or 21."""
 
 
 @lru_cache(maxsize=256)
-def plural_forms(lang: str) -> frozenset[str]:
-    """The plural categories of a language (BCP-47); all six for one that is not known."""
+def plural_forms(lang: str, kind: str = "plural") -> frozenset[str]:
+    """The plural categories of a language (BCP-47), or those of its ordinals; all six for one that is not known."""
     language = language_of(lang)
     if not language or language == "und":
         return _ALL_FORMS
-    forms = next((forms for forms, languages in _CARDINALS.items() if language in languages.split()), "one other")
+    table, usual = (_CARDINALS, "one other") if kind == "plural" else (_ORDINALS, "other")
+    forms = next((forms for forms, languages in table.items() if language in languages.split()), usual)
     return frozenset(forms.split())
+
+
+def is_one_only_1(lang: str) -> bool:
+    """Whether ``one`` and ``=1`` are the same of whole numbers in a language."""
+    return "one" in plural_forms(lang) and language_of(lang) not in {"", "und", *_ONE_IS_MORE}
 
 
 def form_faults(source: Message, text: Message, lang: str, before: Message | None = None) -> Iterator[str]:
     """What is wrong with the arguments of ``text`` that choose, and with their keywords, as one in ``lang``.
 
     Those of a select are the source's; those of a plural the language's forms and the source's exact numbers. Of the
-    forms those may not be missing that the source has, or the translation ``before``.
+    forms those may not be missing that the source has (of ordinals, the translation ``before``). ``=1`` will do for
+    ``one``, and the reverse, where these are the same.
     """
-    known, own, old = (_by_argument(side) for side in (source, text, before or ()))
+    sides = [source, text, before or ()]
+    if is_one_only_1(lang):
+        sides = [_with_one_for_1(side) for side in sides]
+    known, own, old = map(_by_argument, sides)
     yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in known.keys() - own.keys())
     yield from (f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in own.keys() - known.keys())
     for argument, occurrences in own.items():
         name, kind, _ = argument
         wanted = {keyword for one in known.get(argument, ()) for keyword in one}
         if kind != "select":
-            forms = plural_forms(lang) if kind == "plural" else _ALL_FORMS
-            kept = wanted if kind == "plural" else set()
-            kept = kept | {keyword for one in old.get(argument, ()) for keyword in one}
-            wanted = {keyword for keyword in wanted if keyword.startswith("=")} | (kept & forms)
+            forms, kept = plural_forms(lang, kind), {keyword for one in old.get(argument, ()) for keyword in one}
+            exact = {keyword for keyword in wanted if keyword.startswith("=")}
+            if kind == "plural":
+                wanted = exact | (kept | wanted) & forms
+            else:
+                wanted, forms = exact | kept & forms, forms | wanted
         for keywords in occurrences:
             yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted((wanted | {"other"}) - keywords))
             for keyword in sorted(keywords - wanted - {"other"}):
                 if kind == "select":
                     yield f"{keyword!r} of {name!r} is not in the source"
                 elif not keyword.startswith("=") and keyword not in forms:
-                    yield f"{keyword!r} of {name!r} is no plural form of {lang}"
+                    yield f"{keyword!r} of {name!r} is no {'plural' if kind == 'plural' else 'ordinal'} form of {lang}"
 
 
 def _by_argument(message: Message) -> dict[tuple[str, str, str], list[frozenset[str]]]:

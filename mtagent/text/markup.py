@@ -14,10 +14,14 @@ from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
 
 _PLAIN = regex.compile(
     r"""
-    %%
+    %% | %\#@\w++@
     | (?<!\d|\d[ \u00a0\u202f]) % (?:\([\w.]++\)|\d{1,2}\$)?+ [-+#]?+ (?:0\d{1,2}|\d)?+ (?:\.\d++)?+ (?:hh?|ll?|z)?+
       (?: [sd@] | [iouxXeEfFgGcraA](?![\p{L}]) )
     | (?<!\d) %[A-Za-z_][A-Za-z0-9_.]{2,}+%(?![A-Za-z0-9])
+    | (?<!\d) %(?: n(?!\w) | <\w++>[-+.\d]*+[a-z] )
+    | \$t\([^(){}\n]{0,200}+\)?+ | \$\(\w++\)
+    | (?<!\w) @(?:\.\w++)?+: (?: \([\w.]++\) | \{'[^'\n]{0,100}+'\} | [A-Za-z_][\w-]*+(?:\.[\w-]++)*+ )
+    | <%[^%\n]{0,200}+%> | \{%[^%\n]{0,200}+%\} | \[%[^%\n]{0,200}+%\] | \*\|[\w:.]++\|\*
     | (?<![\w$]) \$[A-Za-z_]\w*+
     | &(?:[A-Za-z][A-Za-z0-9]{1,31}+|\#\d{1,7}+|\#[xX][0-9A-Fa-f]{1,6}+);
     | \\(?:[nrt]|u[0-9A-Fa-f]{4})
@@ -31,9 +35,9 @@ _TYPOGRAPHIC = regex.compile(
 _BRACE = regex.compile(r"[{}]")
 _SIMPLE = regex.compile(
     r"""
-    \{ \s*+ (?:[\p{L}\p{N}_$][\w.$-]*+ (?:\[\w*+\])*+)?+ (?:![rsa])?+
+    \{ \s*+ (?:-?+!?+[\p{L}\p{N}_$][\w.$-]*+ (?:\[(?:\w*+|'\w++'|"\w++")\])*+)?+ (?:![rsa])?+
       (?: \s*+ : [^{}\s]{0,40}+
-        | \s*+ , \s*+ (?:number|date|time|spellout|ordinal|duration)\b [^{}\n]{0,40}+ )?+ \s*+ \}
+        | \s*+ , \s*+ (?:number|date|time|spellout|ordinal|duration)\b [^{}\n]{0,200}+ )?+ \s*+ \}
     | \{\{ \s*+ [\#/^&>!]?+ \s*+ [\w.$|-]++ [^{}\n]{0,40}+ \}\}
     """,
     flags=regex.VERBOSE,
@@ -92,11 +96,11 @@ def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_P
 
 @remembered
 def placeholders(text: str) -> tuple[Mark, ...]:
-    r"""printf, Python, ICU, Ruby and shell placeholders, entities, ``%VAR%`` and literal ``\n``, in order.
+    r"""Placeholders of printf, Python, ICU, Ruby, Vue, i18next, templates and shells, entities and ``\n``, in order.
 
     An ICU plural or select is one mark. Linear in the text's length.
     """
-    if alphabet(text).isdisjoint("%{$&\\"):
+    if alphabet(text).isdisjoint("%{$&\\@|"):
         return ()
     marks = _brace_marks(text) if "{" in text else []
     spans = [(mark.start, mark.end) for mark in marks]
@@ -112,32 +116,104 @@ _CONVERSION = regex.compile(r"%(?:(\d{1,2})\$)?+([^%(]*[A-Za-z@])")
 _AMPERSAND = regex.compile(r"(?<=\w)&(?:amp;|(?!\w++;))(?=\w)")
 
 
-def placeholder_keys(text: str, *, html: bool, numbered: bool) -> Counter[str]:
-    """How often each placeholder is there. ``numbered``: the second ``%s`` in a row is ``%2$s``, so that order counts.
+def placeholder_pair(source: str, text: str) -> tuple[list[Mark], list[Mark]]:
+    """The placeholders of a source and its translation, spelt alike where they are the same.
 
-    In ``html``, ``&amp;`` and ``&`` are the same, and count inside words only (R&D): between words "and" will do.
+    If one side has several printf conversions or positions, the second ``%s`` in a row is ``%2$s``, so that order
+    counts. In HTML ``&amp;`` and ``&`` are the same, and count inside words only (R&D): between words "and" will do.
     """
-    counts: Counter[str] = Counter()
-    position = 0
-    for mark in placeholders(text):
-        key = mark.key
-        if html and key == "&amp;":
-            continue
-        if numbered and (conversion := _CONVERSION.fullmatch(key)) and not key.endswith("%"):
-            position += conversion[1] is None
-            key = f"%{conversion[1] or position}${conversion[2]}"
-        counts[key] += 1
-    if html and (inside := len(_AMPERSAND.findall(text))):
-        counts["&"] = inside
-    return counts
+    html = bool(tags(source))
+    numbered = any(map(_has_several_conversions, (source, text)))
+    sides = []
+    for side in (source, text):
+        marks, position = [], 0
+        for mark in placeholders(side):
+            key = mark.key
+            if html and key == "&amp;":
+                continue
+            if numbered and (conversion := _CONVERSION.fullmatch(key)) and not key.endswith("%"):
+                position += conversion[1] is None
+                key = f"%{conversion[1] or position}${conversion[2]}"
+            marks.append(mark._replace(key=key))
+        if html:
+            marks += [Mark("&", *match.span()) for match in _AMPERSAND.finditer(side)]
+        sides.append(marks)
+    return sides[0], sides[1]
 
 
-def has_several_conversions(text: str) -> bool:
+def _has_several_conversions(text: str) -> bool:
     """Whether ``text`` has two printf conversions, or one with a position, so that their order matters."""
     if "%" not in text:
         return False
     conversions = [match for mark in placeholders(text) if (match := _CONVERSION.fullmatch(mark.key))]
     return len(conversions) > 1 or any(match[1] for match in conversions)
+
+
+# -- what is the same in any language
+
+_LITERAL = regex.compile(
+    r"""
+    (?<![A-Za-z0-9_.:/\\~@-]) (?P<path> (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/] | [A-Za-z]:\\[\w.\\-]*\w
+      | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll|docx?
+        |epub|exe|gif|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods|ogg|pdf|php|png
+        |pptx?|properties|py|rar|rtf|sh|sql|srt|svg|tar|tiff?|tmx|toml|tsv|tsx?|ttf|txt|wav|webm|webp
+        |xhtml|xlf|xliff|xlsx?|xml|ya?ml
+        |zip)(?![A-Za-z0-9_/]|[.-][A-Za-z0-9]) )
+    | (?<![A-Za-z0-9_-]) (?P<option> --[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+ ) (?![A-Za-z0-9_-])
+    | (?<![A-Za-z0-9_&\#/]) (?P<colour> \#(?=\d*+[A-Fa-f]|\d{6})(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?+))
+      (?![A-Za-z0-9_])
+    | (?<![A-Za-z0-9_:./@%!]) (?P<name> [:@%!][A-Za-z_][A-Za-z0-9_]++:?+ ) (?![A-Za-z0-9_@%:])
+    | (?<![<>=!&|+*/~^:-]) (?P<comparison> [<>=!]=?+ | [≤≥≠＜＞] ) (?<=[<>≤≥≠＜＞]|==|<=|>=|!=|(?<!\S)=) (?![<>=&|-])
+    """,
+    flags=regex.VERBOSE,
+)
+_COMPARISONS = {"≤": "<=", "≥": ">=", "≠": "!=", "＜": "<", "＞": ">"}
+_MODIFIERS = {
+    name: key
+    for key, names in {
+        "Ctrl": "ctrl control ctl strg ctr ⌃ контрол",
+        "Shift": "shift umschalt umsch maj mayús mayus maiusc skift vaihto ⇧",
+        "Alt": "alt altgr option opt ⌥",
+        "Cmd": "cmd command ⌘ befehl commande comando",
+        "Win": "win windows super meta",
+    }.items()
+    for name in names.split()
+}
+_SHORTCUT = regex.compile(
+    rf"(?<![\p{{L}}\p{{N}}+＋-])(?i:(?:{'|'.join(_MODIFIERS)})(?![\p{{L}}\p{{N}}]))[ ]?+[+＋-][ ]?+"
+    r"(?:[\p{L}⌘⌥⇧⌃]{1,12}+[ ]?+[+＋-][ ]?+)*+(?:F\d{1,2}|[\p{Lu}\d](?![\p{L}\p{N}]))(?![\p{L}\p{N}])"
+)
+_KEYS = regex.compile(r"[^\s+＋-]++")
+SPELLED_OUT = frozenset({"comparison", "shortcut"})
+"""Kinds of literals that people also write in words, so that one is lost only where another came instead."""
+
+
+class Literal(NamedTuple):
+    """What is written alike in any language; ``kind`` is the group of the pattern that found it, or ``shortcut``."""
+
+    kind: str
+    key: str
+    start: int
+    end: int
+
+
+@remembered
+def literals(text: str) -> tuple[Literal, ...]:
+    """Paths and names of files, options (``--all``), colours (``#ff0000``), names with a sign (``:name``, ``@name``),
+    comparisons (``<=``) and shortcuts, the latter with the usual names of their keys (Strg+S is Ctrl+S)."""
+    characters = alphabet(text)
+    found: list[Literal] = []
+    if not characters.isdisjoint("./\\-#:@%!<>=≤≥≠＜＞"):
+        for match in _LITERAL.finditer(prose(text)):
+            key, kind = match.group(), match.lastgroup or ""
+            key = key.casefold() if kind == "colour" else _COMPARISONS.get(key, key)
+            found.append(Literal(kind, key, *match.span()))
+    if not characters.isdisjoint("+＋-"):
+        for match in _SHORTCUT.finditer(text):
+            *modifiers, last = _KEYS.findall(match.group())
+            held = sorted(_MODIFIERS.get(name.casefold(), name) for name in modifiers)
+            found.append(Literal("shortcut", "+".join([*held, last]), *match.span()))
+    return tuple(found)
 
 
 # A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D.
@@ -416,12 +492,18 @@ def double_quotes(text: str) -> tuple[Mark, ...]:
 # -- words
 
 
+_ESCAPED_APOSTROPHE = regex.compile(r"(?<=\p{L})''(?=[\p{L}{])")  # l''{item}
+
+
 @remembered
 def prose(text: str) -> str:
     """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
-    if alphabet(text).isdisjoint("%{$&\\<@:w"):
+    if alphabet(text).isdisjoint("%{$&\\<@:w|"):
         return text
-    spans = sorted((mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text))
+    spans = [(mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text)]
+    if "{" in text and "''" in text:
+        spans += [match.span() for match in _ESCAPED_APOSTROPHE.finditer(text)]
+    spans.sort()
     if not spans:
         return text
     pieces, done = [], 0

@@ -11,23 +11,29 @@ import regex
 _TRANSLATION = (
     r"\btranslat(?:ions?|ing)\b|\b(?:re)?translated?\b(?! (?:in)?to\b)|"
     r"übersetz(?:ung|en\b|t\b)|\btraduction|\btraduire\b|"
-    r"traducci[oóò]n?|\btraducir\b|\btradu[cç](?:ão|ões)|\btraduzir\b|\btraduzion|\btradurre\b|\btraducer[ei]|vertal(?:ing|en)|"
+    r"traducci[oóò]n?|\btraducir\b|\btradu[cç](?:ão|ões)|\btraduzir\b|\btraduzion|\btradurre\b|\btraducer[ei]|"
+    r"vertal(?:ing|en)|"
     r"översätt(?:ning|a\b)|overs[æe]tt?else|\bþýðing(?:in|una|arinnar)\b|käännös|käännökse|\btõl[gk]e|\btulkojum|"
     r"\bvertim(?:as|o|ą|ai|u)\b|\bpřeklad(?:u|em|y|ů)?\b|\bpreklad(?:u|om|y|ov)?\b|\bpr(?:ij)?evod(?:a|u|om|i)?\b|"
     r"tłumaczeni|\bперевод(?:а|у|ом|е|ы|ов)?\b|\bпереклад(?:у|ом|і|и|ів)?\b|\bпераклад|\bпревод(?:а|ът|и|у|ом|от)?\b|"
     r"fordítás|μετ[άα]φρ[άα]σ|\bçeviri|\btərcümə|\btarjima|\bаударма|\bорчуулг|bản dịch|dịch thuật|\bterjemah|"
     r"pagsasalin|\btafsiri|itzulpen|përkthim|\bcyfieithiad|aistriúchán|翻译|翻譯|译文|譯文|翻訳|訳文|和訳|英訳|번역|अनुवाद|"
-    "भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|പരിഭാഷ|පරිවර්තන|ترجم[ةهتہے]|תרגו[םמ]|คำแปล|การแปล|ຄຳແປ|"
+    "भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|പരിഭാഷ|පරිවර්තන|ترجم[ةهتہے]|תרגו[םמ]|"
+    "คำแปล|การแปล|ຄຳແປ|"
     "បកប្រែ|ဘာသာပြန်|თარგმან|թարգման"
 )
 # Stems by which a source speaks of translating, interpreting, wording or of what else is called by one of these words.
 _LIKE_TRANSLATING = (
-    "translat|interpret|dolmetsch|übersetz|traduc|traduz|traduç|tradott|tradui|traduk|vertaal|vertal|översätt|oversæt|"
-    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|versti|překl|přelož|prekl|prelož|tłumacz|przetłum|перевод|перевед|перевест|перевел|перевёл|перекла|превод|"
-    "превед|prevod|prevaj|preved|prijevo|prijeve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|itzul|përkth|"
+    "translat|interpret|dolmetsch|übersetz|traduc|traduz|traduç|tradott|tradui|traduk|vertaal|vertal|"
+    "översätt|oversæt|"
+    "oversett|þýð|käänn|tõlk|tõlg|tulko|vertim|versti|překl|přelož|prekl|prelož|tłumacz|przetłum|перевод|"
+    "перевед|перевест|перевел|перевёл|перекла|превод|"
+    "превед|prevod|prevaj|preved|prijevo|prijeve|fordít|tálmač|μεταφρ|çevir|çevr|tercüme|dịch|terjemah|salin|"
+    "itzul|përkth|"
     "cyfieith|aistri|tafsir|fassara|humush|turjum|аудар|орчуул|译|譯|訳|번역|통역|अनुवाद|भाषांतर|অনুবাদ|અનુવાદ|ਅਨੁਵਾਦ|"
     "மொழிபெயர்|అనువాద|ಅನುವಾದ|വിവർത്തന|തർജ്ജമ|පරිවර්තන|ترجم|תרגם|תרגו|แปล|ແປ|បកប្រែ|ဘာသာပြန်|თარგმ|թարգման|ተርጉ|ትርጉ|"
-    "μετάφρ|tradur|tərcümə|tarjima|пераклад|പരിഭാഷ|transfer|trasfer|remit|überweis|umrechn|convert|umsetz|lokali[sz]|locali[sz]|untertit|subtit|sous-titr|字幕|汇款|转账|送金"
+    "μετάφρ|tradur|tərcümə|tarjima|пераклад|പരിഭാഷ|transfer|trasfer|remit|überweis|umrechn|convert|umsetz|"
+    "lokali[sz]|locali[sz]|untertit|subtit|sous-titr|字幕|汇款|转账|送金"
 )
 _ON_TRANSLATING = regex.compile(_TRANSLATION, regex.IGNORECASE)
 _STEMS = tuple(_LIKE_TRANSLATING.split("|"))
@@ -46,65 +52,100 @@ def on_translating(text: str) -> list[regex.Match[str]]:
 
 _ABOUT = {
     "wording": (
-        r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|original|s[äa]tze?[sn]?|formulierung|wortlaut|"
-        r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|langue|grammaire|frases?|oración|textos?|testo|"
-        r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|sætning\w*|"
-        r"setning\w*|språk\w*|lause\w*|virke\w*|lause\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|sformułowani\w*|"
-        r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|изречени\w*|"
-        r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|πρόταση|"
+        r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|word order|wortstellung|woordvolgorde|"
+        r"ordre des mots|orden de las palabras|ordem das palavras|ordine delle parole|порядок слов|порядку слів|"
+        r"s[äa]tze?[sn]?|formulierung|wortlaut|"
+        r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|langue|grammaire|frases?|oración|"
+        r"textos?|testo|"
+        r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|"
+        r"sætning\w*|"
+        r"setning\w*|språk\w*|lause\w*|virke\w*|lause\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|"
+        r"sformułowani\w*|"
+        r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|"
+        r"изречени\w*|"
+        r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|"
+        r"πρόταση|"
         r"κείμεν\w*|φράση|γλώσσα\w*|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi|lugha",
-        "câu|văn bản|đoạn văn|ngôn ngữ|句子|文本|原文|语句|措辞|文章|表現|语法|語法|"
+        "câu|văn bản|đoạn văn|ngôn ngữ|句子|这句|這句|语序|語序|この文|語順|어순|ترتيب الكلمات|शब्दों का क्रम|"
+        "文本|原文|语句|措辞|文章|表現|语法|語法|"
         "語句|言語|语言|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
-        "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|النص|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|տեքստ",
+        "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|النص|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|"
+        "տեքստ",
     ),
     "quality": (
-        r"natural(?:ly)?|fluent\w*|correct|correctly|accurate\w*|grammatical\w*|perfect\w*|idiomatic|sounds|natürlich\w*|"
-        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|richtig\w*|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|fluid[oa]|"
-        r"correct[oa]|corrett[oa]|naturale|natuurlijk\w*|vloeiend\w*|klinkt|naturlig\w*|flytande|flydende|flytende|riktig\w*|"
-        r"rigtig\w*|låter|lyder|luonnolli\w*|sujuv\w*|oikein|loomulik\w*|ladus\w*|õige|dabisk\w*|pareiz\w*|natūral\w*|teising\w*|"
-        r"naturaln\w*|płynn\w*|poprawn\w*|brzmi|přirozen\w*|plynul\w*|správn\w*|zní|znie|естественн\w*|плавн\w*|правильн\w*|"
-        r"звучит|звучить|природн\w*|звучи|prirodn\w*|tečn\w*|točn\w*|zvuči|természetes\w*|gördülékeny\w*|helyes\w*|firesc\w*|"
+        r"natural(?:ly)?|fluent\w*|correct|correctly|accurate\w*|grammatical\w*|perfect\w*|idiomatic|sounds|"
+        r"natürlich\w*|"
+        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|richtig\w*|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|"
+        r"fluid[oa]|"
+        r"correct[oa]|corrett[oa]|naturale|natuurlijk\w*|vloeiend\w*|klinkt|naturlig\w*|flytande|flydende|"
+        r"flytende|riktig\w*|"
+        r"rigtig\w*|låter|lyder|luonnolli\w*|sujuv\w*|oikein|loomulik\w*|ladus\w*|õige|dabisk\w*|pareiz\w*|"
+        r"natūral\w*|teising\w*|"
+        r"naturaln\w*|płynn\w*|poprawn\w*|brzmi|přirozen\w*|plynul\w*|správn\w*|zní|znie|естественн\w*|плавн\w*|"
+        r"правильн\w*|"
+        r"звучит|звучить|природн\w*|звучи|prirodn\w*|tečn\w*|točn\w*|zvuči|természetes\w*|gördülékeny\w*|"
+        r"helyes\w*|firesc\w*|"
         r"corect\w*|φυσικ\w*|σωστ\w*|doğal\w*|akıcı\w*|doğru\w*|alami|benar|lancar|sahihi|tepat",
-        "tự nhiên|chính xác|trôi chảy|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|"
+        "tự nhiên|chính xác|trôi chảy|滑らか|自然|流畅|流暢|通顺|通順|正确|正確|准确|準確|正しい|자연스|"
         "정확|올바|स्वाभाविक|सही|स्पष्ट|স্বাভাবিক|সঠিক|"
-        "இயல்பா|சரியா|సహజ|సరిగ్గా|طبيعي|سليم|صحيح|طبیعی|درست|טבעי|תקין|נכון|เป็นธรรมชาติ|ถูกต้อง|ბუნებრ|სწორ|բնական|ճիշտ",
+        "இயல்பா|சரியா|సహజ|సరిగ్గా|طبيعي|سليم|صحيح|طبیعی|درست|טבעי|תקין|נכון|เป็นธรรมชาติ|ถูกต้อง|ბუნებრ|სწორ|"
+        "բնական|ճիշտ",
     ),
     "change": (
-        r"chang(?:e|es|ed|ing)|revis\w+|edit(?:s|ed|ing)?|correct(?:ed|ions?|ing)|improv\w+|rephras\w+|reword\w*|adjust\w*|"
-        r"modif\w+|(?:ver|ge|ab)?änder\w*|überarbeit\w*|verbesser\w*|korrigier\w*|korrektur\w*|beibehalt\w*|corrig\w+|"
-        r"correction\w*|amélior\w*|chang(?:é|ement)\w*|cambi\w+|mejor\w*|correg\w*|melhor\w*|alter(?:ar|ei|ação|ações)|"
-        r"miglior\w*|corrett\w+|modific\w*|wijzig\w*|verbeter\w*|aanpass\w*|ändr\w*|förbättr\w*|ændr\w*|forbedr\w*|endr(?:e|et|ing)\w*|"
-        r"muut(?:o|t)\w*|paran\w+|muuda\w*|muudat\w*|parand\w*|labo\w*|izmaiņ\w*|pakeit\w*|patais\w*|zmian\w*|zmieni\w*|popraw\w+|"
-        r"uprav\w*|oprav\w*|změn\w*|zmen\w*|исправ\w*|измен\w*|правк\w*|улучш\w*|виправ\w*|змін\w*|покращ\w*|промен\w*|поправ\w*|"
-        r"izmen\w*|izmjen\w*|isprav\w*|poprav\w*|spremem\w*|javít\w*|változtat\w*|módosít\w*|modificăr\w*|corect(?:at|ur)\w*|"
-        r"αλλαγ\w*|διόρθω\w*|διορθώ\w*|değişiklik\w*|değiştir\w*|düzelt\w*|ubah\w*|perubahan|perbaik\w*|diperbaiki|mabadiliko",
+        r"chang(?:e|es|ed|ing)|revis\w+|edit(?:s|ed|ing)?|correct(?:ed|ions?|ing)|improv\w+|rephras\w+|reword\w*|"
+        r"adjust\w*|"
+        r"modif\w+|(?:ver|ge|ab)?änder\w*|überarbeit\w*|verbesser\w*|korrigier\w*|korrektur\w*|beibehalt\w*|"
+        r"corrig\w+|"
+        r"correction\w*|correção|correções|correcci\w+|correzion\w*|canvi\w*|amélior\w*|chang(?:é|ement)\w*|"
+        r"cambi\w+|mejor\w*|correg\w*|melhor\w*|alter(?:ar|ei|ação|ações)|"
+        r"miglior\w*|corrett\w+|modific\w*|wijzig\w*|verbeter\w*|aanpass\w*|ändr\w*|förbättr\w*|ændr\w*|"
+        r"forbedr\w*|endr(?:e|et|ing)\w*|"
+        r"muut(?:o|t)\w*|paran\w+|muuda\w*|muudat\w*|parand\w*|labo\w*|izmaiņ\w*|pakeit\w*|patais\w*|zmian\w*|"
+        r"zmieni\w*|popraw\w+|"
+        r"uprav\w*|oprav\w*|změn\w*|měnit|zmen\w*|zmien|rettels\w*|breyting\w*|korja\w*|korekci\w*|корекци\w*|"
+        r"исправ\w*|измен\w*|правк\w*|улучш\w*|виправ\w*|змін\w*|покращ\w*|промен\w*|поправ\w*|"
+        r"izmen\w*|izmjen\w*|isprav\w*|poprav\w*|spremem\w*|javít\w*|változtat\w*|módosít\w*|modificăr\w*|"
+        r"corect(?:at|ur)\w*|"
+        r"αλλαγ\w*|διόρθω\w*|διορθώ\w*|değişiklik\w*|değiştir\w*|düzelt\w*|ubah\w*|perubahan|perbaik\w*|"
+        r"diperbaiki|mabadiliko",
         "thay đổi|chỉnh sửa|sửa|修改|改动|修正|改进|更改|改善|変更|수정|변경|고치|बदलाव|सुधार|"
         "परिवर्तन|পরিবর্তন|সংশোধন|மாற்ற|திருத்த|మార్పు|"
         "సవరణ|تغيير|تعديل|تصحيح|تغییر|ویرایش|اصلاح|שינוי|לשנות|תיקו[ןנ]|แก้ไข|ปรับ|ცვლილებ|შესწორ|փոփոխ|ուղղ",
     ),
     "mistake": (
-        r"mistakes?|errors?|typos?|fehler\w*|erreurs?|fautes?|error(?:es)?|erros?|errore|errori|fout(?:en)?|fel(?:et|en)?|"
-        r"fejl\w*|feil\w*|virhe\w*|viga|vea|vigu|kļūd\w*|klaid\w*|błęd\w*|błąd|chyb\w*|ошиб\w*|помил\w*|памыл\w*|"
-        r"греш\w*|greš\w*|napak\w*|hib[aá]\w*|greșel\w*|greșeal\w*|eror\w*|λάθ\w*|σφάλμα\w*|hata\w*|yanlış\w*|kesalahan|"
+        r"mistakes?|errors?|typos?|fehler\w*|erreurs?|fautes?|error(?:es)?|erros?|errore|errori|fout(?:en)?|"
+        r"fel(?:et|en)?|"
+        r"fejl\w*|feil\w*|vill(?:a|u|ur|na)|virhe\w*|viga|vea|vigu|kļūd\w*|klaid\w*|błęd\w*|błąd|chyb\w*|ошиб\w*|"
+        r"помил\w*|памыл\w*|"
+        r"греш\w*|greš\w*|napak\w*|hib[aá]\w*|greșel\w*|greșeal\w*|eror\w*|λάθ\w*|σφάλμα\w*|hata\w*|yanlış\w*|"
+        r"kesalahan|"
         r"makosa|kosa",
         "lỗi|错误|錯誤|誤り|間違|ミス|오류|실수|गलति|गलती|ग़लती|त्रुटि|ভুল|பிழை|తప్పు|خطأ|أخطاء|خطا|اشتباه|שגיא|טעות|טעויות|"
         "ผิดพลาด|შეცდომ|սխալ",
     ),
     "need": (
-        r"need(?:s|ed)?|necessary|required|nötig|notwendig|erforderlich|bedarf|nécessaire|besoin|necesit\w*|necesari\w*|"
-        r"necessári\w*|precis[ao]|necessari\w*|bisogno|nodig|behöv\w*|nödvändig\w*|nødvendig\w*|behov|tarpeen|tarvit\w*|vaja|"
-        r"vajalik\w*|nepiecieš\w*|reik(?:ia|aling)\w*|potrzeb\w*|konieczn\w*|nutn\w*|potřeb\w*|potrebn\w*|treba|нужн\w*|"
-        r"требу\w*|необходим\w*|потріб\w*|нужд\w*|необходим\w*|потребн\w*|szükség\w*|nevoie|necesar\w*|χρειάζ\w*|απαιτ\w*|"
+        r"need(?:s|ed)?|necessary|required|nötig|notwendig|erforderlich|bedarf|nécessaire|besoin|necesit\w*|"
+        r"necesari\w*|"
+        r"necessári\w*|precis[ao]|necessari\w*|bisogno|nodig|behöv\w*|nödvändig\w*|nødvendig\w*|behov|tarpeen|"
+        r"tarvit\w*|vaja|"
+        r"vajalik\w*|nepiecieš\w*|reik(?:ia|aling)\w*|potrzeb\w*|konieczn\w*|nutn\w*|potřeb\w*|potrebn\w*|treba|"
+        r"нужн\w*|"
+        r"требу\w*|необходим\w*|потріб\w*|нужд\w*|необходим\w*|потребн\w*|szükség\w*|nevoie|necesar\w*|χρειάζ\w*|"
+        r"απαιτ\w*|"
         r"gerek\w*|ihtiyaç|perlu|diperlukan|hitaji\w*|hakuna",
         "không cần|cần|无需|無需|不需要|需要|必要|필요|आवश्यक|ज़रूर|प्रयोजन|প্রয়োজন|தேவை|"
         "అవసర|حاجة|يلزم|ضرور|نیاز|צורך|צריך|จำเป็น|"
         "ต้อง|საჭირო|անհրաժեշտ|պետք",
     ),
     "help": (
-        r"provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|sorry|unfortunately|leider|"
-        r"kontext|angegeben\w*|bereitgestellt\w*|helfen|anfrage|fourni\w*|fournir|contexte|désolée?|malheureusement|aider|"
-        r"proporcion\w*|contexto|ayudar|siento|lamentablemente|fornec\w*|ajudar|desculpe|infelizmente|fornit\w*|fornire|contesto|"
-        r"aiutar\w*|purtroppo|verstrek\w*|helaas|helpen|tyvärr|hjälpa|desværre|dessverre|hjelpe|hjælpe|valitettavasti|auttaa|"
+        r"original|provid(?:e|ed|ing)|clarif\w+|context|assist\w*|help|request\w*|instructions?|sorry|"
+        r"unfortunately|leider|"
+        r"kontext|angegeben\w*|bereitgestellt\w*|helfen|anfrage|fourni\w*|fournir|contexte|désolée?|"
+        r"malheureusement|aider|"
+        r"proporcion\w*|contexto|ayudar|siento|lamentablemente|fornec\w*|ajudar|desculpe|infelizmente|fornit\w*|"
+        r"fornire|contesto|"
+        r"aiutar\w*|purtroppo|verstrek\w*|helaas|helpen|tyvärr|hjälpa|desværre|dessverre|hjelpe|hjælpe|"
+        r"valitettavasti|auttaa|"
         r"kahjuks|diemžēl|deja|niestety|bohužel|bohužiaľ|sajnos|сожалению|контекст\w*|помочь|"
         r"жаль|допомогти|съжаление|nažalost|žal|din păcate|contextul\w*|"
         r"δυστυχώς|maalesef|bağlam\w*|"
@@ -128,14 +169,98 @@ def subjects(text: str) -> set[str]:
     return {name for name, words in ABOUT.items() if words.search(text)}
 
 
+_NOT = regex.compile(
+    r"\b(?:no|none|not|nothing|without|kein\w*|nichts?|ohne|aucune?|pas|rien|sans|sin|ning[uú]n\w*|nada|sem|"
+    r"nenhum\w*|não|"
+    r"nessun\w*|niente|nulla|senza|non|geen|niets?|zonder|inga|ing[ae]t|ingen|ikke|intet|ekki|eng\w+|án|ei|"
+    r"eivät|ilman|"
+    r"pole|mitte|ilma|nav|bez|beze|nėra|nereik\w*|be|nie|nič|nic|brak|żadn\w*|ne|není|nejsou|žádn\w*|žiadn\w*|"
+    r"ni|niso|brez|"
+    r"nema|nisu|nije|ništa|без|нет|нема|не|няма|немає|нічого|нищо|ничего|nincs\w*|nem|semmi|fără|nici\w*|nu|"
+    r"nimic|δεν|"
+    r"καμ[ίι]α|καν[έε]να|τίποτα|χωρίς|yok|değil|gerekm\w+|tidak|tanpa|tiada|không|hakuna|bila|sense|cap)\b"
+    r"|[无無没沒不]|なし|ない|ません|없|않|불필요|नहीं|बिना|নেই|নয়|இல்லை|ில்லை|లేదు|లేవు|\bلا\b|بدون|نیست|"
+    r"هیچ|ليس|\bאין\b|ללא|\bלא\b|ไม่|\bარ\b|\bչ",
+    regex.IGNORECASE,
+)
+_WORD = regex.compile(r"\p{Han}|[\p{Hiragana}\p{Katakana}ー]+|\p{Thai}+|[\p{L}\p{M}’']+")
+_LONGEST_BARE, _COVERED = 40, 0.6
+
+
+def says_unchanged(text: str) -> bool:
+    """Whether ``text`` says of itself, and next to nothing else, that it needs no change or has no mistake."""
+    if len(text) > _LONGEST_BARE or not (denied := list(_NOT.finditer(text))):
+        return False
+    about = {name: list(ABOUT[name].finditer(text)) for name in ("change", "mistake", "need", "wording")}
+    if not about["change"] and not about["mistake"]:
+        return False
+    spans = [match.span() for match in (*denied, *(match for found in about.values() for match in found))]
+    size = covered = 0
+    for word in _WORD.finditer(text):
+        size += len(word.group())
+        covered += len(word.group()) * any(start < word.end() and word.start() < end for start, end in spans)
+    return covered >= _COVERED * size
+
+
 _ASKED_FOR = {
     "mistake": regex.compile(
         r"\b(?:invalid|wrong|incorrect|fail\w*|faults?|problems?|issues?|bugs?)\b", regex.IGNORECASE
     ),
-    "change": regex.compile(r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again)\b", regex.IGNORECASE),
+    "change": regex.compile(
+        r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again|unchang\w*|unmodif\w*|alter\w*|same|"
+        r"remain\w*|"
+        r"stay\w*|kee?pt?|turn\w*|switch\w*|shift\w*|become\w*|vary|vari\w+)\b",
+        regex.IGNORECASE,
+    ),
 }
 
 
 def asked_for(source: str) -> set[str]:
     """The subjects that a translation of ``source`` may speak of: its own, and those that user interfaces put so."""
     return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}
+
+
+_DECLINING = (
+    # regret
+    r"\b(?:sorry|afraid|apologi[sz]e|unfortunately|tut mir leid|bedaure|leider|entschuldig\w+|désolée?|regrette|"
+    r"malheureusement|lo siento|lamento|lamentablemente|disculp\w+|desculp\w+|sinto muito|infelizmente|"
+    r"dispiace|spiacente|"
+    r"purtroppo|spijt|helaas|ledsen|tyvärr|beklager|desværre|dessverre|því miður|fyrirgef\w+|valitettavasti|"
+    r"pahoillani|"
+    r"vabandust|kahjuks|atvainoj\w+|diemžēl|atsiprašau|deja|przykro|niestety|przepraszam|omlouvám|bohužel|"
+    r"prepáčte|bohužiaľ|"
+    r"žal|nažalost|žao|жао|нажалост|съжалявам|извин\w+|сожалению|прост[ии]\w*|вибач\w+|жаль|sajnál\w+|sajnos|"
+    r"rău|păcate|"
+    r"λυπάμαι|δυστυχώς|συγγνώμη|üzgünüm|maalesef|maaf|samahani|ho sento|em sap greu)\b|xin lỗi|rất tiếc|抱歉|"
+    r"对不起|對不起|申し訳|"
+    r"すみません|ごめん|죄송|미안|क्षमा|माफ|দুঃখিত|மன்னிக்க|క్షమించ|عذر|عتذر|آسف|متأسف|מצטער|סליחה|ขออภัย|"
+    r"ขอโทษ|เสียใจ|უკაცრავად|ბოდიში|ներող",
+    # inability
+    r"\b(?:can(?:no|['’])?t|can not|unable|not able|kann|können|ne (?:peux|puis|pouvons)|no pue?d\w+|no podemos|não "
+    r"(?:posso|consigo|podemos)|non (?:posso|possiamo)|kan (?:\w+ ){0,3}niet|niet|kan (?:\w+ )?(?:inte|ikke)|"
+    r"get (?:ég )?ekki|"
+    r"en voi|ei (?:voi|saa)|ei saa ma|ma ei|nevaru|nevaram|negaliu|negalime|nie mog[ęe]|nie możemy|nemohu|"
+    r"nemůžu|nemôžem|"
+    r"ne mor(?:em|emo)|ne mogu|не могу|не мога|не можу|не можемо|nem tudo[km]|nu (?:te |vă )?pot|nu putem|δεν μπορώ|"
+    r"\w+am(?:am|ıyorum)|tidak (?:bisa|dapat)|không thể|siwezi|no puc)\b|[无無]法|不能|できません|"
+    r"できかねます|いたしかねます|応えできません|対応できません|"
+    r"수 없|नहीं कर सकत|असमर्थ|পারছি না|পারব না|முடியாது|లేను|لا (?:يمكنني|أستطيع)|نمی‌?توان|אין באפשרותי|"
+    r"לא יכול|ไม่สามารถ|ไม่ได้|ვერ|"
+    r"չեմ կարող",
+    # what was asked for
+    r"\b(?:help|assist\w*|comply|fulfil\w*|(?:this|that|your) request|helfen|behilflich|anfrage|weiterhelfen|"
+    r"aider|assister|"
+    r"demande|ayudar\w*|asistir\w*|cumplir|solicitud|ajudar\w*|atender|pedido|aiutar\w*|assister\w*|richiesta|helpen|"
+    r"verzoek|hjälpa|hjelpe|hjælpe|hjálpað?|aðstoða\w*|auttaa|aidata|palīdzēt|padėti|pomóc|pomoci|pomoct|"
+    r"pomôcť|pomagati|"
+    r"pomoći|помогнем|помогна|помочь|запрос|допомогти|segíte\w+|ajut\w*|βοηθήσω|yardımcı|yardım|membantu|kusaidia)\b|"
+    r"giúp|hỗ trợ|帮助|幫助|协助|協助|请求|請求|手伝|対応|要望|依頼|リクエスト|도와|도움|"
+    r"मदद|सहायता|সাহায্য|உதவ|సహాయ|ساعد|طلب|کمک|עזור|סייע|"
+    r"ช่วย|ხმარ|օգն",
+)
+_SIGNS_OF_DECLINING = tuple(regex.compile(signs, regex.IGNORECASE) for signs in _DECLINING)
+
+
+def declines(text: str) -> bool:
+    """Whether ``text`` regrets that it cannot help with what was asked for."""
+    return all(signs.search(text) for signs in _SIGNS_OF_DECLINING)

@@ -1,0 +1,268 @@
+"""What is wrong with a text as a translation of its source, where that needs no text before: marks and their pairs.
+
+The guards over edits refuse what is new of it (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import regex
+
+from mtagent.records import Segment
+from mtagent.text import icu, markup, numbers, scripts
+from mtagent.text.units import quantities, units_named
+
+Check = Callable[[Segment, str], Iterable[str]]
+"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
+
+Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
+
+
+def keys(marks: Marks) -> Counter[str]:
+    """How often each mark is there."""
+    return Counter(mark.key for mark in marks)
+
+
+def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
+    """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
+    if source == text:
+        return []
+    missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
+    return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
+
+
+def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
+    """``check(source, text)`` over the texts, or over each variant of two ICU messages."""
+
+    def checked(segment: Segment, text: str) -> Iterable[str]:
+        source = icu.message(segment.source)
+        message = source and icu.readable(text)
+        if source is None or message is None:
+            return check(segment.source, text)
+        return [
+            f"{fault} in {shown.choice}" if shown.choice else fault
+            for shown in icu.variants(source, message, segment.target_lang)
+            for fault in check(shown.source, shown.text)
+        ]
+
+    return checked
+
+
+def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message | None = None) -> Iterator[str]:
+    """What is wrong with ``text`` as an ICU message that translates ``source``, beside its placeholders."""
+    if message := icu.readable(text):
+        yield from icu.form_faults(source, message, lang, before)
+    else:
+        yield "the ICU message cannot be read"
+
+
+@in_each_variant
+def placeholders(source: str, text: str) -> list[str]:
+    """The placeholders are those of the source, printf's in its order."""
+    in_source, in_text = map(keys, markup.placeholder_pair(source, text))
+    return difference(in_source, in_text)
+
+
+def literals(segment: Segment, text: str) -> list[str]:
+    """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
+    in_source = markup.literals(segment.source)
+    if not in_source:
+        return []
+    in_text = markup.literals(text)
+    source_keys, text_keys = (Counter((mark.kind, mark.key) for mark in marks) for marks in (in_source, in_text))
+    missing, added = source_keys - text_keys, text_keys - source_keys
+    faults = []
+    for kind, key in missing.elements():
+        others = [other for other in added if other[0] == kind]
+        if kind not in markup.SPELLED_OUT:
+            faults.append(f"{kind} {key} is missing")
+        elif others:
+            faults.append(f"{kind} {key} became {others[0][1]}")
+            added -= Counter(others[:1])
+    return faults
+
+
+def hotkeys(segment: Segment, text: str) -> list[str]:
+    """A label with one hotkey (&File, _File) keeps one, at whatever letter; one without gets none."""
+    if not markup.is_label(segment.source) or not markup.is_label(text):
+        return []
+    in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
+    if not in_source:
+        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
+    elif in_source.total() > 1:
+        return []
+    return difference(in_source, in_text, "hotkey ")
+
+
+@in_each_variant
+def tags(source: str, text: str) -> list[str]:
+    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+
+    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    """
+    in_source, in_text = markup.tags(source), markup.tags(text)
+    counts, own = keys(in_source), keys(in_text)
+    if counts == own:
+        missing = added = Counter[str]()
+    else:
+        missing, added = counts - own, own - counts
+        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
+        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
+            added[key] -= 1
+    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
+    return difference(missing, added) + list(faults.elements())
+
+
+@in_each_variant
+def urls(source: str, text: str) -> list[str]:
+    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
+    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
+    if in_source == in_text:
+        return []
+    if unspaced := markup.unspaced_urls(source):
+        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
+        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
+        in_source = in_source - Counter(parts) + mended
+    return difference(in_source, in_text)
+
+
+def emails(segment: Segment, text: str) -> list[str]:
+    """The e-mail addresses are those of the source."""
+    return difference(keys(markup.emails(segment.source)), keys(markup.emails(text)))
+
+
+def markdown(segment: Segment, text: str) -> list[str]:
+    """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
+    in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
+    if in_source == in_text:
+        return []
+    missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
+        f"Markdown: {mark} is not in the source" for mark in added.elements()
+    ]
+
+
+def brackets(segment: Segment, text: str) -> list[str]:
+    """No bracket without its partner, but for those of the source."""
+    alone = markup.unpaired_brackets(markup.prose(text))
+    if not alone:
+        return []
+    surplus = keys(alone) - keys(markup.unpaired_brackets(markup.prose(segment.source)))
+    return [f"{bracket} has no partner" for bracket in surplus.elements()]
+
+
+@in_each_variant
+def quotes(source: str, text: str) -> list[str]:
+    """Double quotation marks, of whatever style, come in even number where they do in the source."""
+    if len(markup.double_quotes(markup.prose(text))) % 2 == 0:
+        return []
+    odd_source = len(markup.double_quotes(markup.prose(source))) % 2
+    return [] if odd_source else ["a quotation mark has no partner"]
+
+
+def control(segment: Segment, text: str) -> list[str]:
+    """No control, private-use, replacement or odd invisible character that the source does not have."""
+    characters = scripts.control_characters(text, segment.target_lang)
+    if not characters:
+        return []
+    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
+    return [f"character {code}" for code in (Counter(characters) - known).elements()]
+
+
+_STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
+_STUTTER_LETTERS = 8
+_LOOP_TURNS = 4
+
+
+def repetition(segment: Segment, text: str) -> list[str]:
+    """No phrase follows itself four times or more, and no letters eight times, unless the source does the like."""
+    turns, stutters = _loops(text), _stutters(text)
+    faults = []
+    if turns >= _LOOP_TURNS and turns > _loops(segment.source) + 1:
+        faults.append(f"a phrase is repeated {turns} times")
+    if stutters and not _stutters(segment.source):
+        faults += [f"{letters!r} is repeated" for letters in stutters]
+    return faults
+
+
+def _stutters(text: str) -> tuple[str, ...]:
+    """Letters that follow themselves eight times or more within a word ("looooooooong")."""
+    suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
+    return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
+
+
+def _loops(text: str) -> int:
+    """How often the most repeated phrase of ``text`` follows itself; 1 = no phrase repeats.
+
+    A phrase that comes back after p words makes each group of three words in it come back after p words. A single
+    character (laughter in Chinese) counts half.
+    """
+    words = scripts.words(text)
+    if len(words) - len(set(words)) < _LOOP_TURNS - 1:
+        return 1
+    last: dict[tuple[str, str, str], int] = {}
+    most = run = period = 0
+    for index, group in enumerate(zip(words, words[1:], words[2:], strict=False)):
+        distance = index - last.get(group, index)
+        last[group] = index
+        run = run + 1 if distance and distance == period else int(distance > 0)
+        period = distance
+        if distance:
+            turns = (run + 2) // distance + 1
+            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
+    return max(most, 1)
+
+
+def max_length(segment: Segment, text: str) -> list[str]:
+    """The text has no more characters than the segment allows."""
+    most = segment.max_length
+    return [] if most is None or len(text) <= most else [f"{len(text)} characters instead of at most {most}"]
+
+
+def units(segment: Segment, text: str) -> list[str]:
+    """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
+    in_source, in_text = quantities(segment.source), quantities(text)
+    if not in_source or not in_text:
+        return []
+    lost, new = (
+        {(quantity.kind, quantity.unit) for quantity in these} - {(other.kind, other.unit) for other in those}
+        for these, those in ((in_source, in_text), (in_text, in_source))
+    )
+    named = units_named(segment.source, segment.source_lang)
+    found = [(a, b) for kind, a in sorted(lost) for other, b in sorted(new) if kind == other and b not in (named or ())]
+    if not found or any(numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)[:2]):
+        return []
+    return [f"unit {unit} became {other}" for unit, other in found]
+
+
+CHECKS: dict[str, Check] = {
+    "placeholders": placeholders,
+    "literals": literals,
+    "hotkeys": hotkeys,
+    "units": units,
+    "control": control,
+    "repetition": repetition,
+    "max_length": max_length,
+}
+"""What the evaluator ``rules`` says in the words of the guards of the same names."""
+
+# -- the end
+
+# Every script's own marks; Armenian sets its question mark into the stressed word.
+_FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
+_GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
+_TAIL = 40
+WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
+
+
+def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
+    """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
+    ``surely``."""
+    tail = text[-_TAIL:]
+    if not surely and scripts.script_of(lang) in WITHOUT_FINAL_MARKS:
+        return True
+    is_greek = scripts.language_of(lang) == "el"
+    return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))
