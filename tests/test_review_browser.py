@@ -124,7 +124,7 @@ def until(page: Any, condition: str) -> None:
 
 
 def wait_saved(page: Any) -> None:
-    until(page, "document.getElementById('saved').textContent === 'All saved'")
+    until(page, "document.documentElement.dataset.pending === '0'")
 
 
 def decisions(folder: Path) -> dict[str, list[tuple[int | None, str]]]:
@@ -170,7 +170,7 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
         page.wait_for_selector("#problem:visible")
         assert "does not answer" in page.inner_text("#problem")
         press(page, "A")
-        assert page.inner_text("#saved") == "2 decisions not saved yet"
+        until(page, "document.getElementById('saved').textContent === '2 decisions not saved yet'")
         assert page.inner_text("#progress") == "30 of 40 segments decided"
         assert set(decisions(tmp_path)) == set(seen)
         page.close()

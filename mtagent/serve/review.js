@@ -132,7 +132,7 @@ function finish(save) {
   writing = null;
   localStorage.removeItem(draftOf(row));
   if (save) {
-    decide(row, null, "text", { text: area.value });
+    decide(row, null, "text", { text: area.value.toWellFormed() });
     announce(`Segment ${nameOf(row)}: own text`);
     goOn();
   } else show(details.get(keyOf(row)));
@@ -265,7 +265,7 @@ function stepPart(segment, step, before, first, about) {
     edits.length > 0 && element("ol", { class: "cards" }, edits),
     step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
       block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
-    ratings.length > 0 && element("details", {}, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
+    ratings.length > 0 && element("details", { open: edits.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
   );
 }
 
@@ -323,7 +323,7 @@ function listed(row) {
   return element("li", {}, buttonOf(
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
-    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: "verdict" }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
+    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, row.text.slice(0, 120)),
   ));
@@ -417,7 +417,7 @@ function onKey(event) {
     show(details.get(keyOf(current)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
-    ACTIONS[event.key]();
+    if (!event.repeat || "jk".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
   }
 }
 

@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -28,6 +28,7 @@ from mtagent.chain.decided import Decided
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, MtagentError
 from mtagent.jobs.review import Plain, ReviewQueue, status
+from mtagent.llm.reading import whole_characters
 from mtagent.report.packing import changes, packed
 from mtagent.serve.access import key_in
 
@@ -85,6 +86,13 @@ class NewDecision(Place):
     text: str | None = None
     reason: str | None = None
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @field_validator("text", "reason")
+    @classmethod
+    def _whole_characters(cls, text: str | None) -> str | None:
+        if text is not None and whole_characters(text) != text:
+            raise ValueError("holds half of a character (a lone surrogate)")
+        return text
 
 
 class Door:

@@ -70,11 +70,17 @@ function take(segment) {
 
 const mine = `pending/${crypto.randomUUID()}`;
 
+let sayLater = 0;
+
 function keep() {
   if (pending.length === 0) localStorage.removeItem(mine);
   else localStorage.setItem(mine, JSON.stringify(pending.map((entry) => ({ ...entry, name: runs[entry.run] }))));
-  const words = pending.length === 0 ? "All saved" : `${counted(pending.length, "decision")} not saved yet`;
-  if (byId("saved").textContent !== words) byId("saved").textContent = words;
+  document.documentElement.dataset.pending = String(pending.length);
+  clearTimeout(sayLater); // usually all is saved before anybody could read that it is not
+  sayLater = setTimeout(() => {
+    const words = pending.length === 0 ? "All saved" : `${counted(pending.length, "decision")} not saved yet`;
+    if (byId("saved").textContent !== words) byId("saved").textContent = words;
+  }, 500);
 }
 
 let letGo = () => {}; // of this window's list, which another window may then take over
