@@ -41,10 +41,10 @@ pytestmark = [
 
 
 class Reviewed:
-    """A server of its own process on the run ``run`` of the store in ``folder``."""
+    """A server in a process of its own on a run of the store in ``folder``."""
 
-    def __init__(self, folder: Path, port: int = 0, who: str = "ana") -> None:
-        command = [sys.executable, "-m", "mtagent", "review", "run", "--no-browser", "--port", str(port), "--who", who]
+    def __init__(self, folder: Path, port: int = 0, name: str = "run", who: str = "ana") -> None:
+        command = [sys.executable, "-m", "mtagent", "review", name, "--no-browser", "--port", str(port), "--who", who]
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment(folder / "store.db"), stderr=subprocess.PIPE, text=True
         )
@@ -63,9 +63,9 @@ class Reviewed:
 
 
 @contextmanager
-def reviewed(folder: Path, chains: list[Chain]) -> Iterator[Reviewed]:
-    save(folder, "run", chains, logged=False)
-    server = Reviewed(folder)
+def reviewed(folder: Path, chains: list[Chain], name: str = "run", who: str = "ana") -> Iterator[Reviewed]:
+    save(folder, name, chains, logged=False)
+    server = Reviewed(folder, name=name, who=who)
     try:
         yield server
     finally:
@@ -258,6 +258,9 @@ def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -
         assert "worse" in first.inner_text("#conflicts")
         assert decisions(tmp_path) == {"worse": [(1, "accept")]}
         first.click("#conflicts button")
+        first.reload()
+        first.wait_for_selector("html[data-ready]")
+        first.click("#conflicts button", timeout=10_000)  # what was wanted is kept
         panel = first.locator(".conflict")
         assert "Grüß dich, Welt." in panel.inner_text()
         assert first.locator(".card .badge.decided").inner_text() == "accepted by ana"
@@ -314,6 +317,8 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         page.wait_for_selector("html[data-ready]")
         assert page.input_value("#own") == "Zahlen n Dollar.", "a draft is kept"
         page.fill("#own", "Zahlen Sie {n} Dollar.")
+        press(page, "Escape", "e")
+        assert page.input_value("#own") == "Zahlen Sie {n} Dollar.", "Esc loses nothing"
         until(page, "document.getElementById('found').textContent.includes('nothing')")
         press(page, "Control+Enter")
         wait_saved(page)
@@ -398,7 +403,8 @@ def hostile() -> list[Chain]:
 def test_html_in_texts_ids_names_and_models_does_nothing(context: Any, tmp_path: Path) -> None:
     assert len(PAYLOADS) == 40
     context.add_init_script("window.hits = []; window.hacked = (number) => window.hits.push(number)")
-    with reviewed(tmp_path, hostile()) as server:
+    name = PAYLOADS[1]
+    with reviewed(tmp_path, hostile(), name=name, who=PAYLOADS[2]) as server:
         page = opened(context, server.address)
         for payload in PAYLOADS:
             press(page, "e")
@@ -416,8 +422,9 @@ def test_html_in_texts_ids_names_and_models_does_nothing(context: Any, tmp_path:
             ).count()
             == 0
         )
-        assert len(decisions(tmp_path)) == 40
-    assert run(tmp_path, "report", "run", "-o", "report.html").code == 0
+        with Store(tmp_path / "store.db") as store:
+            assert len(store.decisions(name).histories()) == 40
+    assert run(tmp_path, "report", name, "-o", "report.html").code == 0
     page = context.new_page()
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("html[data-ready]")

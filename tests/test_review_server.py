@@ -335,3 +335,12 @@ def test_a_run_that_is_not_there_or_holds_ratings_is_refused(tmp_path: Path) -> 
     save(tmp_path, "run", varied(), logged=False)
     done = run(tmp_path, "review", "rum", "--no-browser", "--port", "0")
     assert (done.code, "did you mean 'run'" in done.err) == (1, True)
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('not here', name='fastapi')", encoding="utf-8")
+    done = run(tmp_path, "review", "run", "--no-browser")
+    assert (done.code, done.last) == (
+        1, "mtagent: mtagent review needs an optional package: pip install 'mtagent[serve]'"
+    )  # fmt: skip

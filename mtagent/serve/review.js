@@ -29,6 +29,7 @@ let shownSince = performance.now();
 let state = { ...DEFAULTS };
 const byKey = new Map();
 const undoable = [];
+const left = new Map(); // texts that were left without saving, for those who come back
 
 const keyOf = (row) => `${row.run}/${row.position}`;
 const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
@@ -105,7 +106,7 @@ async function write() {
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
-  area.value = localStorage.getItem(draftOf(row)) ?? segment.text;
+  area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
   writing = area;
   show(segment);
   area.focus();
@@ -131,6 +132,7 @@ function finish(save) {
   if (!area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
+  left.set(row, save ? undefined : area.value);
   if (save) {
     decide(row, null, "text", { text: area.value.toWellFormed() });
     announce(`Segment ${nameOf(row)}: own text`);
@@ -399,6 +401,7 @@ const ACTIONS = {
 
 function onKey(event) {
   if (writing && event.target === writing) {
+    if (event.isComposing) return;
     if (event.key === "Escape") finish(false);
     else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) finish(true);
     else return;

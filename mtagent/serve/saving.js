@@ -73,8 +73,9 @@ const mine = `pending/${crypto.randomUUID()}`;
 let sayLater = 0;
 
 function keep() {
-  if (pending.length === 0) localStorage.removeItem(mine);
-  else localStorage.setItem(mine, JSON.stringify(pending.map((entry) => ({ ...entry, name: runs[entry.run] }))));
+  const kept = [...pending, ...[...conflicts.values()].flat()];
+  if (kept.length === 0) localStorage.removeItem(mine);
+  else localStorage.setItem(mine, JSON.stringify(kept.map((entry) => ({ ...entry, name: runs[entry.run] }))));
   document.documentElement.dataset.pending = String(pending.length);
   clearTimeout(sayLater); // usually all is saved before anybody could read that it is not
   sayLater = setTimeout(() => {
