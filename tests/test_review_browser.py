@@ -276,7 +276,10 @@ def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -
 
 
 def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp_path: Path) -> None:
-    with reviewed(tmp_path, varied()) as server:
+    chains = varied()
+    terms = {"terms": (Term(source="bank", target="Ufer"),)}
+    chains[0] = chains[0].model_copy(update={"segment": chains[0].segment.model_copy(update=terms)})
+    with reviewed(tmp_path, chains) as server:
         page = opened(context, server.address)
         assert page.locator(".row .id").all_inner_texts()[:3] == [
             "failed",
@@ -287,7 +290,7 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
         text = re.sub(r"\s+", " ", page.inner_text("#segment"))
         for words in (
-            "The bank of the river.", "no bank of it", "judge -5 -> 0: better", "major accuracy/mistranslation",
+            "The bank of the river.", "Glossary: bank = Ufer", "no bank of it", "judge -5 -> 0: better", "major accuracy/mistranslation",
             "rejected by the gate", "judge 0 -> -5: worse", "Good morning, world.", "Das Ufer des Flusses ist schön.",
         ):  # fmt: skip
             assert words in text

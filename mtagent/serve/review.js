@@ -201,15 +201,15 @@ function show(segment) {
     return part;
   });
   const known = definitions([
-    ["Glossary", segment.terms.length > 0 ? segment.terms.join("; ") : undefined], ["Document", chain.document],
-    ["Domain", chain.domain], ["Notes", chain.notes], ["Context", chain.context], ["Reference", chain.reference],
+    ["Document", chain.document], ["Domain", chain.domain], ["Notes", chain.notes], ["Context", chain.context], ["Reference", chain.reference],
   ]);
   byId("body").replaceChildren(...[
     row.why.length > 0 && element("p", { class: "why" }, element("span", { class: "label" }, "Worth a look: "), row.why.join("; ")),
     conflictPart(segment),
     element(
       "div", { class: "texts" },
-      panel(`Source (${chain.source_lang})`, chain.source, chain.source_lang, chain.source.length),
+      element("div", {}, panel(`Source (${chain.source_lang})`, chain.source, chain.source_lang, chain.source.length),
+        segment.terms.length > 0 && element("p", { class: "small", dir: "auto" }, `Glossary: ${segment.terms.join("; ")}`)),
       element("div", {}, changed && panel("Before", given ?? "", chain.target_lang, (given ?? "").length), writing ? writingPart(chain) : panel(
         changed ? `After (${chain.target_lang})` : `Translation (${chain.target_lang})`,
         changed ? changeNodes(given ?? "", segment.text, segment.changes) : segment.text, chain.target_lang, segment.text.length,

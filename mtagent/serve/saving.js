@@ -2,7 +2,7 @@
 // and goes to the server as soon as that answers; what another window was faster with is a conflict for people to settle.
 
 const RETRY = 2000;
-const GONE = "The server does not answer. Your decisions are kept in this browser, and saved as soon as it does.";
+const GONE = "The server does not answer. Your decisions are kept in this browser, and saved when it runs again: open the address that it prints then.";
 let token = "";
 let pending = []; // decisions that are not saved yet, oldest first
 let sending = false;
