@@ -4,10 +4,10 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 
-.PHONY: help setup demo test coverage test-slow test-extras test-comet check bench wheel clean
+.PHONY: help setup demo test coverage test-slow test-extras test-comet check check-neighbours bench wheel clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEV)  ## Install everything that demo and test need into .venv
 
@@ -44,6 +44,9 @@ check: $(DEV)  ## ruff, mypy, and the layers of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-neighbours: $(DEV)  ## Resolve mtagent beside other packages, for each Python and system; installs nothing
+	@scripts/check_neighbours.sh "$(BIN)/python"
 
 bench: $(DEV)  ## Calls per second against the bare client; start-up time; edits per second
 	$(BIN)/python -m bench

@@ -77,7 +77,8 @@ def processor_of(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _texts(number: int) -> tuple[str, str]:
+def texts(number: int) -> tuple[str, str]:
+    """A source and its translation, in which there is an error."""
     return f"phrase {number} end.", f"frase {number} errado fin."
 
 
@@ -90,7 +91,7 @@ async def compare(base_url: str, *, clients: list[int], per_client: int, most: i
         async with aiohttp.ClientSession(connector=connector) as session, agent:
 
             async def ask_agent(number: int) -> bool:
-                source, translation = _texts(number)
+                source, translation = texts(number)
                 segment = Segment(id="1", source=source, translation=translation, source_lang="en", target_lang="es")
                 try:
                     (chain,) = await agent.aimprove([segment])
@@ -99,7 +100,7 @@ async def compare(base_url: str, *, clients: list[int], per_client: int, most: i
                 return chain.changed
 
             async def ask_server(number: int) -> bool:
-                source, translation = _texts(number)
+                source, translation = texts(number)
                 body = {"segments": [{"source": source, "translation": translation}]}
                 async with session.post(
                     f"{url}/v1/improve", json=body | {"source_lang": "en", "target_lang": "es"}

@@ -387,8 +387,6 @@ class Config(ModelSettings):
 class Settings(TypedDict, total=False):
     """The settings of :class:`Config` as :class:`mtagent.Agent` takes them, for type checkers and editors."""
 
-    source_lang: str | None
-    target_lang: str | None
     preset: Literal["safe", "paper"]
     stages: str | Sequence[str] | None
     margin: float

@@ -21,7 +21,7 @@ from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import Call, Completion
+from mtagent.records import Call, Completion, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 
@@ -312,6 +312,12 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"limit": 3}, "limit: does nothing"), ({"give_up_after": 3}, "give_up_after: does nothing"),
     ({"llm": ForbiddenLLM(), "model": "m"}, "model: the model that you pass .* has settings of its own"),
     ({"llm": ForbiddenLLM(), "temperature": 0}, "temperature: the model that you pass"),
+    ({"llm": ForbiddenLLM(), "api_key": "sk-x"}, "api_key: the model that you pass"),
+    ({"llm": ForbiddenLLM(), "requests_per_minute": 6}, "requests_per_minute: the model that you pass"),
+    ({"source_lang": "en"}, "source_lang: does nothing in an agent: name the languages of each text"),
+    ({"translator": lambda text, lang: text}, "needs 'lang', and a translator is given a text and its languages"),
+    ({"glossary": {"Foo": 1}}, "terms: target 1: input should be a valid string"),
+    ({"glossary": 5}, "terms: 5 are none"),
     ({"glossary": [("a", "b")]}, "terms: .* is none: give a mapping"),
     ({"glossary": {"Foo": "Bar"}, "keep": ["Foo"]}, "keep: 'Foo' is to be kept"),
     ({"gate": "guards", "samples": 3}, "leave gate out"),
@@ -323,7 +329,7 @@ def test_what_an_agent_cannot_do_is_refused_at_once(settings: dict[str, Any], co
 
 def test_all_settings_are_typed_taken_by_name_or_refused() -> None:
     taken = set(inspect.signature(Agent).parameters) - {"settings"}
-    refused = {"run", "limit", "give_up_after"}
+    refused = {"run", "limit", "give_up_after", "source_lang", "target_lang"}
     assert taken & set(Settings.__annotations__) == set()
     assert {*Settings.__annotations__} | (taken & {*Config.model_fields}) | refused == {*Config.model_fields}
 
@@ -365,7 +371,7 @@ def test_a_text_that_takes_too_long_is_what_it_is_by_then() -> None:
             await asyncio.sleep(60)
             raise AssertionError
 
-    agent = Agent(str.upper, llm=Stuck([]), timeout=300)
+    agent = Agent(str.upper, llm=Stuck([]))
     chain = agent.translate("a cat", "en", "es", timeout=0.2)
     assert (chain.text, chain.state) == ("A CAT", "failed")
     assert chain.failed is not None
@@ -424,6 +430,30 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
     assert len(llm.requests) == asked
     with pytest.raises(MtagentError, match="job-17"):
         agent.run("job-17").improve(segments[:3])
+
+
+def test_with_a_store_nothing_is_paid_for_twice_and_an_unreadable_reply_is_not_kept(tmp_path: Path) -> None:
+    replies = iter(["no JSON at all", "none again", *['{"errors": []}'] * 9])
+
+    class Keyed(ScriptedLLM):
+        def key(self, messages: Any, schema: Any = None, logprobs: bool = False, tools: Any = ()) -> str:
+            return f"{messages}"
+
+    llm = Keyed(lambda messages, purpose: next(replies))
+    settings: dict[str, Any] = {"llm": llm, "evaluator": "rubric-mqm", "gate": "guards", "store": tmp_path / "s.db"}
+    with Agent(**settings) as agent:
+        assert agent.postedit("one.", "uno.", "en", "es").failed is not None
+        assert agent.postedit("one.", "uno.", "en", "es").failed is None
+        asked = len(llm.requests)
+        assert agent.postedit("one.", "uno.", "en", "es").usage.reused == 1
+    assert Agent(**settings).postedit("one.", "uno.", "en", "es").usage == Usage(reused=1)
+    assert len(llm.requests) == asked
+
+
+async def test_a_stream_of_texts_says_that_it_takes_segments() -> None:
+    texts: Any = ["one"]
+    with pytest.raises(ConfigError, match=r"'one' is no Segment: make_segments\("):
+        [chain async for chain in Agent(str.upper).astream(texts)]
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ async def test_every_request_about_a_paragraph_shows_the_same_and_paragraphs_com
 @pytest.mark.loopback
 async def test_64_documents_are_in_flight_and_each_is_worked_in_order(shell: Shell) -> None:
     server = await simulated(
-        shell, documents(shell, 66), 0.05, context=1, concurrency=64, stages=("translate", "postedit"), gate="guards"
+        shell, documents(shell, 66), 0.25, context=1, concurrency=64, stages=("translate", "postedit"), gate="guards"
     )
     entries = sorted(server.journal.entries, key=lambda entry: entry.start)
     order, ends = defaultdict[str, list[str]](list), dict[str, float]()

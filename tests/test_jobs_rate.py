@@ -99,8 +99,7 @@ def test_a_model_of_one_s_own_is_asked() -> None:
 
 
 async def test_in_async_code_each_rating_comes_as_soon_as_it_is_there_in_the_order_of_rate() -> None:
-    with pytest.raises(ConfigError, match="rate_each"):
-        rate(["one"], ["uno"], "en", "es", evaluator="rules")
+    assert len(rate(["one"], ["uno"], "en", "es", evaluator="rules")) == 1, "also where a loop runs, as in Jupyter"
     with pytest.raises(ConfigError, match="no system"):
         rate_each(["one"], {}, "en", "es")  # at once, before anybody iterates
     evaluator = Counting()
@@ -112,6 +111,27 @@ async def test_in_async_code_each_rating_comes_as_soon_as_it_is_there_in_the_ord
     assert {position for position, _ in evaluator.asked} == {"1"}
     rest = [(r.segment.id, r.system) async for r in each]
     assert [("1", "a"), *rest] == [(str(i), system) for i in range(1, 5) for system in "ab"]
+
+
+@pytest.mark.parametrize(("settings", "shown"), [
+    ({"glossary": {"cat": "gato"}}, "gato"), ({"keep": ["mtagent"]}, "mtagent"), ({"context": 1}, "the first one"),
+    ({"domain": "zoology"}, "zoology"),
+])  # fmt: skip
+def test_what_is_known_about_the_texts_reaches_the_evaluator(settings: dict[str, Any], shown: str) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: '{"errors": []}')
+    sources = ["This is the first one.", "A cat of MTAGENT."]
+    rate(sources, ["Uno.", "Dos."], "en", "es", evaluator="rubric-mqm", llm=llm, **settings)
+    assert shown in str(next(asked.messages for asked in llm.requests if "MTAGENT" in str(asked.messages)))
+
+
+@pytest.mark.parametrize(("settings", "complaint"), [
+    ({"store": "s.db"}, "store: does nothing for ratings"), ({"stages": "tp"}, "stages: does nothing"),
+    ({"run": "r"}, "run: does nothing"), ({"budget": 1.0}, "budget: the price of .* is not known"),
+])  # fmt: skip
+def test_a_setting_that_would_do_nothing_for_ratings_is_refused(settings: dict[str, Any], complaint: str) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: '{"errors": []}')
+    with pytest.raises(ConfigError, match=f"^{complaint}"):
+        rate(["one"], ["uno"], "en", "es", evaluator="rubric-mqm", llm=llm, **settings)
 
 
 # --- one segment

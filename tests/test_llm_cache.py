@@ -1,15 +1,18 @@
 """The call cache: nothing is paid for twice, errors are not kept, and the sums are what the servers were paid."""
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from hashlib import sha256
 
 import pytest
 
 from mtagent.errors import ModelError, RateLimited, StoreError, TranslatorError, Truncated
-from mtagent.llm.cache import Cached
+from mtagent.llm.cache import Cached, Redrawn
+from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.protocol import LLM
+from mtagent.llm.request import Sampling
 from mtagent.records import Call, Chain, Completion, Message, Schema, Segment, Step, TokenLogprob, Tool, ToolCall, Usage
 from mtagent.store import Run, Store
 
@@ -284,3 +287,12 @@ async def test_a_paid_call_that_cannot_be_stored_is_an_error_that_carries_its_co
         await caching(store, "fine")[1].complete(ask("half \ud800"), segment="s")
     assert [paid.usage for paid in raised.value.calls] == [PAID]
     assert not isinstance(raised.value, ModelError)
+
+
+def test_another_draw_shows_what_the_model_can_without_being_asked() -> None:
+    """From Python 3.12 on, ``isinstance`` with a protocol sees no attribute that ``__getattr__`` would give."""
+    client = OpenAIClient("m", base_url="http://127.0.0.1:1/v1", sampling=Sampling(temperature=0.5))
+    drawn = Redrawn(client, "2")
+    assert inspect.getattr_static(drawn, "sampling") == client.sampling
+    assert inspect.getattr_static(drawn, "limiter") is client.limiter
+    assert inspect.getattr_static(drawn, "price") == client.price

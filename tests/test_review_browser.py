@@ -347,6 +347,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         press(page, "Escape")
         page.click("button.row:has(.id:text-is('zeta'))")
         press(page, "a")
+        until(page, "document.getElementById('progress').textContent.startsWith('1 of')")
         page.select_option("#filter-decided", "all")
         assert page.locator(".row .id").all_inner_texts() == ["zeta"]
 

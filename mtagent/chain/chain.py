@@ -26,6 +26,7 @@ from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, c
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
 from mtagent.evaluators.rules import Rules
 from mtagent.llm.dialogue import finished
+from mtagent.llm.turns import turn
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
 from mtagent.text.amounts import counted
@@ -144,6 +145,7 @@ async def improve(
         began, clock = time.perf_counter(), asyncio.timeout_at(end)
         try:
             async with clock:
+                await turn()
                 step = await work.triage(stage) or await take[stage]()
         except (*FATAL, OffScript):
             raise

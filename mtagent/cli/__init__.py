@@ -7,17 +7,20 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mtagent import __version__
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 T = TypeVar("T")
 STOPPED = "mtagent: stopped. What was finished is stored: the same command again goes on from there."
@@ -181,7 +184,7 @@ def _stoppable() -> Iterator[list[signal.Signals]]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def run_async(main: Coroutine[Any, Any, T]) -> T:
+def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractEventLoop] | None = None) -> T:
     """``asyncio.run``, but a second Ctrl-C ends the process at once, whatever is still being closed."""
     import asyncio  # here, so that `mtagent --help` is quick
 
@@ -208,7 +211,8 @@ def run_async(main: Coroutine[Any, Any, T]) -> T:
 
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
-        return asyncio.run(guarded())
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(guarded())
     except asyncio.CancelledError:
         if interrupted:
             raise KeyboardInterrupt from None

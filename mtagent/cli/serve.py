@@ -112,7 +112,7 @@ def serve(**options: Any) -> None:
     given = {name: options.pop(name) for name in OWN}
     try:
         from mtagent.serve.access import new_key
-        from mtagent.serve.app import LOCAL_HOSTS, bound, make_app, run_server
+        from mtagent.serve.app import LOCAL_HOSTS, bound, event_loop, make_app, run_server
         from mtagent.serve.service import Limits, Service
     except ModuleNotFoundError as cause:
         if (cause.name or "").startswith("mtagent"):
@@ -149,7 +149,7 @@ def serve(**options: Any) -> None:
     host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
     with bound(given["host"], given["port"]) as listening:
         address = f"http://{host}:{listening.getsockname()[1]}"
-        run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")))
+        run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")), event_loop)
 
 
 def _is_loopback(host: str) -> bool:

@@ -177,7 +177,7 @@ async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) ->
 
 def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
     """The paragraphs that ``evaluator`` rates one by one; none where it rates the text at once."""
-    asks = isinstance(evaluator, HasWeights) and isinstance(evaluator, CountsCalls) and evaluator.calls != (0, 0)
+    asks = getattr(evaluator, "calls", (0, 0)) != (0, 0) and isinstance(evaluator, HasWeights)
     return paragraphs_of(segment, translation) if asks else []
 
 

@@ -6,12 +6,14 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, get_args, overload
 from weakref import WeakKeyDictionary
+
+from pydantic import ValidationError
 
 from mtagent import config as configuration
 from mtagent.chain.chain import Plan, improve
@@ -22,14 +24,18 @@ from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.glossary import Glossary
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import read_terms, with_terms
+from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
+from mtagent.llm.budget import Budget
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Chain, Segment, Step, Term
+from mtagent.store.store import Store
 from mtagent.text import languages
-from mtagent.translators.callables import CallableTranslator
+from mtagent.translators import wrap
+from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -38,10 +44,17 @@ if TYPE_CHECKING:
 
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
 _NOT_HERE = {
+    "source_lang": "name the languages of each text",
+    "target_lang": "name the languages of each text",
     "run": "name the run in agent.run(NAME)",
     "limit": "give as many segments as you want worked on",
     "give_up_after": "leave the loop over agent.stream(…) where too many chains have failed",
 }
+_OF_CLIENTS = {
+    *("api_key", "headers", "http_client", "prices"),
+    *("requests_per_minute", "tokens_per_minute", "timeout", "deadline"),
+}
+"""What is for the servers of models, and not for a model that is passed."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -52,7 +65,8 @@ class Agent:
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
     ``llm`` take objects of your own, or the names that the configuration knows; ``llms`` holds a model of your own for
     a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``glossary`` and ``keep`` are files, or terms:
-    ``{"segment": "Segment"}``, ``["mtagent"]``. ``api_key``, ``headers`` and ``http_client`` (an
+    ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store`` no request that was answered is paid for again.
+    ``api_key``, ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the model's server. ``on_step(segment, step)`` and ``on_call(call)`` hear of
     each step and each request to a model. All other ``settings`` are those of the configuration file
     (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names one.
@@ -89,17 +103,14 @@ class Agent:
         own_judge = None if judge is None or isinstance(judge, str | Sequence | Mapping) else judge
         if judge is not None and own_judge is None:
             given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
-        files = {"glossary": glossary, "keep": keep}
-        given |= {name: value for name, value in files.items() if isinstance(value, str | Path)}
         self._on_step, self._on_call = on_step, on_call
         with speaking_python():
-            _refuse_idle(given, llm)
-            self.config = configuration.load(Path(config_file) if config_file else None, given)
-            named_terms = () if glossary is None or isinstance(glossary, str | Path) else terms_of(glossary)
-            kept = () if keep is None or isinstance(keep, str | Path) else [Term(source=word) for word in keep]
-            self._terms = read_terms(self.config, named_terms, kept)
+            connection = {"api_key": api_key, "headers": headers, "http_client": http_client}
+            _refuse_idle({**given, **{name: value for name, value in connection.items() if value is not None}}, llm)
+            self.config, self._terms = loaded(config_file, given, glossary, keep)
+            wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
             self._own = OwnParts(
-                translator=None if isinstance(translator, str) else translator,
+                translator=wrapped,
                 evaluator=None if isinstance(evaluator, str) else evaluator,
                 judge=own_judge,
                 triage=None if isinstance(triage, str) else triage,
@@ -111,8 +122,8 @@ class Agent:
                 http_client=http_client,
             )
         self._budget = budget_of(self.config)
-        self._session: Session[Plan] = Session(self._opened)
-        batch = translator.batch_size if isinstance(translator, CallableTranslator) else 32
+        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
+        batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
         self._window = max(self.config.concurrency, 2 * batch) * (20 if self.config.context else 1)
 
     def _heard(self, segment: Segment, step: Step) -> None:
@@ -121,9 +132,6 @@ class Agent:
         if self._on_call is not None:
             for call in step.calls:
                 self._on_call(call)
-
-    def _opened(self) -> AbstractAsyncContextManager[Plan]:
-        return assembled(self.config, self._own, wrap_llm=within(self._budget))
 
     async def __aenter__(self) -> Self:
         await self._session.enter()
@@ -225,14 +233,14 @@ class Agent:
         After ``timeout`` seconds a segment is what it is by then. Raises as :meth:`atranslate` does.
         """
         with speaking_python():
-            return self._session.wait(lambda plan: self._improved(segments, plan, timeout))
+            return self._session.wait(lambda parts: self._improved(segments, parts, timeout))
 
     async def aimprove(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
         """The same for async code."""
         with speaking_python():
-            return await self._session.run(lambda plan: self._improved(segments, plan, timeout))
+            return await self._session.run(lambda parts: self._improved(segments, parts, timeout))
 
-    async def _improved(self, segments: Iterable[Segment], plan: Plan, seconds: float | None) -> list[Chain]:
+    async def _improved(self, segments: Iterable[Segment], parts: _Parts, seconds: float | None) -> list[Chain]:
         work, done = _Work(self, seconds), dict[int, Chain]()
 
         def note(position: int, chain: Chain) -> Outcome:
@@ -242,7 +250,7 @@ class Agent:
         try:
             await work_all(
                 work.placed(segments),
-                lambda position, place: work.improve(place, plan),
+                lambda position, place: work.improve(place, parts),
                 note,
                 concurrency=min(self._window, len(segments) or 1) if isinstance(segments, Sized) else self._window,
                 done=lambda position: False,
@@ -344,6 +352,31 @@ class About(TypedDict, total=False):
     timeout: float | None
 
 
+class _Parts(NamedTuple):
+    """What an agent opens once in an event loop: its plan, and where the replies of models are kept."""
+
+    plan: Plan
+    store: Store | None
+
+
+class _Opening:
+    """Opens the parts of an agent.
+
+    No generator around that of :func:`assembled`: where nobody closes them, the loop ends both at the same time.
+    """
+
+    def __init__(self, config: configuration.Config, own: OwnParts, budget: Budget | None) -> None:
+        self._store = None if config.store is None else Store(config.store)
+        wrap_llm = RunModels(config, self._store, budget).wrap if self._store else within(budget)
+        self._assembled = assembled(config, own, wrap_llm=wrap_llm, store=self._store)
+
+    async def __aenter__(self) -> _Parts:
+        return _Parts(await self._assembled.__aenter__(), self._store)
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._assembled.__aexit__(*error)
+
+
 class _Work:
     """Segments on their way through an agent: with its terms, in their documents, within so many ``seconds`` each."""
 
@@ -371,20 +404,27 @@ class _Work:
                 yield place
 
     def _with_domain(self, segment: Segment) -> Segment:
+        if not isinstance(segment, Segment):
+            raise ConfigError(
+                f'{segment!r:.80} is no Segment: make_segments(texts, None, "en", "es") makes them of texts'
+            )
         domain = self._agent.config.domain
         return segment.model_copy(update={"domain": domain}) if domain and segment.domain is None else segment
 
-    async def improve(self, place: Placed, plan: Plan) -> Chain:
+    async def improve(self, place: Placed, parts: _Parts) -> Chain:
         """The chain of a segment, begun when those before it in its document are done, if it is shown them."""
         if not self._agent.config.context:
-            return await self._improve(place.segment, plan)
+            return await self._improve(place.segment, parts)
         async with self._turns.setdefault(place.document, asyncio.Lock()):
-            chain = await self._improve(place.in_context(lambda at, _: self._texts.pop(at, None)), plan)
+            chain = await self._improve(place.in_context(lambda at, _: self._texts.pop(at, None)), parts)
             self._texts[place.position] = chain.text
             return chain
 
-    async def _improve(self, segment: Segment, plan: Plan) -> Chain:
-        return await improve(segment, plan, within=self._seconds, on_step=self._agent._heard)
+    async def _improve(self, segment: Segment, parts: _Parts) -> Chain:
+        chain = await improve(segment, parts.plan, within=self._seconds, on_step=self._agent._heard)
+        if parts.store is not None and any(call.error for step in chain.steps for call in step.calls):
+            parts.store.distrust_calls(call for step in chain.steps for call in step.calls)
+        return chain
 
 
 def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) -> tuple[Chain, ...]:
@@ -395,21 +435,44 @@ def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) ->
 
 def _refuse_idle(given: Mapping[str, Any], llm: object) -> None:
     """Raise :class:`ConfigError` for a setting that would do nothing."""
+    others = any(given.get(name) for name in (*get_args(Role), "judge_model", "evaluator", "triage"))
     for name in given:
         if name in _NOT_HERE:
             raise ConfigError(f"{name}: does nothing in an agent: {_NOT_HERE[name]}")
-        if name in ModelSettings.model_fields and llm is not None and not isinstance(llm, str):
+        if llm is None or isinstance(llm, str):
+            continue
+        if name in ModelSettings.model_fields or (name in _OF_CLIENTS and not others):
             raise ConfigError(f"{name}: the model that you pass (llm) has settings of its own: set it there")
 
 
+def loaded(
+    config_file: str | Path | None,
+    given: Mapping[str, Any],
+    glossary: Terms | str | Path | None,
+    keep: Iterable[str] | str | Path | None,
+) -> tuple[configuration.Config, GlossaryFor]:
+    """The configuration, and the terms of its files or those that are given. Raises :class:`ConfigError`."""
+    files = {name: file for name, file in (("glossary", glossary), ("keep", keep)) if isinstance(file, str | Path)}
+    config = configuration.load(Path(config_file) if config_file else None, {**given, **files})
+    terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
+    kept = () if "keep" in files or keep is None else [Term(source=word) for word in keep]  # type: ignore[union-attr]
+    return config, read_terms(config, terms, kept)
+
+
 def terms_of(terms: Terms | None) -> tuple[Term, ...]:
-    """Terms given as ``{"source": "target"}``, as records, or as a glossary."""
+    """Terms given as ``{"source": "target"}``, as records, or as a glossary. Raises :class:`ConfigError`."""
     if terms is None:
         return ()
     if isinstance(terms, Glossary):
         return terms.terms
     if isinstance(terms, Mapping):
-        return tuple(Term(source=source, target=target) for source, target in terms.items())
+        try:
+            return tuple(Term(source=source, target=target) for source, target in terms.items())
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"terms: {first['loc'][0]} {first['input']!r:.80}: {first['msg'].lower()}") from None
+    if not isinstance(terms, Iterable):
+        raise ConfigError(f"terms: {terms!r:.80} are none: give a mapping from source to target, or Term records")
     for term in (found := tuple(terms)):
         if not isinstance(term, Term):
             raise ConfigError(f"terms: {term!r} is none: give a mapping from source to target, or Term records")

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from os.path import isfile
 from pathlib import Path
@@ -355,7 +355,7 @@ def read_terms(config: Config, glossary: Sequence[Term] = (), keep: Sequence[Ter
 
     always = (*unambiguous(glossary), *keep)
 
-    @cache
+    @lru_cache(maxsize=64)
     def glossary_for(source_lang: str, target_lang: str) -> Glossary:
         terms = unambiguous(read_tbx(tbx, source_lang, target_lang)) if tbx is not None else ()
         return Glossary((*terms, *always))

@@ -38,7 +38,7 @@ from mtagent.llm.instructions import Instructed, read_instructions
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
-from mtagent.store.store import default_path
+from mtagent.store.store import Store, default_path
 from mtagent.translators import wrap
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
@@ -140,14 +140,16 @@ def _embeddings() -> E5:
 
 @asynccontextmanager
 async def assembled(
-    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
+    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None, store: Store | None = None
 ) -> AsyncIterator[Plan]:
-    """The plan that ``config`` describes; everything it opened is closed at the end.
+    """The plan that ``config`` describes; everything it opened is closed at the end, and ``store`` with it.
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
+        if store is not None:
+            stack.enter_context(store)
         models = _Models(config, own, stack, wrap_llm)
         stages = config.stages or ()
         evaluator = own.evaluator or (

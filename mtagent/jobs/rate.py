@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import (
@@ -23,12 +22,14 @@ from mtagent.evaluators.protocol import (
     signature_of,
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
-from mtagent.jobs.agent import make_segments, texts_of
+from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
+from mtagent.jobs.context import with_context
 from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named
+from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, with_terms
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
+from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -298,6 +299,19 @@ def write_ratings(
     return tuple(systems.values()), remarks
 
 
+OF_RATING = (SETTINGS - {"source_lang", "target_lang"}) | {*ModelSettings.model_fields, "preset", "prices"}
+OF_RATING |= {
+    "budget",
+    "token_budget",
+    "concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "timeout",
+    "deadline",
+}
+"""The settings that :func:`rate` takes."""
+
+
 def rate(
     sources: Iterable[str],
     translations: Iterable[str] | Mapping[str, Iterable[str]],
@@ -307,22 +321,18 @@ def rate(
     references: Iterable[str] | None = None,
     evaluator: Evaluator | str | None = None,
     llm: LLM | str | None = None,
+    glossary: Terms | str | Path | None = None,
+    keep: Iterable[str] | str | Path | None = None,
     config_file: str | Path | None = None,
     **settings: Any,
 ) -> list[Rated]:
     """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
 
-    ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows; ``settings`` are those
-    of :class:`mtagent.config.Config`, such as ``model="gpt-6-luna"``. Nothing is stored. A translation that could not
-    be rated has ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting, and inside a running
-    event loop: there, iterate over :func:`rate_each`, which takes the same.
+    ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows, ``glossary`` and
+    ``keep`` files or terms. ``settings`` are those of :class:`mtagent.config.Config` on which a rating depends, such as
+    ``model="gpt-6-luna"`` or ``context=2``. Nothing is stored. A translation that could not be rated has
+    ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise ConfigError("an event loop is running here: use `async for rated in mtagent.jobs.rate.rate_each(…)`")
     ratings = rate_each(
         sources,
         translations,
@@ -331,6 +341,8 @@ def rate(
         references=references,
         evaluator=evaluator,
         llm=llm,
+        glossary=glossary,
+        keep=keep,
         config_file=config_file,
         **settings,
     )
@@ -338,7 +350,12 @@ def rate(
     async def collected() -> list[Rated]:
         return [rated async for rated in ratings]
 
-    return asyncio.run(collected())
+    loop = OwnLoop()  # so that it works where a loop runs already, as in Jupyter
+    try:
+        with speaking_python():
+            return asyncio.run_coroutine_threadsafe(collected(), loop.loop).result()
+    finally:
+        loop.stop()
 
 
 def rate_each(
@@ -350,6 +367,8 @@ def rate_each(
     references: Iterable[str] | None = None,
     evaluator: Evaluator | str | None = None,
     llm: LLM | str | None = None,
+    glossary: Terms | str | Path | None = None,
+    keep: Iterable[str] | str | Path | None = None,
     config_file: str | Path | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Rated, None]:
@@ -357,12 +376,30 @@ def rate_each(
 
     Raises :class:`ConfigError` for a wrong setting: as soon as it is called, or when the evaluator is made.
     """
-    settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
-    config = configuration.load(Path(config_file) if config_file else None, settings)
-    own = OwnParts(
-        evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
-    )
-    candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
+    with speaking_python():
+        if idle := next((name for name in settings if name in Config.model_fields and name not in OF_RATING), None):
+            raise ConfigError(f"{idle}: does nothing for ratings, which are not stored and change no text")
+        settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
+        config, terms = loaded(config_file, settings, glossary, keep)
+        own = OwnParts(
+            evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
+        )
+        candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
+    shown = [
+        candidate.segment.model_copy(
+            update={
+                "domain": config.domain,
+                "translation": next(iter(candidate.translations.values()))
+                if len(candidate.translations) == 1
+                else None,
+            }
+        )
+        for candidate in candidates
+    ]
+    around = with_context(with_terms(shown, terms), config.context)
+    candidates = [
+        side_by_side(segment, candidate.translations) for segment, candidate in zip(around, candidates, strict=True)
+    ]
 
     async def ratings() -> AsyncGenerator[Rated, None]:
         async with assembled_evaluator(config, own) as made:

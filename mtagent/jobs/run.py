@@ -20,7 +20,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import hash_of, hashes_of, refuse_existing
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
-from mtagent.llm.budget import Budgeted
+from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
@@ -162,10 +162,12 @@ def closing_files(items: Iterable[object]) -> Iterator[None]:
 
 
 class RunModels:
-    """What a run puts around each of its models: the budget, and the cache of stored replies."""
+    """What a run puts around each of its models: the ``budget``, by default that of ``config``, and the cache of stored
+    replies.
+    """
 
-    def __init__(self, config: Config, store: Store) -> None:
-        self._store, self._budget = store, budget_of(config)
+    def __init__(self, config: Config, store: Store, budget: Budget | None = None) -> None:
+        self._store, self._budget = store, budget or budget_of(config)
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
 

@@ -73,10 +73,6 @@ class Session(Generic[Parts]):
         with self._lock:
             if self._home is loop:
                 self._home = None if self._own is None else self._own.loop
-        await self._close_here()
-
-    async def _close_here(self) -> None:
-        loop = asyncio.get_running_loop()
         self._opened.pop(loop, None)
         if (manager := self._managers.pop(loop, None)) is not None:
             await manager.__aexit__(None, None, None)
@@ -88,7 +84,7 @@ class Session(Generic[Parts]):
             if own is not None and self._home is own.loop:
                 self._home = None
         if own is not None:
-            own.stop(self._close_here)
+            own.stop()
 
     async def _here(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
         """The result of ``work`` on the parts of the running loop, which the first call opens."""
@@ -106,7 +102,11 @@ class Session(Generic[Parts]):
 
     async def _open(self, loop: asyncio.AbstractEventLoop) -> Parts:
         # Where nobody closes it, the loop does: it ends the async generators that were begun in it, and this is one.
-        manager = self._managers[loop] = self._open_parts()
+        manager = self._open_parts()
+        if self._own is not None and self._own.loop is loop:
+            self._own.opened = manager
+        else:
+            self._managers[loop] = manager
         return await manager.__aenter__()
 
     def _loop_for_waiting(self) -> asyncio.AbstractEventLoop:
@@ -128,10 +128,14 @@ class Session(Generic[Parts]):
 
 
 class OwnLoop:
-    """An event loop that runs in a thread of its own, which does not keep Python from ending."""
+    """An event loop that runs in a thread of its own, which does not keep Python from ending.
+
+    ``opened`` is what it closes at its end.
+    """
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.opened: AbstractAsyncContextManager[Any] | None = None
         self._thread = threading.Thread(target=self._run, name="mtagent", daemon=True)
         self._thread.start()
 
@@ -143,22 +147,22 @@ class OwnLoop:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
 
-    def stop(self, closing: Callable[[], Awaitable[Any]] | None = None) -> None:
-        """End the loop, after the work in it was cancelled and ``closing`` was done."""
+    def stop(self) -> None:
+        """End the loop, after the work in it was cancelled and what is open was closed."""
         if self.loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._stop(closing), self.loop)
+        asyncio.run_coroutine_threadsafe(self._stop(), self.loop)
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=10)
 
-    async def _stop(self, closing: Callable[[], Awaitable[Any]] | None) -> None:
+    async def _stop(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         try:
-            if closing is not None:
-                await closing()
+            if self.opened is not None:
+                await self.opened.__aexit__(None, None, None)
         finally:
             self.loop.stop()
 

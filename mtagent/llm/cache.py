@@ -12,6 +12,7 @@ from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.protocol import KeyedLLM, Options, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
+from mtagent.store.calls import OUTSIDE
 from mtagent.store.store import Store
 
 LARGEST_COUNT = 2**53
@@ -23,10 +24,10 @@ class Cached:
     A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
     now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused; neither
     is a stored reply that says nothing, which former versions took for an answer.
-    ``run_id`` may be set later, but before the first call.
+    ``run_id`` may be set later, but before the first call; without one, calls belong to no run and to no segment.
     """
 
-    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = 0) -> None:
+    def __init__(self, llm: KeyedLLM, store: Store, run_id: int = OUTSIDE) -> None:
         self.model = llm.model
         self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         self._llm = llm
@@ -37,6 +38,8 @@ class Cached:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
+        if self.run_id == OUTSIDE:
+            options["segment"] = ""
         tools = options.get("tools", ())
         more: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         key = self._llm.key(messages, options.get("schema"), options.get("logprobs", False), **more)
@@ -96,9 +99,10 @@ class Redrawn:
 
     def __init__(self, llm: KeyedLLM, draw: str) -> None:
         self._llm, self._draw, self.model = llm, draw, llm.model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._llm, name)
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        for name in ("price", "limiter"):  # set where they are, by which others know whether they are
+            if hasattr(llm, name):
+                setattr(self, name, getattr(llm, name))
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply."""

@@ -12,6 +12,7 @@ from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
 from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM, InstructedLLM
 from mtagent.llm.reading import whole_characters
+from mtagent.llm.turns import turn
 from mtagent.records import Call, Completion, Message, Schema, Tool
 
 T = TypeVar("T")
@@ -139,10 +140,12 @@ class Dialogue:
         except MtagentError as error:
             paid = [paid.model_copy(update={"purpose": purpose}) for paid in error.calls]
             self.calls += paid or [ended(error=whole_characters(str(error)))]
+            await turn()  # after those who were answered before: it may end the work of all
             raise
         self._places[id(completion)] = (len(self.calls), completion)
         usage, tool_calls = completion.usage, completion.tool_calls
         self.calls.append(ended(model=completion.model, reply=completion.text, tool_calls=tool_calls, usage=usage))
+        await turn()
         return completion
 
     def mark_unreadable(self, completion: Completion, error: Exception) -> None:

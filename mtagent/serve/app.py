@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import secrets
@@ -53,7 +54,7 @@ def make_app(
             yield
 
     app = FastAPI(title="mtagent", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    for interface in (libretranslate, deepl, improve):
+    for interface in (improve, libretranslate, deepl):
         app.include_router(interface.router(service))
 
     @app.get("/healthz")
@@ -165,7 +166,8 @@ class Door:
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer, as long as the client is there."""
-        gone, given = asyncio.Event(), False
+        working, gone, given = asyncio.current_task(), asyncio.Event(), False
+        assert working is not None
 
         async def replayed() -> Message:
             nonlocal given
@@ -175,21 +177,20 @@ class Door:
             await gone.wait()
             return {"type": "http.disconnect"}
 
-        async def wait_until_gone() -> None:
+        async def watch() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
-
-        work = asyncio.ensure_future(self._app(scope, replayed, send))
-        watch = asyncio.ensure_future(wait_until_gone())
-        try:
-            await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
             gone.set()
-            if not work.done():
-                work.cancel()
-            watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await work
+            working.cancel()
+
+        watching = asyncio.create_task(watch())
+        try:
+            await self._app(scope, replayed, send)
+        except asyncio.CancelledError:
+            if not gone.is_set() or working.uncancel():
+                raise
+        finally:
+            watching.cancel()
 
     def _note(self, scope: Scope, status: int, seconds: float, exchange: Exchange) -> None:
         route = getattr(scope.get("route"), "path", "other")
@@ -281,6 +282,15 @@ def bound(host: str, port: int) -> socket.socket:
         raise ConfigError(f"--host {host} --port {port}: {error.strerror or error}") from None
 
 
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The quickest event loop that there is: uvloop's, which Windows does not have."""
+    try:
+        from uvloop import new_event_loop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    return new_event_loop()
+
+
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
     """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
@@ -289,10 +299,19 @@ async def run_server(app: ASGIApp, service: Service, listening: socket.socket, s
     logger.setLevel(logging.INFO)
     logger.propagate = False
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="off"
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        lifespan="off",
     )
     try:
         async with service.opened():  # here, so that a wrong setting is an error of the command
+            # What is there by now stays: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
             say()
             await Server(config, service).serve(sockets=[listening])
     finally:

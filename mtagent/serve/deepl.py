@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -72,6 +74,7 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(tags=["DeepL"])
     _add_translation(routes, service)
     _add_glossaries(routes, service)
+    _add_dictionaries(routes, service)
     return routes
 
 
@@ -126,67 +129,59 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
 
 
 def _add_glossaries(routes: APIRouter, service: Service) -> None:
+    """Glossaries as a whole, in both versions: those of version 2 are for one pair of languages."""
     state = service.state
-
-    def created(key: Key, name: str | None, dictionaries: list[Dictionary]) -> StoredGlossary:
-        if not name or not dictionaries:
-            raise ServiceError(400, "a glossary needs a name and entries")
-        if len(state.glossaries(key.name)) >= MOST_GLOSSARIES:
-            raise ServiceError(400, f"there are {MOST_GLOSSARIES} glossaries already: delete some")
-        return state.add_glossary(key.name, name, dict(map(_entries, dictionaries)))
-
-    def deleted(key: Key, number: str) -> Response:
-        if not state.delete_glossary(key.name, number):
-            raise _not_found()
-        return Response(status_code=204)
 
     @routes.get("/v2/glossary-language-pairs")
     async def pairs(request: Request) -> JSONResponse:
         service.admit(key_in(request))
         bare = dict.fromkeys((_bare(source), _bare(target)) for source, target in service.offered())
-        listed = [{"source_lang": source, "target_lang": target} for source, target in bare]
-        return JSONResponse({"supported_languages": listed})
+        return JSONResponse({"supported_languages": [_pair_of(pair) for pair in bare]})
 
-    @routes.post("/v2/glossaries")
-    async def create(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
-        wanted = read_fields(GlossaryV2, await fields_of(request))
-        return JSONResponse(_as_v2(created(key, wanted.name, [wanted])), 201)
+    def add_version(version: str, shown: Callable[[StoredGlossary], dict[str, Any]]) -> None:
+        @routes.post(f"/{version}/glossaries")
+        async def create(request: Request) -> JSONResponse:
+            key, fields = service.admit(key_in(request)), await fields_of(request)
+            if version == "v2":
+                one = read_fields(GlossaryV2, fields)
+                name, dictionaries = one.name, list[Dictionary]([one])
+            else:
+                several = read_fields(GlossaryV3, fields)
+                name, dictionaries = several.name or "", several.dictionaries
+            if not name or not dictionaries:
+                raise ServiceError(400, "a glossary needs a name and entries")
+            if len(state.glossaries(key.name)) >= MOST_GLOSSARIES:
+                raise ServiceError(400, f"there are {MOST_GLOSSARIES} glossaries already: delete some")
+            return JSONResponse(shown(state.add_glossary(key.name, name, dict(map(_entries, dictionaries)))), 201)
 
-    @routes.get("/v2/glossaries")
-    async def listed(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
-        return JSONResponse({"glossaries": [_as_v2(glossary) for glossary in state.glossaries(key.name)]})
+        @routes.get(f"/{version}/glossaries")
+        async def listed(request: Request) -> JSONResponse:
+            key = service.admit(key_in(request))
+            return JSONResponse({"glossaries": [shown(glossary) for glossary in state.glossaries(key.name)]})
 
-    @routes.get("/v2/glossaries/{number}")
-    async def one(request: Request, number: str) -> JSONResponse:
-        return JSONResponse(_as_v2(_glossary(service, service.admit(key_in(request)), number)))
+        @routes.get(f"/{version}/glossaries/{{number}}")
+        async def one(request: Request, number: str) -> JSONResponse:
+            return JSONResponse(shown(_glossary(service, service.admit(key_in(request)), number)))
+
+        @routes.delete(f"/{version}/glossaries/{{number}}")
+        async def delete(request: Request, number: str) -> Response:
+            if not state.delete_glossary(service.admit(key_in(request)).name, number):
+                raise _not_found()
+            return Response(status_code=204)
+
+    add_version("v2", _as_v2)
+    add_version("v3", _as_v3)
+
+
+def _add_dictionaries(routes: APIRouter, service: Service) -> None:
+    """What is in a glossary: read in both versions, changed in version 3."""
+    state = service.state
 
     @routes.get("/v2/glossaries/{number}/entries")
     async def entries(request: Request, number: str) -> PlainTextResponse:
         glossary = _glossary(service, service.admit(key_in(request)), number)
         text = "\n".join(_tsv(terms) for terms in glossary.dictionaries.values())
         return PlainTextResponse(text, media_type="text/tab-separated-values")
-
-    @routes.delete("/v2/glossaries/{number}")
-    @routes.delete("/v3/glossaries/{number}")
-    async def delete(request: Request, number: str) -> Response:
-        return deleted(service.admit(key_in(request)), number)
-
-    @routes.post("/v3/glossaries")
-    async def create_several(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
-        wanted = read_fields(GlossaryV3, await fields_of(request))
-        return JSONResponse(_as_v3(created(key, wanted.name, wanted.dictionaries)), 201)
-
-    @routes.get("/v3/glossaries")
-    async def listed_several(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
-        return JSONResponse({"glossaries": [_as_v3(glossary) for glossary in state.glossaries(key.name)]})
-
-    @routes.get("/v3/glossaries/{number}")
-    async def one_of_several(request: Request, number: str) -> JSONResponse:
-        return JSONResponse(_as_v3(_glossary(service, service.admit(key_in(request)), number)))
 
     @routes.get("/v3/glossaries/{number}/entries")
     async def entries_of(request: Request, number: str, source_lang: str, target_lang: str) -> JSONResponse:
@@ -205,17 +200,16 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
         dictionaries = dict(glossary.dictionaries)
         for pair, terms in map(_entries, wanted.dictionaries):
             dictionaries[pair] = dictionaries.get(pair, {}) | terms
-        changed = StoredGlossary(number, wanted.name or glossary.name, glossary.created, dictionaries)
+        changed = replace(glossary, name=wanted.name or glossary.name, dictionaries=dictionaries)
         state.put_glossary(key.name, changed)
         return JSONResponse(_as_v3(changed))
 
     @routes.put("/v3/glossaries/{number}/dictionaries")
-    async def replace(request: Request, number: str) -> JSONResponse:
+    async def put(request: Request, number: str) -> JSONResponse:
         key = service.admit(key_in(request))
         glossary = _glossary(service, key, number)
         pair, terms = _entries(read_fields(Dictionary, await fields_of(request)))
-        dictionaries = glossary.dictionaries | {pair: terms}
-        state.put_glossary(key.name, StoredGlossary(number, glossary.name, glossary.created, dictionaries))
+        state.put_glossary(key.name, replace(glossary, dictionaries=glossary.dictionaries | {pair: terms}))
         return JSONResponse(_pair_of(pair) | {"entry_count": len(terms)})
 
     @routes.delete("/v3/glossaries/{number}/dictionaries")
@@ -225,7 +219,7 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
         dictionaries = dict(glossary.dictionaries)
         if dictionaries.pop((_bare(source_lang), _bare(target_lang)), None) is None:
             raise _not_found()
-        state.put_glossary(key.name, StoredGlossary(number, glossary.name, glossary.created, dictionaries))
+        state.put_glossary(key.name, replace(glossary, dictionaries=dictionaries))
         return Response(status_code=204)
 
 

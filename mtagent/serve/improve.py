@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -73,6 +73,13 @@ def router(service: Service) -> APIRouter:
         for chain in chains:
             service.count(chain)
         return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=exchange.headers)
+
+    @routes.get("/v1/segments", response_model=None)
+    async def kept(
+        request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> Response:
+        """The newest texts of this key that the operator keeps (``--keep``), or those with this ``source``."""
+        return JSONResponse({"segments": service.state.kept(service.admit(key_in(request)).name, source, limit)})
 
     return routes
 

@@ -27,7 +27,12 @@ class Translation(BaseModel):
 def router(service: Service) -> APIRouter:
     """The routes, in front of ``service``."""
     routes = APIRouter(tags=["LibreTranslate"])
+    _add_translation(routes, service)
+    _add_description(routes, service)
+    return routes
 
+
+def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/translate", openapi_extra=_body_of(Translation))
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
@@ -48,17 +53,6 @@ def router(service: Service) -> APIRouter:
             answer["detectedLanguage"] = found[0] if isinstance(wanted.q, str) else found
         return JSONResponse(answer, headers=exchange.headers)
 
-    @routes.get("/languages")
-    async def offered() -> JSONResponse:
-        pairs = service.offered()
-        targets: dict[str, list[str]] = {}
-        for source, target in pairs:
-            targets.setdefault(source, []).append(target)
-        codes = dict.fromkeys(code for pair in pairs for code in pair)
-        return JSONResponse(
-            [{"code": code, "name": languages.name(code), "targets": targets.get(code, [])} for code in codes]
-        )
-
     @routes.post("/detect")
     async def detect(request: Request) -> JSONResponse:
         fields = await fields_of(request)
@@ -71,6 +65,19 @@ def router(service: Service) -> APIRouter:
         if code == languages.UNKNOWN:
             raise ServiceError(501, "this server cannot tell the language of the text")
         return JSONResponse([_detected(service, text, code)])
+
+
+def _add_description(routes: APIRouter, service: Service) -> None:
+    @routes.get("/languages")
+    async def offered() -> JSONResponse:
+        pairs = service.offered()
+        targets: dict[str, list[str]] = {}
+        for source, target in pairs:
+            targets.setdefault(source, []).append(target)
+        codes = dict.fromkeys(code for pair in pairs for code in pair)
+        return JSONResponse(
+            [{"code": code, "name": languages.name(code), "targets": targets.get(code, [])} for code in codes]
+        )
 
     @routes.get("/frontend/settings")
     async def settings() -> JSONResponse:
@@ -90,8 +97,6 @@ def router(service: Service) -> APIRouter:
                 "supportedFilesFormat": [],
             }
         )
-
-    return routes
 
 
 def _detected(service: Service, text: str, code: str) -> dict[str, object]:

@@ -122,7 +122,8 @@ class Service:
         self.metrics = Metrics()
         self.closing = False
         self._under_way = 0
-        settings = config.model_dump(exclude_unset=True, exclude={"run", "limit", "give_up_after"})
+        elsewhere = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
+        settings = config.model_dump(exclude_unset=True, exclude=elsewhere)
         named = settings.pop("translator", "llm")
         self._translator = None
         if translator is not None or named != "llm":

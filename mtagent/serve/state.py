@@ -7,19 +7,19 @@ import hmac
 import json
 import secrets
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 from mtagent.errors import StoreError
 from mtagent.records import Chain
 from mtagent.serve.access import Spent
 
 Keep = Literal["none", "hashes", "texts"]
-KEEP: tuple[Keep, ...] = get_args(Keep)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS usage (
@@ -67,7 +67,7 @@ class State:
 
     def spent_by(self, key: str) -> Spent:
         """What ``key`` has used this month; add to it with :meth:`spend`."""
-        place = key, datetime.now(UTC).strftime("%Y-%m")
+        place = key, _month()
         if place not in self._spent:
             query = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
             row = self._db.execute(query, place).fetchone()
@@ -80,18 +80,13 @@ class State:
         spent.characters = max(0, spent.characters + characters)
         spent.dollars += dollars or 0.0
         spent.unpriced = spent.unpriced or dollars is None
-        self._changed.add((key, datetime.now(UTC).strftime("%Y-%m")))
+        self._changed.add((key, _month()))
 
     def keep(self, key: str, chains: Iterable[Chain]) -> None:
         """Write down what the operator keeps of ``chains``."""
         if self._keep == "none":
             return
-
-        def kept(text: str | None) -> str | None:
-            if text is None or self._keep == "texts":
-                return text
-            return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-
+        kept = self._kept
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._db.executemany(
             "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -101,6 +96,20 @@ class State:
                 for chain in chains
             ],
         )  # fmt: skip
+
+    def _kept(self, text: str | None) -> str | None:
+        """``text`` as it is written down."""
+        if text is None or self._keep == "texts":
+            return text
+        return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+    def kept(self, key: str, source: str | None, most: int) -> list[dict[str, Any]]:
+        """The newest texts of ``key`` that are written down, or those with this ``source``, at ``most`` so many."""
+        names = ("at", "source_lang", "target_lang", "source", "given", "text", "state", "dollars")
+        query = f"SELECT {', '.join(names)} FROM segments WHERE key = ? AND (? IS NULL OR source = ?)"
+        wanted = self._kept(source)
+        rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, wanted, wanted, most))
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def flush(self) -> None:
         """Write what was counted since the last time."""
@@ -144,3 +153,8 @@ class State:
         done = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
         self._db.commit()
         return done.rowcount > 0
+
+
+def _month() -> str:
+    now = time.gmtime()
+    return f"{now.tm_year}-{now.tm_mon:02}"

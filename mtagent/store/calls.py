@@ -33,8 +33,9 @@ _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages,
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
-_RECALL = """SELECT calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text, reply_model,
-    finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
+_RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
+    reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens,
+    reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
 
@@ -49,6 +50,8 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
 
+OUTSIDE = -1
+"""In place of a run's number: calls that were made outside of runs, for no segment of one."""
 _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
 
 
@@ -168,6 +171,8 @@ class CallLog:
 
 
 def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: str, key: str) -> None:
+    if run_id == OUTSIDE:
+        return
     keys[run_id, segment].add(key)
     if len(keys) > _UNDER_WAY:
         del keys[next(iter(keys))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
-from mtagent.store.calls import CallLog, is_uncounted
+from mtagent.store.calls import OUTSIDE, CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
 from mtagent.store.decisions import DecisionLog
 from mtagent.store.deletion import Deleted, delete_runs
@@ -221,6 +221,11 @@ class Store:
         """
         with self.database.writing() as connection:
             return self._calls.distrust(connection, key, reply, error)
+
+    def distrust_calls(self, calls: Iterable[Call]) -> None:
+        """The same for the replies among ``calls``, made outside of runs, that could not be used."""
+        with self.database.writing() as connection:
+            self._calls.distrust_calls(connection, OUTSIDE, "", calls)
 
     def _id(self, name: str) -> int:
         with self.database.intact():

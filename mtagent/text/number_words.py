@@ -289,7 +289,7 @@ def _data() -> dict[str, Any]:
     return data
 
 
-@cache
+@lru_cache(maxsize=1024)
 def language(code: str) -> Language | None:
     """The words of the language ``code`` (BCP-47); ``None`` where there is no table."""
     bare = code.replace("_", "-").partition("-")[0].casefold()
@@ -298,7 +298,7 @@ def language(code: str) -> Language | None:
     return Language(bare, data) if data else None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def separators(code: str) -> tuple[str, str]:
     """How ``code`` (BCP-47) separates thousands, and how decimals: ``(".", ",")``; empty where that is not known."""
     table = _data()["separators"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -138,7 +138,7 @@ class _Magnitude(NamedTuple):
     east_asian: bool = False
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _power_of(word: str, lang: str) -> int:
     for words in (language(lang), language("en")):
         if words and (value := words.magnitude(word)):
@@ -177,7 +177,7 @@ _BESIDE = 24
 _UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     """Patterns for a part of the day behind and before an hour."""
     words = language(lang)

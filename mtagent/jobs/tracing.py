@@ -1,0 +1,52 @@
+"""Steps as OpenTelemetry spans, for services that watch what their requests do. Needs the extra ``telemetry``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mtagent import __version__
+from mtagent.errors import MissingExtra
+from mtagent.records import Segment, Step
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+
+def step_spans(tracer: Tracer | None = None) -> Callable[[Segment, Step], None]:
+    """A listener for ``Agent(on_step=…)`` that makes a span of each step when it is done, with no text in it.
+
+    The span is a child of the one that is current where the agent is awaited; other threads have none. Tokens bear the
+    names of OpenTelemetry's conventions for generative AI, the cost is in dollars and left out where it is unknown.
+    ``tracer`` is by default that of the application. Raises :class:`MissingExtra`.
+    """
+    try:
+        from opentelemetry import trace
+    except ModuleNotFoundError:
+        raise MissingExtra("OpenTelemetry", "telemetry") from None
+    spans = tracer or trace.get_tracer("mtagent", __version__)
+
+    def record(segment: Segment, step: Step) -> None:
+        end, usage = time.time_ns(), step.usage
+        span = spans.start_span(f"mtagent {step.stage}", start_time=end - int(step.seconds * 1e9))
+        attributes: dict[str, str | int | float] = {
+            "mtagent.segment": segment.id,
+            "mtagent.lang_pair": f"{segment.source_lang}-{segment.target_lang}",
+            "mtagent.verdict": step.verdict,
+            "mtagent.cause": step.cause.kind,
+            "mtagent.calls": usage.calls,
+            "mtagent.calls_reused": usage.reused,
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+        }
+        if usage.cost is not None:
+            attributes["mtagent.cost_usd"] = usage.cost
+        if models := sorted({call.model for call in step.calls}):
+            attributes["gen_ai.response.model"] = ",".join(models)
+        span.set_attributes(attributes)
+        if step.error is not None:
+            span.set_status(trace.Status(trace.StatusCode.ERROR, step.error.kind))
+        span.end(end)
+
+    return record

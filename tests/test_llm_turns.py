@@ -1,0 +1,39 @@
+"""Turns: of many tasks that could go on, a few do in each round of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from mtagent.llm.turns import A_ROUND, turn
+
+
+async def test_a_few_go_on_in_each_round_in_the_order_in_which_they_came() -> None:
+    rounds, order, number = Counter[int](), list[int](), 0
+
+    async def work(place: int) -> None:
+        await turn()
+        rounds[number] += 1
+        order.append(place)
+
+    async def count() -> None:
+        nonlocal number
+        while True:
+            await asyncio.sleep(0)
+            number += 1
+
+    counting = asyncio.create_task(count())
+    await asyncio.gather(*(work(place) for place in range(50)))
+    counting.cancel()
+    assert order == list(range(50))
+    assert max(rounds.values()) <= A_ROUND
+    assert len(rounds) >= 50 // A_ROUND
+
+
+async def test_who_no_longer_waits_holds_nobody_up() -> None:
+    waiting = [asyncio.create_task(turn()) for _ in range(9)]
+    await asyncio.sleep(0)
+    for task in waiting[::2]:
+        task.cancel()
+    done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    assert [isinstance(result, asyncio.CancelledError) for result in done] == [place % 2 == 0 for place in range(9)]
